@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from dynamics_cli.gradients.derivatives import trained_names
+from dynamics_cli.gradients.lanczos import largest_eigenvalues
 from dynamics_cli.kinds import Problem, State
-from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.steppers.layers import LayersStepper
 

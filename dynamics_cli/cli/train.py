@@ -132,8 +132,8 @@ def _show(run: Run, *, as_json: bool) -> None:
 
 def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
     """Print the plan of training and its needs."""
+    from dynamics_cli.formulas.tracing import obstacle
     from dynamics_cli.kinds.base import kinds_in
-    from dynamics_cli.kinds.tracing import obstacle
 
     plan, needs = prospect.plan, prospect.plan.needs
     stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"

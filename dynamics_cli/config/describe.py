@@ -14,9 +14,9 @@ from typing import Any
 from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
+from dynamics_cli.formulas.tracing import obstacle
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.registry import SECTIONS, general_kinds, source_of
-from dynamics_cli.kinds.tracing import obstacle
 from dynamics_cli.text import Table
 
 PLAIN = """\

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from dynamics_cli.errors import InputError, alternatives
-from dynamics_cli.kinds import tracing
+from dynamics_cli.formulas import tracing
 from dynamics_cli.kinds.arrays import Array, Labels
 from dynamics_cli.kinds.base import Finding, Kind, Sections
 from dynamics_cli.kinds.registry import all_kinds

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import tracing
+from dynamics_cli.formulas import tracing
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes
 from dynamics_cli.kinds.base import Kind, Positive
 

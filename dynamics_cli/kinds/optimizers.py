@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 
 from dynamics_cli.errors import InputError, alternatives
+from dynamics_cli.formulas.algebra import zeros_like
+from dynamics_cli.formulas.tracing import OptimizerMemory, StepNumbers, facts, obstacle
 from dynamics_cli.kinds.arrays import Array
 from dynamics_cli.kinds.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.clocks import Clock
 from dynamics_cli.kinds.data import Dataset
-from dynamics_cli.kinds.formulas import zeros_like
 from dynamics_cli.kinds.registry import OneOf, all_kinds
-from dynamics_cli.kinds.tracing import OptimizerMemory, StepNumbers, facts, obstacle
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
+from dynamics_cli.formulas.tracing import OptimizerMemory, StepNumbers
 from dynamics_cli.kinds import Array, Clock, Descent, Minibatch, RescaledClock, Schedule, formulas
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.kinds.tracing import OptimizerMemory, StepNumbers
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,16 +14,16 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, State, stream
-from dynamics_cli.measures.arrays import Ints
-from dynamics_cli.measures.spectra import eigenvalues
-from dynamics_cli.optimizers.descent import Plain
-from dynamics_cli.recording.derivatives import (
+from dynamics_cli.gradients.derivatives import (
     Derivatives,
     derivatives_of,
     trained_among,
     trained_names,
 )
+from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, State, stream
+from dynamics_cli.measures.arrays import Ints
+from dynamics_cli.measures.spectra import eigenvalues
+from dynamics_cli.optimizers.descent import Plain
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
@@ -222,7 +222,7 @@ class SpectralDensity(Curvature, kind="spectral_density"):
 
     def measure(self, state: State) -> Floats:
         """Return eigenvalues and weights (probes, 2, steps); NaN beyond the number of weights."""
-        from dynamics_cli.measures.lanczos import quadrature
+        from dynamics_cli.gradients.lanczos import quadrature
 
         derivatives = derivatives_of(state)
         rng = stream(state.problem.config.seed, self.kind)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynamics_cli.gradients.derivatives import KERNEL, derivatives_of
 from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State, stream
 from dynamics_cli.measures.spectra import eigenvalues
-from dynamics_cli.recording.derivatives import KERNEL, derivatives_of
 
 
 class TangentKernel(Measure):
@@ -89,7 +89,7 @@ class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
         problem, n = state.problem, min(self.count, state.problem.dataset.n)
         rows = n * (getattr(problem.config.architecture, "outputs", None) or 1)
         if rows > KERNEL:
-            from dynamics_cli.measures.lanczos import largest_eigenvalues
+            from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
             start, k = (
                 stream(problem.config.seed, self.kind).standard_normal(rows),

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.gradients.derivatives import Derivatives, Potential, derivatives_of
 from dynamics_cli.kinds import (
     Floats,
     NonNegative,
@@ -21,7 +22,6 @@ from dynamics_cli.kinds import (
     stream,
 )
 from dynamics_cli.recording.curvature import Curvature
-from dynamics_cli.recording.derivatives import Derivatives, Potential, derivatives_of
 from dynamics_cli.waiting import Wait
 
 STIFFEST = 0.1

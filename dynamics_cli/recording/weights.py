@@ -13,6 +13,7 @@ from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import InputError
+from dynamics_cli.gradients.derivatives import features_of
 from dynamics_cli.kinds import (
     Architecture,
     Floats,
@@ -25,7 +26,6 @@ from dynamics_cli.kinds import (
 )
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import imbalances
-from dynamics_cli.recording.derivatives import features_of
 
 
 class OfLayer(Measure):

@@ -13,8 +13,8 @@ from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
 from dynamics_cli.runs.run import Run
-from dynamics_cli.sweeps.train import ProgressDisplay, Task, train_all
-from dynamics_cli.training.replicas import divide
+from dynamics_cli.training.many.replicas import divide
+from dynamics_cli.training.many.train import ProgressDisplay, Task, train_all
 from dynamics_cli.training.session import Obtained
 
 Messages = Callable[[str], None]

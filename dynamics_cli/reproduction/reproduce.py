@@ -24,8 +24,8 @@ from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.store.own import refuse_foreign
-from dynamics_cli.sweeps.train import ProgressDisplay
 from dynamics_cli.text import Table
+from dynamics_cli.training.many.train import ProgressDisplay
 from dynamics_cli.training.signals import Interrupted
 
 T = TypeVar("T")

@@ -30,9 +30,9 @@ from dynamics_cli.sweeps.directory import (
     write_table,
 )
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.sweeps.train import Task, train_all
-from dynamics_cli.sweeps.workers import STOPPED
-from dynamics_cli.training.replicas import divide
+from dynamics_cli.training.many.replicas import divide
+from dynamics_cli.training.many.train import Task, train_all
+from dynamics_cli.training.many.workers import STOPPED
 from dynamics_cli.training.session import Obtained, identity_of
 from dynamics_cli.training.signals import Interrupted
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Descent, Problem
-from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.training.kernels import UNROLLED, has_only, known, known_layers
 from dynamics_cli.training.steppers.base import Stepper
 
@@ -143,7 +143,7 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         ValueError: this stepper trains no replicas.
 
     """
-    from dynamics_cli import compiling  # noqa: F401 - before any other import of numba, which it makes shorter
+    from dynamics_cli.formulas import compiling  # noqa: F401 - before any other import of numba, which it makes shorter
 
     config = problems[0].config
     if config.optimizer.is_flow:

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Descent, Kind, Problem, RunConfig, Samples, Streams
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.registry import KindError, blamed
-from dynamics_cli.kinds.tracing import facts
 
 TRIED = 2
 """Samples that a network is tried with."""

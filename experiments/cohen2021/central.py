@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.gradients.derivatives import derivatives_of
+from dynamics_cli.gradients.lanczos import largest_eigenvalues
 from dynamics_cli.training.problem import build_problem
 
 from .theory.central_flow import averaged, central_flow, states_of, trained_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
 
 from .edge import BAND, NAN, described, draw_sharpness, edge

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.kinds import State
-from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
 
 from .shared import first_at

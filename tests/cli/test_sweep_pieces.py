@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dynamics_cli
-from dynamics_cli.sweeps import train
+from dynamics_cli.training.many import train
 
 from .conftest import CONFIG, ROOT, Dyn
 

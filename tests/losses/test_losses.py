@@ -9,8 +9,8 @@ import pytest
 import torch
 from mpmath import mp
 
-from dynamics_cli.engine.native import address_of
-from dynamics_cli.engine.units import loss_curvature_unit
+from dynamics_cli.formulas.native import address_of
+from dynamics_cli.formulas.units import loss_curvature_unit
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.softmax import CrossEntropy

@@ -14,10 +14,10 @@ import torch
 from dynamics_cli import api
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
+from dynamics_cli.gradients.derivatives import ByAutograd, ByEngine, derivatives_of
+from dynamics_cli.gradients.lanczos import largest_eigenvalues
 from dynamics_cli.kinds import Measure, Problem, State, get_kind
 from dynamics_cli.losses.softmax import CrossEntropy
-from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of
 from tests.kinds import cases
 
 REGRESSION = {

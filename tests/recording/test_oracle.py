@@ -11,11 +11,11 @@ from curvlinops import GGNLinearOperator, HessianLinearOperator, hutchinson_trac
 from curvlinops.papyan2020traces.spectrum import fast_lanczos
 from torch import nn
 
+from dynamics_cli.gradients.derivatives import ByAutograd, ByEngine, derivatives_of
+from dynamics_cli.gradients.lanczos import quadrature
 from dynamics_cli.kinds import State, get_kind
-from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import density
 from dynamics_cli.recording import kernel
-from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of
 from tests.kinds.cases import problem_of
 
 LOSSES = {

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 import dynamics_cli as dyn
 from dynamics_cli import api
 from dynamics_cli.errors import InputError
+from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.kinds import State
-from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.recording.sampling import split_r_hat
 from tests.kinds import cases
 from tests.recording.test_instruments import (

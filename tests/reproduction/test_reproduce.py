@@ -23,7 +23,7 @@ from dynamics_cli.reproduction.document import read_document, seeds_of, verify_f
 from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted
 from dynamics_cli.reproduction.reproduce import FigureResult, reproduce, reproduce_figures
 from dynamics_cli.runs.run import Run
-from dynamics_cli.sweeps import train
+from dynamics_cli.training.many import train
 
 CONFIG = """\
 name: small

@@ -12,8 +12,8 @@ from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
+from dynamics_cli.training.many.replicas import divide
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import divide
 
 BASE = {
     "name": "base",

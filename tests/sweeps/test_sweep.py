@@ -27,8 +27,8 @@ from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
 from dynamics_cli.sweeps.sweep import run_sweep
-from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.training import loop
+from dynamics_cli.training.many.train import Task, train_all
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
 from tests.runs.damage import flip

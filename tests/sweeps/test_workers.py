@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.sweeps.workers import KILLED, Processes, run_by_executor
+from dynamics_cli.training.many.workers import KILLED, Processes, run_by_executor
 
 
 def dies(directory: str, name: str, times: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dynamics_cli import compiling
+from dynamics_cli.formulas import compiling
 from tests.runs.damage import DAMAGES, arrays_of
 
 POINTS = {"kind": "points", "x": [[1.0, 0.5], [-0.5, 1.0], [0.3, -2.0]], "y": [1.0, -1.0, 1.0]}
@@ -134,7 +134,7 @@ def test_a_terminal_is_told_of_compilation_once(tmp_path: Path) -> None:
 
     def said() -> str:
         ours, theirs = pty.openpty()
-        code = "from dynamics_cli.engine.products import dots; dots('float64')"
+        code = "from dynamics_cli.gradients.engine.products import dots; dots('float64')"
         env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
         subprocess.run([sys.executable, "-c", code], env=env, check=True, stderr=theirs)
         os.write(theirs, b"end")
@@ -182,7 +182,7 @@ from dynamics_cli.cli import main
 def full(*arguments, **options):
     raise OSError(errno.ENOSPC, "No space left on device")
 caching.IndexDataCacheFile.save = full
-from dynamics_cli.engine import units
+from dynamics_cli.formulas import units
 units.Path = type("Full", (type(units.Path()),), {"write_text": full})
 units.cache_folder = lambda folder=units.cache_folder(): units.Path(folder)
 main()

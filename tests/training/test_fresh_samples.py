@@ -14,8 +14,8 @@ from dynamics_cli.kinds import Problem, Streams
 from dynamics_cli.training import batches
 from dynamics_cli.training.backends import by_engine, choose
 from dynamics_cli.training.batches import Fresh
+from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import batch_key
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,

@@ -13,7 +13,7 @@ import torch
 
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import choose
-from dynamics_cli.training.replicas import batch_key
+from dynamics_cli.training.many.replicas import batch_key
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_same_path,

@@ -13,8 +13,8 @@ from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Samples
 from dynamics_cli.training.backends import by_compiled, by_engine, by_kernel, choose
+from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import batch_key
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,

@@ -11,8 +11,8 @@ import pytest
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, choose
+from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import batch_key
 from dynamics_cli.training.steppers.autograd import AutogradStepper
 from tests.training.problems import (
     assert_chunks_are_invisible,

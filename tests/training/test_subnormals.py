@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dynamics_cli.engine.subnormals import FLUSHES, WORD, environment, flushed
+from dynamics_cli.gradients.engine.subnormals import FLUSHES, WORD, environment, flushed
 from dynamics_cli.kinds import Problem
 from tests.training.problems import random_problem, stepper_of
 

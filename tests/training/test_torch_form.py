@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from dynamics_cli.config import load_config
-from dynamics_cli.engine.units import update_unit
+from dynamics_cli.formulas.tracing import StepNumbers, facts
+from dynamics_cli.formulas.units import update_unit
 from dynamics_cli.kinds import Descent, Problem, all_kinds, get_kind, registry
-from dynamics_cli.kinds.tracing import StepNumbers, facts
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper, update_in_place

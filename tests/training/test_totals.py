@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from dynamics_cli import memory as blocks
+from dynamics_cli.gradients.totals import total, total_and_gradients
 from dynamics_cli.kinds import Loss, Problem, all_kinds
-from dynamics_cli.training.totals import total, total_and_gradients
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_same_path,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
+from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Descent, Kind, Loss, Problem, RunConfig
-from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.squared import HalfMse, Mse
 

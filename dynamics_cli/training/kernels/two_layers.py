@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
+from dynamics_cli.formulas import compiling  # noqa: F401 - decides where compiled code is kept
 
 Array = NDArray[Any]
 _Decorator = Callable[[Callable[..., Any]], Any]

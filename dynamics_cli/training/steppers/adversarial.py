@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dynamics_cli.engine.subnormals import flushed
+from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Problem, stream
 from dynamics_cli.training.steppers.autograd import AutogradStepper
 

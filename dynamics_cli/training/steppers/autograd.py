@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
-from dynamics_cli.engine.native import address_of
-from dynamics_cli.engine.subnormals import flushed
-from dynamics_cli.engine.units import Unit, update_unit
+from dynamics_cli.formulas.native import address_of
+from dynamics_cli.formulas.tracing import facts
+from dynamics_cli.formulas.units import Unit, update_unit
+from dynamics_cli.gradients.engine.subnormals import flushed
+from dynamics_cli.gradients.totals import total, total_and_gradients
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
-from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.memory import ON_GPU, threads_for
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
-from dynamics_cli.training.totals import total, total_and_gradients
 
 Tensors = dict[str, Tensor]
 MOST_WORK = 2**25

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.engine.native import blocks
-from dynamics_cli.engine.subnormals import flushed
+from dynamics_cli.formulas.native import blocks
+from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import chosen

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import RK23, RK45
 
-from dynamics_cli.engine.subnormals import flushed
+from dynamics_cli.gradients.derivatives import derivatives_of, trained_names
+from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Problem, State
-from dynamics_cli.recording.derivatives import derivatives_of, trained_names
 from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt
 from dynamics_cli.training.steppers.side_by_side import one_blas_thread
 
@@ -204,7 +204,7 @@ def _by_torch(
 ) -> LossAndGradient:
     import torch
 
-    from dynamics_cli.training.totals import total_and_gradients
+    from dynamics_cli.gradients.totals import total_and_gradients
 
     model = problem.config.architecture.network(problem.dataset.d, initial, torch.float64, device)
     labels = torch.long if problem.loss.labels == "classes" else torch.float64

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.engine import network, units
-from dynamics_cli.engine.layout import Layout
-from dynamics_cli.engine.native import address_of, blocks
-from dynamics_cli.engine.records import TASK
-from dynamics_cli.engine.subnormals import flushed
+from dynamics_cli.formulas import units
+from dynamics_cli.formulas.native import address_of, blocks
+from dynamics_cli.formulas.tracing import is_identity
+from dynamics_cli.gradients.derivatives import trained_names
+from dynamics_cli.gradients.engine import network
+from dynamics_cli.gradients.engine.layout import Layout
+from dynamics_cli.gradients.engine.records import TASK
+from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
-from dynamics_cli.kinds.tracing import is_identity
-from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import StateDict

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from dynamics_cli.engine.subnormals import flushed
+from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Loss, Problem
 from dynamics_cli.training.batches import Batches, Fresh
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
+from dynamics_cli.gradients.derivatives import derivatives_of, trained_among, trained_names
+from dynamics_cli.gradients.lanczos import largest_eigenvalues
 from dynamics_cli.kinds import Curve, Problem, State, Theory
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.curvature import stability_threshold
-from dynamics_cli.recording.derivatives import derivatives_of, trained_among, trained_names
 from dynamics_cli.theory.assumptions import descent_violations
 from dynamics_cli.training.problem import build_problem
 

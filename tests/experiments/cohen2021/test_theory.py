@@ -14,7 +14,7 @@ from dynamics_cli._bundled.experiments.cohen2021.theory.central_flow import (
     trained_weights,
 )
 
-from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
 from tests.experiments.helpers import one_run
 

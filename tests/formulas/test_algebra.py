@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.engine.units import activation_unit, loss_curvature_unit, loss_unit
+from dynamics_cli.formulas.algebra import EACH, NotAFormulaError, symbol
+from dynamics_cli.formulas.units import activation_unit, loss_curvature_unit, loss_unit
 from dynamics_cli.kinds import Activation, Loss, Minibatch, all_kinds, formulas
-from dynamics_cli.kinds.formulas import EACH, NotAFormulaError, symbol
 
 UNARY = ("exp", "expm1", "log1p", "sqrt", "tanh", "erf", "sigmoid", "softplus", "abs", "sin", "cos")
 BUNDLED = [

@@ -1,6 +1,6 @@
 """Compiled units: activations, losses and updates, made from the formulas of their kinds.
 
-A formula is traced (`kinds/tracing.py`), and its operations are written into the holes of a template, `_ACTIVATION`,
+A formula is traced (`formulas/tracing.py`), and its operations are written into the holes of a template, `_ACTIVATION`,
 `_LOSS` or `_UPDATE`: a function whose source lies beside numba's cache, where numba keeps compiled
 code. The kernels of networks call units by address, so that a new kind costs the compilation of a small function, and
 no kernel is compiled again. Numbers of a kind (a slope, a momentum) are arguments of its unit: many values share it.
@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.compiling import cache_folder, say_not_kept
-from dynamics_cli.engine import elementary
-from dynamics_cli.engine.native import Native
+from dynamics_cli.formulas import elementary
+from dynamics_cli.formulas.algebra import EACH, NUMBER, WHOLE, Expression
+from dynamics_cli.formulas.compiling import cache_folder, say_not_kept
+from dynamics_cli.formulas.native import Native
+from dynamics_cli.formulas.tracing import Trace, bend, curve, loss_and_slope, traced, update
 from dynamics_cli.kinds import Activation, Descent, Loss, formulas
-from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression
-from dynamics_cli.kinds.tracing import Trace, bend, curve, loss_and_slope, traced, update
 
 _FORMS = {
     "add": "{} + {}",
@@ -48,7 +48,7 @@ _FORMS = {
     "sqrt": "np.sqrt({})",
     "sign": "np.sign({})",
 }
-"""Operation -> its source, where it is no function of `engine/elementary.py`; `maximum` and `minimum` keep NaN."""
+"""Operation -> its source, where it is no function of `formulas/elementary.py`; `maximum` and `minimum` keep NaN."""
 _REDUCTIONS = ("total", "total_of_all", "logsumexp", "pick")
 
 
@@ -172,7 +172,7 @@ def _compiled(dtype: np.dtype[Any], function: str) -> Native:
     """Return the unit of a source, which lies beside numba's cache, since numba asks for the time of its file."""
     source = (
         f"from __future__ import annotations\n\nimport numpy as np\nfrom numpy import {dtype.name} as real\n\n"
-        f"from dynamics_cli.engine.elementary import {', '.join(elementary.FUNCTIONS)}\n\n\n{function}"
+        f"from dynamics_cli.formulas.elementary import {', '.join(elementary.FUNCTIONS)}\n\n\n{function}"
     )
     below = hashlib.sha256(
         source.encode() + Path(str(elementary.__file__)).read_bytes()

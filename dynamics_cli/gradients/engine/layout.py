@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.engine import network
-from dynamics_cli.engine.products import dots, product
-from dynamics_cli.engine.records import LAYER, NETWORK
-from dynamics_cli.engine.units import loss_unit
+from dynamics_cli.formulas.units import loss_unit
+from dynamics_cli.gradients.engine import network
+from dynamics_cli.gradients.engine.products import dots, product
+from dynamics_cli.gradients.engine.records import LAYER, NETWORK
 
 if TYPE_CHECKING:
     from dynamics_cli.kinds import Problem

@@ -20,9 +20,9 @@ from dynamics_cli.errors import DynError, InputError, RunError
 from dynamics_cli.kinds.registry import WITH, blamed
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
-from dynamics_cli.sweeps.workers import Processes, run_by_executor
 from dynamics_cli.training.loop import Progress
-from dynamics_cli.training.replicas import batch_key, build_problems
+from dynamics_cli.training.many.replicas import batch_key, build_problems
+from dynamics_cli.training.many.workers import Processes, run_by_executor
 from dynamics_cli.training.session import (
     Obtained,
     Plan,

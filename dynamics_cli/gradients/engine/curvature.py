@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.engine.layout import Layout
-from dynamics_cli.engine.native import (
+from dynamics_cli.formulas.native import (
     Floats,
     address_of,
     blocks,
@@ -26,8 +25,9 @@ from dynamics_cli.engine.native import (
     piece,
     unit,
 )
-from dynamics_cli.engine.records import CURVATURE, Curvature, Network
-from dynamics_cli.engine.units import activation_unit, loss_curvature_unit
+from dynamics_cli.formulas.units import activation_unit, loss_curvature_unit
+from dynamics_cli.gradients.engine.layout import Layout
+from dynamics_cli.gradients.engine.records import CURVATURE, Curvature, Network
 
 if TYPE_CHECKING:
     from dynamics_cli.kinds import Problem

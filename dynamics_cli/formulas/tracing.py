@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.formulas.algebra import EACH, NUMBER, WHOLE, Expression, NotAFormulaError, symbol
 from dynamics_cli.kinds import formulas
 from dynamics_cli.kinds.base import Kind
-from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression, NotAFormulaError, symbol
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.engine.products import dots, product
+from dynamics_cli.gradients.engine.products import dots, product
 
 
 def multiplied(A: Any, B: Any, start: Any = None, *, turned: bool = False) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
+from dynamics_cli.formulas import compiling  # noqa: F401 - decides where compiled code is kept
 
 _numba: Any = numba  # which is typed in parts
 types, typeof, extending, cgutils = (

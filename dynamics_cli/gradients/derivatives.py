@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State, tracing
-from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.memory import threads_for
 
 if TYPE_CHECKING:
     import torch
 
-    from dynamics_cli.engine.curvature import Engine
-    from dynamics_cli.measures.lanczos import Spectrum
+    from dynamics_cli.gradients.engine.curvature import Engine
+    from dynamics_cli.gradients.lanczos import Spectrum
 
 Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
 """Trained weights (K, P), and the numbers of samples (K, B) or None for all, -> mean losses (K,), gradients (K, P)."""
@@ -115,7 +115,7 @@ class Derivatives(ABC):
         Beside them their vectors (P, k); `start` is (P,) or (P, j), see `measures.lanczos.largest_eigenvalues`.
         `block` picks a diagonal block.
         """
-        from dynamics_cli.measures.lanczos import largest_eigenvalues
+        from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
         multiply, v = (
             self.hessian_product if whole else self.gauss_newton_product,
@@ -179,7 +179,7 @@ def engine_of(problem: Problem) -> Engine | None:
         layered = c.engine and bool(c.matrices)
         known["engine"] = None
         if layered and facts(c.sigma) and facts(problem.loss):
-            from dynamics_cli.engine.curvature import Engine
+            from dynamics_cli.gradients.engine.curvature import Engine
 
             known["engine"] = Engine(problem, trained_names(problem))
     engine: Engine | None = known["engine"]
@@ -247,8 +247,8 @@ class ByEngine(Derivatives):
         """Return the k largest eigenvalues and their vectors; that of the whole Hessian in a compiled call."""
         if not whole or len(start) < self.size or k > 1:
             return super().largest(start, k, whole=whole, block=block)
-        from dynamics_cli.engine.curvature import REAL, hessian_product
-        from dynamics_cli.measures.lanczos import LIMIT, Spectrum
+        from dynamics_cli.gradients.engine.curvature import REAL, hessian_product
+        from dynamics_cli.gradients.lanczos import LIMIT, Spectrum
 
         engine, known = self._evaluated, vars(self.problem)
         if "spectrum" not in known:  # made once, as the engine

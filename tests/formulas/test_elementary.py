@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import pytest
 
-from dynamics_cli.engine import elementary
+from dynamics_cli.formulas import elementary
 from dynamics_cli.training.kernels.two_layers import OPTIONS
 
 mp = mpmath.mp.clone()

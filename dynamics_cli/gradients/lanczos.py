@@ -20,8 +20,8 @@ import numpy as np
 from scipy.linalg import eig_banded
 from scipy.linalg.lapack import dstev
 
-from dynamics_cli.engine.native import Record, address_of, call, extending, offset, piece, unit
-from dynamics_cli.engine.products import dots, product
+from dynamics_cli.formulas.native import Record, address_of, call, extending, offset, piece, unit
+from dynamics_cli.gradients.engine.products import dots, product
 from dynamics_cli.measures.arrays import Floats
 
 REAL = np.dtype(np.float64)

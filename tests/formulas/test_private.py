@@ -13,15 +13,15 @@ import dynamics_cli
 
 ROOT = Path(dynamics_cli.__file__).parent
 PARTS: dict[str, tuple[str, ...]] = {
-    "numba.core.ccallback": ("FunctionCache", "compiling.py"),
-    "numba.core.dispatcher": ("FunctionCache", "compiling.py"),
-    "numba.np.linalg": ("ensure_blas", "compiling.py"),
-    "numba.np.arraymath": ("ensure_blas", "compiling.py"),
-    "numba.core.caching": ("FunctionCache", "compiling.py"),
-    "numba.core.event": ("register", "compiling.py"),
-    "numba.core.cgutils": ("alloca_once", "engine/native.py"),
-    "numba.core.typing.templates": ("AttributeTemplate", "engine/native.py"),
-    "torch.utils._pytree": ("tree_map", "instruments.py", "recording/derivatives.py"),
+    "numba.core.ccallback": ("FunctionCache", "formulas/compiling.py"),
+    "numba.core.dispatcher": ("FunctionCache", "formulas/compiling.py"),
+    "numba.np.linalg": ("ensure_blas", "formulas/compiling.py"),
+    "numba.np.arraymath": ("ensure_blas", "formulas/compiling.py"),
+    "numba.core.caching": ("FunctionCache", "formulas/compiling.py"),
+    "numba.core.event": ("register", "formulas/compiling.py"),
+    "numba.core.cgutils": ("alloca_once", "formulas/native.py"),
+    "numba.core.typing.templates": ("AttributeTemplate", "formulas/native.py"),
+    "torch.utils._pytree": ("tree_map", "instruments.py", "gradients/derivatives.py"),
 }
 """Module of another package -> what is taken from it, and the modules that take it."""
 IMPORTED = re.compile(
@@ -35,7 +35,7 @@ def test_a_private_part_is_there(module: str) -> None:
     """Where this fails, the release named has broken the module named."""
     name, place, *_ = PARTS[module]
     package = module.partition(".")[0].replace("yaml", "PyYAML")
-    importlib.import_module("dynamics_cli.compiling")
+    importlib.import_module("dynamics_cli.formulas.compiling")
     told = f"{package} {version(package)} has no {module}.{name}, which dynamics_cli/{place} takes"
     assert hasattr(importlib.import_module(module), name), told
 

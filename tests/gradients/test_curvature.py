@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.engine.records import LAYER
-from dynamics_cli.measures.lanczos import largest_eigenvalues, quadrature
-from dynamics_cli.recording.derivatives import ByEngine, derivatives_of
+from dynamics_cli.gradients.derivatives import ByEngine, derivatives_of
+from dynamics_cli.gradients.engine.records import LAYER
+from dynamics_cli.gradients.lanczos import largest_eigenvalues, quadrature
 from tests.recording.test_instruments import moved, problem_of
 
 

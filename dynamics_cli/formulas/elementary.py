@@ -4,7 +4,7 @@
 unit that calls them, in the precision of their argument, and a loop over an array becomes vector instructions. They
 hold for every argument: denormal numbers, both zeros, infinities and NaN; `exp(-inf)` is 0 and `log(-1)` NaN. Errors
 are at most 2 units in the last place; those of `sin` and `cos`, which hold up to 10^5, are as small beside 1.
-tests/engine/test_elementary.py compares with mpmath.
+tests/formulas/test_elementary.py compares with mpmath.
 
 A product and a sum are rounded once where `multiply_add` says so and the processor can, in vectors and in the rest of
 a loop alike; options of the caller change no bit.
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from dynamics_cli.engine.native import (
+from dynamics_cli.formulas.native import (
     cast_like,
     cgutils,
     function,

@@ -1,6 +1,6 @@
 """The records that units read: each field once, with its type and what it is.
 
-Python writes them by name (`engine/layout.py`, `engine/curvature.py`, `training/steppers/layers.py`), units read
+Python writes them by name (`gradients/engine/layout.py`, `gradients/engine/curvature.py`, `training/steppers/layers.py`), units read
 attributes. Names of shapes: n samples, L layers of m_l outputs, N = sum of all m_l, P weights, R replicas.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from dynamics_cli.engine.native import Record
+from dynamics_cli.formulas.native import Record
 
 Layer: TypeAlias = Any
 Network: TypeAlias = Any

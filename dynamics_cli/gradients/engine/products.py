@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from dynamics_cli.engine.native import (
+from dynamics_cli.formulas.native import (
     Reals,
     called,
     cast_like,

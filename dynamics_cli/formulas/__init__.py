@@ -1,0 +1,1 @@
+"""Formulas: traced, derived, written as source, compiled. The room knows no kind."""

@@ -1,0 +1,1 @@
+"""Values, gradients and products of a problem, for steppers and measures alike."""

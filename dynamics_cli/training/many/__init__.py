@@ -1,0 +1,1 @@
+"""Several runs: side by side as replicas, in processes, on a cluster."""
