@@ -19,16 +19,25 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.formulas import algebra as formulas
 from dynamics_cli.formulas.algebra import EACH, NUMBER, WHOLE, Expression, NotAFormulaError, symbol
-from dynamics_cli.kinds import formulas
-from dynamics_cli.kinds.base import Kind
+
+
+class Traceable(Protocol):
+    """A kind, as far as a formula needs one: its numbers are those of its fields that are floats."""
+
+    def __iter__(self) -> Any:
+        """Yield names and values of fields."""
+
+    def model_copy(self, *, update: Any) -> Any:
+        """Return a copy with other values of fields, which are not validated."""
 
 
 @dataclass
 class Trace:
     """A formula as it is traced: its operations, and the numbers of the kind that became arguments."""
 
-    kind: Any
+    kind: Traceable
     table: dict[Any, Expression] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
 
@@ -46,7 +55,7 @@ class Trace:
 
 
 def traced(
-    kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]
+    kind: Traceable, formula: Callable[[Any, Trace], Sequence[Expression]]
 ) -> tuple[list[Expression], Trace]:
     """Return the operations of `formula(kind, trace)`; where it asks for the value of a number of the kind, with it.
 

@@ -17,17 +17,25 @@ from functools import cache
 from pathlib import Path
 from textwrap import indent
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.formulas import algebra as formulas
 from dynamics_cli.formulas import elementary
 from dynamics_cli.formulas.algebra import EACH, NUMBER, WHOLE, Expression
 from dynamics_cli.formulas.compiling import cache_folder, say_not_kept
 from dynamics_cli.formulas.native import Native
-from dynamics_cli.formulas.tracing import Trace, bend, curve, loss_and_slope, traced, update
-from dynamics_cli.kinds import Activation, Descent, Loss, formulas
+from dynamics_cli.formulas.tracing import (
+    Trace,
+    Traceable,
+    bend,
+    curve,
+    loss_and_slope,
+    traced,
+    update,
+)
 
 _FORMS = {
     "add": "{} + {}",
@@ -50,6 +58,14 @@ _FORMS = {
 }
 """Operation -> its source, where it is no function of `formulas/elementary.py`; `maximum` and `minimum` keep NaN."""
 _REDUCTIONS = ("total", "total_of_all", "logsumexp", "pick")
+
+
+class LossFormula(Traceable, Protocol):
+    """A loss, as far as its unit needs one."""
+
+    @property
+    def labels(self) -> str:
+        """`classes`, whose numbers pick an output, or others."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +222,7 @@ def activation(z: Reals, first: Reals, second: Reals, n: int, numbers: Floats) -
 """
 
 
-def activation_unit(sigma: Activation, dtype: np.dtype[Any], order: int = 1) -> Unit:
+def activation_unit(sigma: Traceable, dtype: np.dtype[Any], order: int = 1) -> Unit:
     """Return `_ACTIVATION`, which replaces `z` (n,) by sigma(z) and fills `first` with sigma', `second` with sigma''.
 
     `second` is filled with `order` 2 alone.
@@ -241,7 +257,7 @@ def loss(f: Reals, y: Reals, v: Reals, delta: Reals, n: int, C: int, weight: Rea
 """
 
 
-def loss_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
+def loss_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
     """Return `_LOSS`, which fills `delta` (n, C) with `weight dl/df` and returns the summed losses.
 
     Where a real label is NaN, the loss is 0. `v` is not read.
@@ -252,13 +268,13 @@ def loss_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     return _loss_unit(loss, dtype, lambda kind, trace: loss_and_slope(kind, trace)[1::-1])
 
 
-def loss_curvature_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
+def loss_curvature_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
     """Return `_LOSS`, which fills `delta` (n, C) with `weight d2l/df2 v` and returns 0; as `loss_unit`."""
     return _loss_unit(loss, dtype, bend)
 
 
 def _loss_unit(
-    loss: Loss, dtype: np.dtype[Any], formula: Callable[[Any, Trace], Sequence[Expression]]
+    loss: LossFormula, dtype: np.dtype[Any], formula: Callable[[Any, Trace], Sequence[Expression]]
 ) -> Unit:
     (slope, *value), trace = traced(loss, formula)
     classes = loss.labels == "classes"
@@ -310,7 +326,7 @@ def update(
 """
 
 
-def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Unit:
+def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
     """Return `_UPDATE`, the compiled update of an optimizer.
 
     `theta`, `g` (P,), `memory` (slots, P); `segments` (S, 2) says where trained tensors begin and end, `factors` (S,)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.formulas import tracing
 from dynamics_cli.formulas.tracing import facts
-from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State, tracing
+from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.memory import threads_for
 

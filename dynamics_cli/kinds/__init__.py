@@ -1,10 +1,11 @@
 """Kinds: the classes that a config can name, and all that they are made of and given.
 
 Every room imports from here, as does code of others: `from dynamics_cli.kinds import Loss, Measure, ...`. Begin with
-`base`, what a kind is, and `registry`, where kinds come from; `problem` has what they are given, and `formulas` and
-`tracing` how one text of a formula becomes values, derivatives and compiled code.
+`base`, what a kind is, and `registry`, where kinds come from; each base class has a module named as its section, and
+`problem` has what kinds are given. `formulas`, the functions that formulas are made of, is the room beside it.
 """
 
+from dynamics_cli.formulas import algebra as formulas
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Labels, Parameters, Shapes
 from dynamics_cli.kinds.base import (
     Finding,
@@ -18,20 +19,20 @@ from dynamics_cli.kinds.base import (
 )
 from dynamics_cli.kinds.clocks import Clock, RescaledClock
 from dynamics_cli.kinds.data import Dataset, Samples, check_size, make_samples
+from dynamics_cli.kinds.initializations import Initialization
 from dynamics_cli.kinds.losses import Loss
+from dynamics_cli.kinds.measures import Measure
 from dynamics_cli.kinds.networks import Activation, Architecture
 from dynamics_cli.kinds.optimizers import Descent, Minibatch, Optimizer, Schedule
 from dynamics_cli.kinds.problem import (
-    Initialization,
-    Measure,
     Problem,
     Record,
     RunConfig,
-    Snapshots,
     State,
     read_only,
 )
 from dynamics_cli.kinds.registry import OneOf, all_kinds, get_kind
+from dynamics_cli.kinds.snapshots import Snapshots
 from dynamics_cli.kinds.streams import FreshStreams, Streams, TeacherStreams, stream
 from dynamics_cli.kinds.theory import Curve, Theory
 
@@ -76,6 +77,7 @@ __all__ = [
     "Theory",
     "all_kinds",
     "check_size",
+    "formulas",
     "get_kind",
     "make_samples",
     "read_only",

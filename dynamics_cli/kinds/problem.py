@@ -1,14 +1,13 @@
-"""The config of a run, the training problem made of it, its states, and the kinds that are given them."""
+"""The config of a run, the training problem made of it, and its states."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,97 +15,20 @@ from pydantic import Field
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds.arrays import Floats, Parameters
-from dynamics_cli.kinds.base import Kind, Positive, PositiveInt, Section, Sections
+from dynamics_cli.kinds.base import PositiveInt, Section
 from dynamics_cli.kinds.data import Dataset, Samples
+from dynamics_cli.kinds.initializations import Initialization
 from dynamics_cli.kinds.losses import Loss
+from dynamics_cli.kinds.measures import Measure
 from dynamics_cli.kinds.networks import Architecture
 from dynamics_cli.kinds.optimizers import Descent, Optimizer
 from dynamics_cli.kinds.registry import OneOf, get_kind
+from dynamics_cli.kinds.snapshots import Snapshots
 from dynamics_cli.kinds.streams import Streams
 from dynamics_cli.memory import block_samples
 
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class Initialization(Kind):
-    """Where the initial weights come from."""
-
-    section: ClassVar[str] = "initialization"
-
-    seed: Annotated[int, Field(ge=0)] | None = None
-    """Seed of the initial weights; by default that of the run."""
-    rescale: Positive | None = None
-    """Multiplies all initial weights; by default 1."""
-
-    @abstractmethod
-    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
-        """Return the initial value of every parameter of `problem.shapes`, float64, by name.
-
-        Draw from `streams.rng("initialization")`. `problem.dataset` holds the samples, `problem.loss` the loss.
-
-        Raises:
-            InputError: there are no such weights for this network or these data.
-        """
-
-
-class Snapshots(Kind):
-    """When weights and measures are recorded; states 0 and N always are."""
-
-    section: ClassVar[str] = "snapshots"
-    include: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=list)
-    """Iterations kept besides those of the schedule; those after the end of the run are not reached."""
-
-    @abstractmethod
-    def next_after(self, iteration: int) -> int | None:
-        """Return the state of the schedule after a given state; None after the last."""
-
-
-class Measure(Kind):
-    """A number or an array that is recorded beside the weights; the word alone is short for `{kind: word}`."""
-
-    section: ClassVar[str] = "measure"
-    by_default: ClassVar[bool] = False
-    """Whether it is recorded where a config names no measures."""
-    panel: ClassVar[str] = "measures"
-    """The panel that draws it."""
-    needs: ClassVar[str] = ""
-    """The condition under which a problem offers it, for a message."""
-    of_spectrum: ClassVar[bool] = False
-    """Whether it is all eigenvalues of the Hessian, or rules (probes, 2, steps) of their density."""
-    linear: ClassVar[bool] = False
-    """Whether its axis, or its colours, are never logarithmic, as those of an accuracy."""
-    at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
-    """When it measures; other recorded states hold NaN. By default at every recorded state."""
-
-    @property
-    def name(self) -> str:
-        """The name of its array and its curve; two measures of a run need different names."""
-        return self.kind
-
-    def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return the name and value of a line to draw beside the curve, such as `2 / η` beside the sharpness."""
-        return None
-
-    def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of several numbers of it, for a legend; none where shades tell them apart."""
-        return ()
-
-    @abstractmethod
-    def measure(self, state: State) -> float | Floats:
-        """Return the numbers of a state; of the same shape at every state."""
-
-    def offered(self, problem: Problem) -> bool:
-        """Return whether a problem has this measure, such as a loss on held-out samples."""
-        return True
-
-    def usual(self, problem: Problem) -> bool:
-        """Return whether a problem that offers a measure recorded by default records it."""
-        return True
-
-    def doubt(self, numbers: Floats) -> str | None:
-        """Return why measured numbers cannot be trusted, if they cannot."""
-        return None
 
 
 def _geometric() -> Snapshots:

@@ -1,7 +1,7 @@
 """Feed-forward networks of any depth, and diagonal linear networks: forward, backward, update, as units.
 
 A network is `h_l = sigma(z_l)`, `z_l = c_l h_{l-1} W_l + b_l`, `f = s (z_L - base)`; matrices stand as (columns, rows)
-of the network's own: `z = h W`. One update of `train`, with the records (`gradients/engine/records.py`) that each part reads:
+of the network's own: `z = h W`. One update of `train`, with the records (`records.py`) that each part reads:
 
     Task ----> loss_and_gradient    of the samples of the batch, or of all
       |            |
@@ -15,7 +15,7 @@ of the network's own: `z = h W`. One update of `train`, with the records (`gradi
     Task ----> apply_update -----> update           weights and memory of the optimizer
 
 The right column holds separate units, called by the addresses in the records: activations, losses and updates
-are made from formulas (`formulas/units.py`), products by `gradients/engine/products.py`. All sums have a fixed order: samples come
+are made from formulas (`formulas/units.py`), products by `products.py`. All sums have a fixed order: samples come
 in chunks whose number depends on the problem alone, and a chunk has the same bits on whatever thread it is worked on.
 """
 

@@ -1,0 +1,62 @@
+"""The base class of measures."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from dynamics_cli.kinds.arrays import Floats
+from dynamics_cli.kinds.base import Kind, Sections
+from dynamics_cli.kinds.registry import OneOf
+from dynamics_cli.kinds.snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from dynamics_cli.kinds.problem import Problem, State
+
+
+class Measure(Kind):
+    """A number or an array that is recorded beside the weights; the word alone is short for `{kind: word}`."""
+
+    section: ClassVar[str] = "measure"
+    by_default: ClassVar[bool] = False
+    """Whether it is recorded where a config names no measures."""
+    panel: ClassVar[str] = "measures"
+    """The panel that draws it."""
+    needs: ClassVar[str] = ""
+    """The condition under which a problem offers it, for a message."""
+    of_spectrum: ClassVar[bool] = False
+    """Whether it is all eigenvalues of the Hessian, or rules (probes, 2, steps) of their density."""
+    linear: ClassVar[bool] = False
+    """Whether its axis, or its colours, are never logarithmic, as those of an accuracy."""
+    at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
+    """When it measures; other recorded states hold NaN. By default at every recorded state."""
+
+    @property
+    def name(self) -> str:
+        """The name of its array and its curve; two measures of a run need different names."""
+        return self.kind
+
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return the name and value of a line to draw beside the curve, such as `2 / η` beside the sharpness."""
+        return None
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return the names of several numbers of it, for a legend; none where shades tell them apart."""
+        return ()
+
+    @abstractmethod
+    def measure(self, state: State) -> float | Floats:
+        """Return the numbers of a state; of the same shape at every state."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether a problem has this measure, such as a loss on held-out samples."""
+        return True
+
+    def usual(self, problem: Problem) -> bool:
+        """Return whether a problem that offers a measure recorded by default records it."""
+        return True
+
+    def doubt(self, numbers: Floats) -> str | None:
+        """Return why measured numbers cannot be trusted, if they cannot."""
+        return None
