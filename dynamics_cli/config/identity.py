@@ -18,7 +18,7 @@ from dynamics_cli.kinds import RunConfig, Sections
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.registry import foreign_sources
 
-NUMERICS_VERSION = 2
+NUMERICS_VERSION = 3
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
 
 

@@ -3,14 +3,15 @@
 `math.tanh` and its relatives are calls of a library, number by number. The functions of this module become part of the
 unit that calls them, in the precision of their argument, and a loop over an array becomes vector instructions. They
 hold for every argument: denormal numbers, both zeros, infinities and NaN; `exp(-inf)` is 0 and `log(-1)` NaN. Errors
-are at most 2 units in the last place; those of `sin` and `cos`, which hold up to 10^5, are as small beside 1.
+are at most 2 units in the last place, of `tanh` 3; those of `sin` and `cos`, which hold up to 10^5, are as small
+beside 1.
 tests/formulas/test_elementary.py compares with mpmath.
 
 A product and a sum are rounded once where `multiply_add` says so and the processor can, in vectors and in the rest of
 a loop alike; options of the caller change no bit.
 
 Sources: fdlibm (Sun Microsystems 1993, `e_exp.c`, `e_log.c`, and FreeBSD's `e_logf.c`) for ln 2 in two parts and for
-`log`; Cephes (Moshier 1989, `tanh.c`, `tanhf.c`, `sin.c`, `sinf.c`) for small arguments of `tanh` and for `sin`, `cos`;
+`log`; Cephes (Moshier 1989, `sin.c`, `sinf.c`) for `sin` and `cos`;
 Shepherd and Laframboise, Math. Comp. 36 (1981) 249, for the variable in which `erfc` is smooth. The polynomials of
 `exp` and `erfc` are minimax (Remez exchange with 60 digits), the polynomials of `erf` interpolate at Chebyshev nodes.
 """
@@ -47,8 +48,6 @@ class Constants(NamedTuple):
     log: Any  # (log((1 + s) / (1 - s)) - 2 s) / s in s^2, without its factor s^2
     sin: Any  # (sin(r) - r) / r^3 in r^2, |r| <= pi / 4
     cos: Any  # (cos(r) - 1 + r^2 / 2) / r^4 in r^2
-    tanh: Any  # 1 - tanh(y) / y, divided by y^2, in y^2, y <= 5/8: the numerator
-    below_tanh: Any  # the denominator
     erf: Any  # erf(y) / y - 1 in y^2, y <= 3/4
     erfc: Any  # (1 + 51/64 y) exp(y^2 / 2) erfc(y / sqrt(2)) in (y - center) / (y + center), 0 <= y <= 6 sqrt(2)
     center: Any
@@ -71,8 +70,6 @@ _SINGLE = Constants(
     log=(0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693),
     sin=(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1),
     cos=(2.443315711809948e-05, -1.388731625493765e-03, 4.166664568298827e-02),
-    tanh=(5.70498872745e-3, -2.06390887954e-2, 5.37397155531e-2, -1.33314422036e-1, 3.33332819422e-1),
-    below_tanh=(1.0,),
     erf=(-0.000675647985, 0.00511533208, -0.0268351138, 0.112833865, -0.3761262, 0.128379166),
     erfc=(
         0.000227513025, 0.00020109184, -0.0020688714, -9.27042056e-05, 0.0159012116, -0.0404858962, 0.0355979428,
@@ -100,8 +97,6 @@ _DOUBLE = Constants(
         -1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7,
         2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2,
     ),
-    tanh=(9.64399179425052238628e-1, 9.92877231001918586564e1, 1.61468768441708447952e3),
-    below_tanh=(1.0, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3),
     erf=(
         1.1472499701094691e-08, -1.5940066854661717e-07, 1.6430684179741549e-06, -1.4924196305569617e-05,
         0.00012055289567541706, -0.00085483261887597524, 0.0052239776154205386, -0.026866170644428485,
@@ -274,20 +269,14 @@ sin, cos = function(lambda x: sine(x, 0)), function(lambda x: sine(x, 1))
 
 @function
 def tanh(x: Any) -> Any:
-    """Return `tanh(x)`: x plus a rational function below 0.55, `1 - 2 e / (1 + e)`, `e = exp(-2 x)`, above."""
-    c, unity, y = constants(x), cast_like(1, x), abs(x)
-    square, twice = (
-        y * y,
-        clipped(y * cast_like(-2, x), cast_like(-0.8 * c.digits, x), cast_like(0, x)),
+    """Return `tanh(x)` as `-m / (2 + m)`, `m = exp(-2 |x|) - 1`, which loses no digits where x is small."""
+    c, unity = constants(x), cast_like(1, x)
+    r, g, _, t = reduced(
+        clipped(abs(x) * cast_like(-2, x), cast_like(-0.8 * c.digits, x), cast_like(0, x))
     )
-    r, g, _, t = reduced(twice)
-    large, power = twice < cast_like(-1.1, x), power_of_two(t + unity)
-    e = multiply_add(power, r + g, power)  # twice exp(-2 y)
-    small = polynomial(square, c.tanh) * (y * square)
-    above, start = (e, unity) if large else (small, y)
-    denominator = polynomial(square, c.below_tanh)
-    below = multiply_add(e, cast_like(0.5, x), unity) if large else denominator
-    return np.copysign(start - above / below, x)
+    power = power_of_two(t)
+    m = multiply_add(power, r + g, power - unity)
+    return np.copysign(m / (cast_like(-2, x) - m), x)
 
 
 @function
