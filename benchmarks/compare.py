@@ -1,8 +1,10 @@
-"""Side-by-side timings, run by hand: `python benchmarks/compare.py [--json FILE] [--only NAME] [--mnist DIR]`.
+"""Side-by-side timings, run by hand: `python benchmarks/compare.py [--isa avx2] [--json FILE] [--only NAME]`.
 
 Microseconds per iteration with the loss recorded at every iteration (SGD: ours once an epoch, as its runs do): the
 plain PyTorch loop (the faster of one thread and all), JAX where it can be imported, and our steppers. All run in turns
 in one process, and of each the fastest turn counts, so that other users of the machine hit all alike. Take ratios.
+`--isa avx2` measures twice, in child processes: with all instructions of the processor, and with all libraries held to
+AVX2.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import datetime
 import json
 import os
 import platform
+import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,18 @@ from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import by_engine, by_kernel
+
+HELD = {
+    "avx2": {
+        "NUMBA_CPU_NAME": "haswell",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+    }
+}
+"""Instruction set -> environment in which Numba, JAX, OpenBLAS and PyTorch use no later one."""
 
 
 def main() -> None:
@@ -43,7 +59,11 @@ def main() -> None:
     parser.add_argument(
         "--turn", type=float, default=0.1, metavar="SECONDS", help="short ones on a busy machine"
     )
+    parser.add_argument("--isa", choices=list(HELD), help="beside all instructions, hold to these")
     options = parser.parse_args()
+    if options.isa:
+        compare_sets(options)
+        return
     wanted = options.only or list(PROBLEMS)
     results: dict[str, Any] = {"machine": machine(), "table": {}}
     for name in [name for name in PROBLEMS if name in wanted]:
@@ -57,6 +77,49 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
     print(markdown(results))
+
+
+def compare_sets(options: argparse.Namespace) -> None:
+    """Measure with all instructions and with those of a set, each in a child process, and print both beside."""
+    results = {}
+    for name, held in (("all", {}), (options.isa, HELD[options.isa])):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "times.json"
+            command = [sys.executable, __file__, "--json", str(file)]
+            command += ["--mnist", str(options.mnist), "--repeats", str(options.repeats)]
+            command += ["--turn", str(options.turn)]
+            for problem in options.only or []:
+                command += ["--only", problem]
+            subprocess.run(
+                command, env={**os.environ, **held}, check=True, stdout=subprocess.DEVNULL
+            )
+            results[name] = json.loads(file.read_text())
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+    print(beside(results))
+
+
+def beside(results: Mapping[str, Any]) -> str:
+    """Return a table of microseconds and ratios with all instructions and with those of a set."""
+    m = results["all"]["machine"]
+    titles = [f"{column}, {name}" for name in results for column in ("us", "x plain", "x JAX")]
+    lines = [
+        f"{m['cores']} cores of {m['cpu']}, {m['date']}; load {m['load']:.1f}.",
+        "",
+        f"| problem | {' | '.join(titles)} | wanted |",
+        "| --- " * (len(titles) + 2) + "|",
+    ]
+    for problem in results["all"]["table"]:
+        cells = []
+        for result in results.values():
+            row = result["table"][problem]
+            us = row["microseconds"]
+            mine = us[f"ours {row['chosen']}"]
+            cells.append(number(mine))
+            cells += [number(us[way] / mine) if way in us else "–" for way in ("plain", "jax")]
+        least = " and ".join(f"{t:g}" if t else "–" for t in TARGETS[problem])
+        lines.append(f"| {problem} | {' | '.join(cells)} | {least} |")
+    return "\n".join(lines)
 
 
 def machine() -> dict[str, Any]:
