@@ -1,19 +1,21 @@
-"""Elementary functions that LLVM vectorises: straight-line code of additions, products, bits and at most one division.
+"""Elementary functions that LLVM vectorises: straight-line code of additions, products, bits and at
+most one division.
 
-`math.tanh` and its relatives are calls of a library, number by number. The functions of this module become part of the
-unit that calls them, in the precision of their argument, and a loop over an array becomes vector instructions. They
-hold for every argument: denormal numbers, both zeros, infinities and NaN; `exp(-inf)` is 0 and `log(-1)` NaN. Errors
-are at most 2 units in the last place, of `tanh` 3; those of `sin` and `cos`, which hold up to 10^5, are as small
-beside 1.
+`math.tanh` and its relatives are calls of a library, number by number. The functions of this module
+become part of the unit that calls them, in the precision of their argument, and a loop over an
+array becomes vector instructions. They hold for every argument: denormal numbers, both zeros,
+infinities and NaN; `exp(-inf)` is 0 and `log(-1)` NaN. Errors are at most 2 units in the last
+place, of `tanh` 3; those of `sin` and `cos`, which hold up to 10^5, are as small beside 1.
 tests/formulas/test_elementary.py compares with mpmath.
 
-A product and a sum are rounded once where `multiply_add` says so and the processor can, in vectors and in the rest of
-a loop alike; options of the caller change no bit.
+A product and a sum are rounded once where `multiply_add` says so and the processor can, in vectors
+and in the rest of a loop alike; options of the caller change no bit.
 
-Sources: fdlibm (Sun Microsystems 1993, `e_exp.c`, `e_log.c`, and FreeBSD's `e_logf.c`) for ln 2 in two parts and for
-`log`; Cephes (Moshier 1989, `sin.c`, `sinf.c`) for `sin` and `cos`;
-Shepherd and Laframboise, Math. Comp. 36 (1981) 249, for the variable in which `erfc` is smooth. The polynomials of
-`exp` and `erfc` are minimax (Remez exchange with 60 digits), the polynomials of `erf` interpolate at Chebyshev nodes.
+Sources: fdlibm (Sun Microsystems 1993, `e_exp.c`, `e_log.c`, and FreeBSD's `e_logf.c`) for ln 2 in
+two parts and for `log`; Cephes (Moshier 1989, `sin.c`, `sinf.c`) for `sin` and `cos`; Shepherd and
+Laframboise, Math. Comp. 36 (1981) 249, for the variable in which `erfc` is smooth. The polynomials
+of `exp` and `erfc` are minimax (Remez exchange with 60 digits), the polynomials of `erf`
+interpolate at Chebyshev nodes.
 """
 
 from __future__ import annotations
@@ -37,19 +39,26 @@ from dynamics_cli.formulas.native import (
 
 
 class Constants(NamedTuple):
-    """A floating-point format and the polynomials that are accurate enough for it, highest power first."""
+    """A floating-point format and the polynomials that are accurate enough for it, highest power
+    first.
+    """
 
     digits: int  # bits of the fraction
     bias: int  # of the exponent
-    magic: Any  # added to a number, it rounds it to an integer k and leaves `k + bias` in the last bits
-    ln2: Any  # two numbers whose sum is ln 2: the first has zeros at its end, its product with an exponent is exact
+    # added to a number, it rounds it to an integer k and leaves `k + bias` in the last bits
+    magic: Any
+    # two numbers whose sum is ln 2: the first has zeros at its end, its product with an exponent is
+    # exact
+    ln2: Any
     half_pi: Any  # two numbers whose sum is pi / 2
     exp: Any  # (exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2
     log: Any  # (log((1 + s) / (1 - s)) - 2 s) / s in s^2, without its factor s^2
     sin: Any  # (sin(r) - r) / r^3 in r^2, |r| <= pi / 4
     cos: Any  # (cos(r) - 1 + r^2 / 2) / r^4 in r^2
     erf: Any  # erf(y) / y - 1 in y^2, y <= 3/4
-    erfc: Any  # (1 + 51/64 y) exp(y^2 / 2) erfc(y / sqrt(2)) in (y - center) / (y + center), 0 <= y <= 6 sqrt(2)
+    # (1 + 51/64 y) exp(y^2 / 2) erfc(y / sqrt(2)) in (y - center) / (y + center), 0 <= y <= 6
+    # sqrt(2)
+    erfc: Any
     center: Any
     lowest: Any  # exp(lowest) is 0, rounded
     highest: Any  # exp(highest) is infinite
@@ -161,9 +170,12 @@ def power_of_two(t: Any) -> Any:
 
 @function
 def parts(x: Any) -> Any:
-    """Return m, about `sqrt(1/2)` to `sqrt(2)`, and k as a number, of a positive normal number m 2^k."""
+    """Return m, about `sqrt(1/2)` to `sqrt(2)`, and k as a number, of a positive normal number m
+    2^k.
+    """
     c = constants(x)
-    digits, bias = c.digits, c.bias
+    digits = c.digits
+    bias = c.bias
     root = int((math.sqrt(0.5) * 2 - 1) * 2**digits + 0.5) + (
         bias - 1 << digits
     )  # the bits of sqrt(1/2)
@@ -197,7 +209,8 @@ def polynomial(context: Any, x: Any, coefficients: Any) -> Any:
 
 @function
 def reduced(x: Any) -> Any:
-    """Return r, g, c and `magic + k` with `exp(x) = 2^k (1 + r + g + c)`, |r| <= ln(2) / 2 and g about r^2 / 2.
+    """Return r, g, c and `magic + k` with `exp(x) = 2^k (1 + r + g + c)`, |r| <= ln(2) / 2 and g
+    about r^2 / 2.
 
     c is the rounding error of r, which `exp` can do without.
     """
@@ -220,7 +233,8 @@ def scaled(x: Any, t: Any) -> Any:
 def logarithm(f: Any, k: Any) -> Any:
     """Return `k ln(2) + log(1 + f)`, `sqrt(1/2) <= 1 + f <= sqrt(2)` (fdlibm's `e_log.c`)."""
     high, low = constants(f).ln2
-    s, half_square = f / (f + cast_like(2, f)), f * f * cast_like(0.5, f)
+    s = f / (f + cast_like(2, f))
+    half_square = f * f * cast_like(0.5, f)
     z = s * s
     small = multiply_add(k, low, s * multiply_add(z, polynomial(z, constants(f).log), half_square))
     return multiply_add(k, high, f - (half_square - small))
@@ -251,10 +265,14 @@ def log(x: Any) -> Any:
 
 @function
 def sine(x: Any, quarter: int) -> Any:
-    """Return `sin(x + quarter pi / 2)`, from the nearest multiple k of pi / 2 on (Cody and Waite's reduction)."""
-    c, unity = constants(x), cast_like(1, x)
+    """Return `sin(x + quarter pi / 2)`, from the nearest multiple k of pi / 2 on (Cody and
+    Waite's reduction).
+    """
+    c = constants(x)
+    unity = cast_like(1, x)
     t = multiply_add(x, cast_like(2 / math.pi, x), constants(x).magic)
-    k, turns = t - constants(x).magic, bits(t) - c.bias + quarter
+    k = t - constants(x).magic
+    turns = bits(t) - c.bias + quarter
     r = multiply_add(-k, c.half_pi[1], multiply_add(-k, c.half_pi[0], x))
     z = r * r
     of_sin = np.copysign(multiply_add(r * z, polynomial(z, c.sin), r), r)
@@ -263,14 +281,18 @@ def sine(x: Any, quarter: int) -> Any:
     return clipped(-value if turns & 2 else value, -unity, unity)
 
 
-sin, cos = function(lambda x: sine(x, 0)), function(lambda x: sine(x, 1))
+sin = function(lambda x: sine(x, 0))
+cos = function(lambda x: sine(x, 1))
 """Return `sin(x)`, and `cos(x)`."""
 
 
 @function
 def tanh(x: Any) -> Any:
-    """Return `tanh(x)` as `-m / (2 + m)`, `m = exp(-2 |x|) - 1`, which loses no digits where x is small."""
-    c, unity = constants(x), cast_like(1, x)
+    """Return `tanh(x)` as `-m / (2 + m)`, `m = exp(-2 |x|) - 1`, which loses no digits where x
+    is small.
+    """
+    c = constants(x)
+    unity = cast_like(1, x)
     r, g, _, t = reduced(
         clipped(abs(x) * cast_like(-2, x), cast_like(-0.8 * c.digits, x), cast_like(0, x))
     )
@@ -294,7 +316,8 @@ def sigmoid(x: Any) -> Any:
 @function
 def softplus(x: Any) -> Any:
     """Return `log(1 + exp(x))`, finite for every finite x."""
-    zero, unity = cast_like(0, x), cast_like(1, x)
+    zero = cast_like(0, x)
+    unity = cast_like(1, x)
     r, g, _, t = reduced(clipped(-abs(x), constants(x).lowest, zero))
     small = scaled(unity + (r + g), t)
     above = small > cast_like(math.sqrt(2) - 1, x)
@@ -304,13 +327,20 @@ def softplus(x: Any) -> Any:
 
 @function
 def erf(x: Any) -> Any:
-    """Return the error function `2 / sqrt(pi) int_0^x exp(-t^2) dt`: by `exp(x^2) erfc(|x|)` from 0.75 on."""
-    c, zero, unity, y = constants(x), cast_like(0, x), cast_like(1, x), abs(x)
-    near, small = multiply_add(x, polynomial(y * y, c.erf), x), y < cast_like(0.75, x)
+    """Return the error function `2 / sqrt(pi) int_0^x exp(-t^2) dt`: by `exp(x^2) erfc(|x|)`
+    from 0.75 on.
+    """
+    c = constants(x)
+    zero = cast_like(0, x)
+    unity = cast_like(1, x)
+    y = abs(x)
+    near = multiply_add(x, polynomial(y * y, c.erf), x)
+    small = y < cast_like(0.75, x)
     y = clipped(y, zero, cast_like(6, x))
     r, g, _, t = reduced(-(y * y))
     y *= cast_like(math.sqrt(2), x)
-    slope, above = multiply_add(y, cast_like(51 / 64, x), unity), y + c.center
+    slope = multiply_add(y, cast_like(51 / 64, x), unity)
+    above = y + c.center
     inverse = unity / (above * slope)
     erfc = polynomial((y - c.center) * (slope * inverse), c.erfc) * (above * inverse)
     far = unity - (unity + (r + g)) * erfc * power_of_two(t)

@@ -1,7 +1,9 @@
-"""Units: compiled functions of pointers, records and numbers, called by address, from each other and from Python.
+"""Units: compiled functions of pointers, records and numbers, called by address, from each other
+and from Python.
 
-A unit is one body of machine code for all its callers. Its arguments are pointers, numbers and records: numba takes a
-fifth of the time that it takes for arrays, and each caller would compile its own copy for arrays.
+A unit is one body of machine code for all its callers. Its arguments are pointers, numbers and
+records: numba takes a fifth of the time that it takes for arrays, and each caller would compile its
+own copy for arrays.
 """
 
 from __future__ import annotations
@@ -21,14 +23,13 @@ from numpy.typing import NDArray
 from dynamics_cli.formulas import compiling  # noqa: F401 - decides where compiled code is kept
 
 _numba: Any = numba  # which is typed in parts
-types, typeof, extending, cgutils = (
-    _numba.types,
-    _numba.typeof,
-    _numba.extending,
-    _numba.core.cgutils,
-)
+types = _numba.types
+typeof = _numba.typeof
+extending = _numba.extending
+cgutils = _numba.core.cgutils
 
-counted_loop, slot = cgutils.for_range, cgutils.alloca_once
+counted_loop = cgutils.for_range
+slot = cgutils.alloca_once
 intrinsic: Callable[[Callable[..., Any]], Any] = extending.intrinsic
 piece: Callable[[Callable[..., Any]], Any] = _numba.njit(
     inline="always", error_model="numpy", _nrt=False
@@ -37,10 +38,14 @@ piece: Callable[[Callable[..., Any]], Any] = _numba.njit(
 function: Callable[[Callable[..., Any]], Any] = _numba.njit(
     error_model="numpy", fastmath=False, forceinline=True
 )
-"""Decorator of a function of numbers, which LLVM writes into each unit that calls it; its options are its own."""
+"""Decorator of a function of numbers, which LLVM writes into each unit that calls it; its
+options are its own.
+"""
 
 Real: TypeAlias = Any
-"""Annotation of an argument of a unit: a number in the unit's precision. `int` is int64, `float` float64."""
+"""Annotation of an argument of a unit: a number in the unit's precision. `int` is int64, `float`
+float64.
+"""
 Reals: TypeAlias = Any
 """Pointer to numbers in the unit's precision."""
 Ints: TypeAlias = Any
@@ -48,7 +53,8 @@ Floats: TypeAlias = Any
 """Pointers to numbers of int64 and float64."""
 Unit: TypeAlias = int
 """The address of a unit."""
-_INT, _FLOAT = types.int64, types.float64
+_INT = types.int64
+_FLOAT = types.float64
 _C: dict[Any, Any] = {
     _INT: ctypes.c_int64,
     _FLOAT: ctypes.c_double,
@@ -61,23 +67,28 @@ _C: dict[Any, Any] = {
 
 
 class Record:
-    """A C structure whose fields are named once: units read them as attributes, Python writes them by name.
+    """A C structure whose fields are named once: units read them as attributes, Python writes them
+    by name.
 
-    Fields are (name, type, meaning); a type is an argument type of units, `Unit` (an address) or a record.
+    Fields are (name, type, meaning); a type is an argument type of units, `Unit` (an address) or a
+    record.
     """
 
     known: dict[str, Record] = {}  # noqa: RUF012
     """All records, by the name that annotations call them by."""
 
     def __init__(self, name: str, fields: Sequence[tuple[str, str, str]]) -> None:
-        self.name, self.types = name, {field: kind for field, kind, _ in fields}
+        self.name = name
+        self.types = {field: kind for field, kind, _ in fields}
         of_c = {"int": ctypes.c_int64, "float": ctypes.c_double, "Unit": ctypes.c_int64}
         given = [(field, of_c.get(kind, ctypes.c_void_p)) for field, kind in self.types.items()]
         self.structure: Any = type(name, (ctypes.Structure,), {"_fields_": given})
         Record.known[name] = self
 
     def __call__(self, **values: Any) -> Any:
-        """Return a structure with values for all fields; arrays and structures are written as addresses, and kept."""
+        """Return a structure with values for all fields; arrays and structures are written as
+        addresses, and kept.
+        """
         if values.keys() != self.types.keys():
             raise TypeError(
                 f"{self.name}: wrong or missing fields {sorted(values.keys() ^ self.types.keys())}"
@@ -155,7 +166,9 @@ class Native:
 
 
 def unit(function: Callable[..., Any]) -> Callable[[np.dtype[Any]], Native]:
-    """Return the compiler of a function for a precision; annotations say the types of its arguments."""
+    """Return the compiler of a function for a precision; annotations say the types of its
+    arguments.
+    """
     return cache(lambda dtype: Native(function, np.dtype(dtype)))
 
 
@@ -163,12 +176,16 @@ _NOTHING = ctypes.c_char * 0
 
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
-    """Return the address of a contiguous array that can be written to, in a tenth of NumPy's time."""
+    """Return the address of a contiguous array that can be written to, in a tenth of NumPy's
+    time.
+    """
     return ctypes.addressof(_NOTHING.from_buffer(array))  # type: ignore[arg-type] # an array is a buffer
 
 
 def blocks(dtype: np.dtype[Any], *counts: int) -> list[NDArray[np.floating]]:
-    """Return arrays of zeros, each on a line of the cache: with others products take up to 1.3 times as long."""
+    """Return arrays of zeros, each on a line of the cache: with others products take up to 1.3
+    times as long.
+    """
     line = 64 // dtype.itemsize  # of 64 bytes
     starts = np.cumsum([0, *(-(-count // line) * line for count in counts)]).tolist()
     raw = np.zeros(starts[-1] + line, dtype)
@@ -248,5 +265,6 @@ def _caller(result: Any) -> Any:
     return call
 
 
-call, call_number = _caller(types.void), _caller(types.float64)
+call = _caller(types.void)
+call_number = _caller(types.float64)
 """Call the unit at an address with a tuple of arguments; `call_number` returns its float64."""

@@ -1,15 +1,17 @@
 """Formulas of kinds as they are traced: activations, losses and updates, and their derivatives.
 
-A kind is traced with symbols in place of its arguments and of its own float settings, so that one compiled function
-serves all their values. Gradient descent with momentum, line by line:
+A kind is traced with symbols in place of its arguments and of its own float settings, so that one
+compiled function serves all their values. Gradient descent with momentum, line by line:
 
     def updated(self, w, g, memory, step):                    # w, g: EACH (a weight, its gradient)
-        memory["v"] = self.momentum * memory["v"] - step.lr * g   # reads the symbol `weight_v`, EACH, and writes a new
-        return w + memory["v"]                                # value; `number_momentum` and `lr`: NUMBER
+        memory["v"] = self.momentum * memory["v"] - step.lr * g   # reads the symbol `weight_v`,
+        EACH, and writes a new return w + memory["v"]                                # value;
+        `number_momentum` and `lr`: NUMBER
 
-`update` returns the new weight `w + (number_momentum * weight_v - lr * g)` and what was written, under the same name
-`v`. `step.memory` is of level `WHOLE`: a number of the tensor, such as a running norm of its gradient, whose symbol is
-`whole_...` and whose value comes from `total(g * g)`; `total_of_all` sums over all weights of the network.
+`update` returns the new weight `w + (number_momentum * weight_v - lr * g)` and what was written,
+under the same name `v`. `step.memory` is of level `WHOLE`: a number of the tensor, such as a
+running norm of its gradient, whose symbol is `whole_...` and whose value comes from `total(g * g)`;
+`total_of_all` sums over all weights of the network.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from dynamics_cli.formulas.algebra import EACH, NUMBER, WHOLE, Expression, NotAF
 
 
 class Traceable(Protocol):
-    """A kind, as far as a formula needs one: its numbers are those of its fields that are floats."""
+    """A kind, as far as a formula needs one: its numbers are those of its fields that are
+    floats.
+    """
 
     def __iter__(self) -> Any:
         """Yield names and values of fields."""
@@ -35,7 +39,9 @@ class Traceable(Protocol):
 
 @dataclass
 class Trace:
-    """A formula as it is traced: its operations, and the numbers of the kind that became arguments."""
+    """A formula as it is traced: its operations, and the numbers of the kind that became
+    arguments.
+    """
 
     kind: Traceable
     table: dict[Any, Expression] = field(default_factory=dict)
@@ -57,7 +63,8 @@ class Trace:
 def traced(
     kind: Traceable, formula: Callable[[Any, Trace], Sequence[Expression]]
 ) -> tuple[list[Expression], Trace]:
-    """Return the operations of `formula(kind, trace)`; where it asks for the value of a number of the kind, with it.
+    """Return the operations of `formula(kind, trace)`; where it asks for the value of a number of
+    the kind, with it.
 
     Raises NotAFormulaError: it cannot be traced.
     """
@@ -79,9 +86,13 @@ class Facts:
     """A traced formula."""
 
     sums: bool
-    """Of an update: whether it has sums over many weights, or remembers something of them as a whole."""
+    """Of an update: whether it has sums over many weights, or remembers something of them as a
+    whole.
+    """
     over_all: bool
-    """Of an update: whether the sums are over all weights of the network, not over those of a tensor."""
+    """Of an update: whether the sums are over all weights of the network, not over those of a
+    tensor.
+    """
     loss: bool
     """Of an update: whether it depends on the loss."""
 
@@ -98,7 +109,9 @@ def facts(kind: Any) -> Facts | None:
 
 
 def obstacle(kind: Any) -> str | None:
-    """Return why an activation, loss or update is no formula, so that autograd trains it; else None."""
+    """Return why an activation, loss or update is no formula, so that autograd trains it; else
+    None.
+    """
     if not hasattr(kind, _METHODS.get(kind.section, "")):
         return None
     known = _facts_or_obstacle(kind)
@@ -143,7 +156,9 @@ def is_identity(sigma: Any) -> bool:
 
 
 def slopes(sigma: Any, z: Any, order: int) -> Any:
-    """Return the derivative of some order of an activation at an array or a tensor; `NotAFormulaError` without one."""
+    """Return the derivative of some order of an activation at an array or a tensor;
+    `NotAFormulaError` without one.
+    """
     nodes, trace = traced(sigma, lambda kind, trace: curve(kind, trace, order))
     (value,) = formulas.evaluated(nodes[-1:], {"z": z, **trace.values})
     return value + formulas.zeros_like(z)
@@ -155,7 +170,8 @@ def slopes(sigma: Any, z: Any, order: int) -> Any:
 def loss_and_slope(loss: Any, trace: Trace) -> tuple[Expression, Expression, Expression]:
     """Return loss and derivatives of a sample, and its outputs."""
     classes = loss.labels == "classes"
-    h, y = symbol(trace.table, "h", EACH), symbol(trace.table, "y", WHOLE if classes else EACH)
+    h = symbol(trace.table, "h", EACH)
+    y = symbol(trace.table, "y", WHOLE if classes else EACH)
     value = formulas.constant(trace.table, loss.values(h, y))
     if classes and value.level == EACH:
         raise NotAFormulaError(f"{type(loss).__name__} is no number of a sample")
@@ -169,7 +185,8 @@ def bend(loss: Any, trace: Trace) -> list[Expression]:
 
 
 def loss_slopes(loss: Any, h: Any, y: Any) -> Any:
-    """Return `dl/dh`, of the shape of the outputs `h` (..., n) or (..., n, C), for labels `y` (n,) or (n, C).
+    """Return `dl/dh`, of the shape of the outputs `h` (..., n) or (..., n, C), for labels `y` (n,)
+    or (n, C).
 
     Raises NotAFormulaError: the loss is no formula.
     """
@@ -190,11 +207,14 @@ class OptimizerMemory(Protocol):
 
 
 class TracedMemory(dict[str, Expression]):
-    """The memory for a weight, or as a whole, as a formula is traced: what the update writes, by name."""
+    """The memory for a weight, or as a whole, as a formula is traced: what the update writes, by
+    name.
+    """
 
     def __init__(self, table: dict[Any, Expression], level: int) -> None:
         super().__init__()
-        self._table, self._level = table, level
+        self._table = table
+        self._level = level
         self.read: dict[str, Expression] = {}
         """The symbols of former values."""
 
@@ -224,15 +244,19 @@ class StepNumbers:
 def update(optimizer: Any, trace: Trace) -> tuple[Expression, TracedMemory, TracedMemory]:
     """Return the new weight, its memory, and the memory as a whole."""
     table = trace.table
-    w, g = symbol(table, "w", EACH), symbol(table, "g", EACH)
-    memory, whole = TracedMemory(table, EACH), TracedMemory(table, WHOLE)
+    w = symbol(table, "w", EACH)
+    g = symbol(table, "g", EACH)
+    memory = TracedMemory(table, EACH)
+    whole = TracedMemory(table, WHOLE)
     lr, iteration, loss = (symbol(table, name, NUMBER) for name in ("lr", "iteration", "loss"))
     step = StepNumbers(lr, iteration, loss, whole)
     return formulas.constant(table, optimizer.updated(w, g, memory, step)), memory, whole
 
 
 def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
-    """Return the new weight and all that is remembered; `NotAFormulaError` where an optimizer updates whole tensors."""
+    """Return the new weight and all that is remembered; `NotAFormulaError` where an optimizer
+    updates whole tensors.
+    """
     if not optimizer.by_formula:
         raise NotAFormulaError(f"{type(optimizer).__name__} is no formula of a weight")
     weight, memory, whole = update(optimizer, trace)

@@ -1,9 +1,10 @@
 """Compiled units: activations, losses and updates, made from the formulas of their kinds.
 
-A formula is traced (`formulas/tracing.py`), and its operations are written into the holes of a template, `_ACTIVATION`,
-`_LOSS` or `_UPDATE`: a function whose source lies beside numba's cache, where numba keeps compiled
-code. The kernels of networks call units by address, so that a new kind costs the compilation of a small function, and
-no kernel is compiled again. Numbers of a kind (a slope, a momentum) are arguments of its unit: many values share it.
+A formula is traced (`formulas/tracing.py`), and its operations are written into the holes of a
+template, `_ACTIVATION`, `_LOSS` or `_UPDATE`: a function whose source lies beside numba's cache,
+where numba keeps compiled code. The kernels of networks call units by address, so that a new kind
+costs the compilation of a small function, and no kernel is compiled again. Numbers of a kind (a
+slope, a momentum) are arguments of its unit: many values share it.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ _FORMS = {
     "sqrt": "np.sqrt({})",
     "sign": "np.sign({})",
 }
-"""Operation -> its source, where it is no function of `formulas/elementary.py`; `maximum` and `minimum` keep NaN."""
+"""Operation -> its source, where it is no function of `formulas/elementary.py`; `maximum` and
+`minimum` keep NaN.
+"""
 _REDUCTIONS = ("total", "total_of_all", "logsumexp", "pick")
 
 
@@ -83,13 +86,19 @@ class Unit:
 
 
 class Writer:
-    """Writes expressions as lines that assign local names; names of level `EACH` are assigned again in every loop."""
+    """Writes expressions as lines that assign local names; names of level `EACH` are assigned
+    again in every loop.
+    """
 
     def __init__(
         self, names: Mapping[str, str], loop: Callable[[Sequence[str]], list[str]], *, wide: bool
     ) -> None:
-        """Take the source of symbols, a loop over outputs or weights, and whether numbers of a sum are float64."""
-        self._names, self._loop, self._wide = names, loop, wide
+        """Take the source of symbols, a loop over outputs or weights, and whether numbers of a
+        sum are float64.
+        """
+        self._names = names
+        self._loop = loop
+        self._wide = wide
         self._known: dict[Expression, str] = {}
 
     def whole(self, nodes: Sequence[Expression]) -> list[str]:
@@ -101,8 +110,11 @@ class Writer:
         return lines
 
     def each(self, nodes: Sequence[Expression]) -> tuple[list[str], list[str]]:
-        """Return lines of the operations at level `EACH`, which stand inside a loop, and the names of the nodes."""
-        known, lines = dict(self._known), []
+        """Return lines of the operations at level `EACH`, which stand inside a loop, and the
+        names of the nodes.
+        """
+        known = dict(self._known)
+        lines = []
         for node in formulas.ordered(nodes):
             if node.level == EACH:  # those that only reductions need are left out by the compiler
                 lines += self._assigned(node, known)
@@ -113,7 +125,9 @@ class Writer:
         return self._name(node, self._known, WHOLE)
 
     def _name(self, node: Expression, known: Mapping[Expression, str], level: int) -> str:
-        """Return the name of a node among numbers of a level: wide numbers become of the precision of the run."""
+        """Return the name of a node among numbers of a level: wide numbers become of the
+        precision of the run.
+        """
         wide = self._is_wide(level)
         if node.operation == "constant":
             return repr(node.arguments[0]) if wide else f"real({node.arguments[0]!r})"
@@ -162,7 +176,9 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 def _filled(template: str, **holes: Sequence[str] | str) -> str:
-    """Return a template with its holes filled; a hole that is a line of its own takes any number of lines."""
+    """Return a template with its holes filled; a hole that is a line of its own takes any number
+    of lines.
+    """
 
     def block(hole: re.Match[str]) -> str:
         lines = holes[hole[2]]
@@ -185,15 +201,20 @@ def _unit(dtype: np.dtype[Any], trace: Trace, source: str, slots: tuple[str, ...
 
 @cache
 def _compiled(dtype: np.dtype[Any], function: str) -> Native:
-    """Return the unit of a source, which lies beside numba's cache, since numba asks for the time of its file."""
+    """Return the unit of a source, which lies beside numba's cache, since numba asks for the
+    time of its file.
+    """
     source = (
-        f"from __future__ import annotations\n\nimport numpy as np\nfrom numpy import {dtype.name} as real\n\n"
-        f"from dynamics_cli.formulas.elementary import {', '.join(elementary.FUNCTIONS)}\n\n\n{function}"
+        f"from __future__ import annotations\n\nimport numpy as np\nfrom numpy import {dtype.name}"
+        " as real\n\nfrom dynamics_cli.formulas.elementary import"
+        f" {', '.join(elementary.FUNCTIONS)}\n\n\n{function}"
     )
     below = hashlib.sha256(
         source.encode() + Path(str(elementary.__file__)).read_bytes()
     ).hexdigest()[:20]
-    name, folder, path = function[len("def ") : function.index("(")], cache_folder(), None
+    name = function[len("def ") : function.index("(")]
+    folder = cache_folder()
+    path = None
     module = ModuleType(f"dyn_{name}_{below}")
     sys.modules[module.__name__] = module  # whose code lives as long
     if folder is not None:
@@ -223,7 +244,8 @@ def activation(z: Reals, first: Reals, second: Reals, n: int, numbers: Floats) -
 
 
 def activation_unit(sigma: Traceable, dtype: np.dtype[Any], order: int = 1) -> Unit:
-    """Return `_ACTIVATION`, which replaces `z` (n,) by sigma(z) and fills `first` with sigma', `second` with sigma''.
+    """Return `_ACTIVATION`, which replaces `z` (n,) by sigma(z) and fills `first` with sigma',
+    `second` with sigma''.
 
     `second` is filled with `order` 2 alone.
 
@@ -232,7 +254,8 @@ def activation_unit(sigma: Traceable, dtype: np.dtype[Any], order: int = 1) -> U
     """
     nodes, trace = traced(sigma, lambda kind, trace: curve(kind, trace, order))
     writer = Writer({"z": "x", **_numbers(trace)}, list, wide=False)
-    whole, (each, values) = writer.whole(nodes), writer.each(nodes)
+    whole = writer.whole(nodes)
+    each, values = writer.each(nodes)
     write = [
         f"{array}[i] = {value}"
         for array, value in zip(("z", "first", "second"), values, strict=False)
@@ -269,7 +292,9 @@ def loss_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
 
 
 def loss_curvature_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
-    """Return `_LOSS`, which fills `delta` (n, C) with `weight d2l/df2 v` and returns 0; as `loss_unit`."""
+    """Return `_LOSS`, which fills `delta` (n, C) with `weight d2l/df2 v` and returns 0; as
+    `loss_unit`.
+    """
     return _loss_unit(loss, dtype, bend)
 
 
@@ -329,8 +354,9 @@ def update(
 def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
     """Return `_UPDATE`, the compiled update of an optimizer.
 
-    `theta`, `g` (P,), `memory` (slots, P); `segments` (S, 2) says where trained tensors begin and end, `factors` (S,)
-    the factors of their steps. The memory of a tensor stands in the place of its first weight.
+    `theta`, `g` (P,), `memory` (slots, P); `segments` (S, 2) says where trained tensors begin and
+    end, `factors` (S,) the factors of their steps. The memory of a tensor stands in the place of
+    its first weight.
 
     Raises:
         NotAFormulaError: the update is no formula.
@@ -381,7 +407,8 @@ def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
     each, (weight, *values) = writer.each(nodes[: 1 + count])
     remember = []
     for name, value in zip(memory, values, strict=True):
-        # of weights whose gradient stays 0 it ends at 0: on denormal numbers a step takes twice as long
+        # of weights whose gradient stays 0 it ends at 0: on denormal numbers a step takes twice as
+        # long
         remember += [f"kept = {value}", f"{at[name]} = kept if abs(kept) >= tiny else real(0)"]
     source = _filled(
         _UPDATE,

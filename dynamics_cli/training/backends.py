@@ -1,7 +1,7 @@
 """Which stepper trains a problem, and where: a rule on its kinds and sizes, never a timing.
 
-`auto` is `compiled` on a CPU for networks of layers, `torch` otherwise. `device: auto` takes a CUDA device for
-iterations of more than `GPU_WORK` multiply-adds.
+`auto` is `compiled` on a CPU for networks of layers, `torch` otherwise. `device: auto` takes a CUDA
+device for iterations of more than `GPU_WORK` multiply-adds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from dynamics_cli.training.kernels import UNROLLED, has_only, known, known_layer
 from dynamics_cli.training.steppers.base import Stepper
 
 GPU_WORK = 10**8
-"""Multiply-adds of the forward and backward pass of an iteration up to which `device: auto` stays on the CPU."""
+"""Multiply-adds of the forward and backward pass of an iteration up to which `device: auto`
+stays on the CPU.
+"""
 _HELD = 2**24
 """Activations that the kernel of few columns holds, at most."""
 _PLAIN_KEYS = {
@@ -33,7 +35,9 @@ _PLAIN_KEYS = {
         "stop_below",
     ]
 }
-"""Settings of gradient descent and SGD that kernels of two-layer networks know; with others the engine trains."""
+"""Settings of gradient descent and SGD that kernels of two-layer networks know; with others the
+engine trains.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ class Choice:
 
 
 def choose(problems: Sequence[Problem]) -> Choice:
-    """Resolve `device` and `backend` of the config of one network, or of replicas with one `replicas.batch_key`.
+    """Resolve `device` and `backend` of the config of one network, or of replicas with one
+    `replicas.batch_key`.
 
     Raises:
         InputError: CUDA is asked for and absent.
@@ -53,11 +58,9 @@ def choose(problems: Sequence[Problem]) -> Choice:
 
     """
     problem = problems[0]
-    device, backend, kind = (
-        problem.config.device,
-        problem.config.backend,
-        problem.config.optimizer.kind,
-    )
+    device = problem.config.device
+    backend = problem.config.backend
+    kind = problem.config.optimizer.kind
     able = [name for name, can in (("compiled", by_compiled), ("torch", by_torch)) if can(problem)]
     if not able:
         raise UsageError(
@@ -68,7 +71,8 @@ def choose(problems: Sequence[Problem]) -> Choice:
             "device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto"
         )
     if device == "auto":
-        # replicas go to the cores of a CPU; torch's CUDA part, which takes long to import, is not asked without need
+        # replicas go to the cores of a CPU; torch's CUDA part, which takes long to import, is not
+        # asked without need
         large = (
             len(problems) == 1
             and backend != "compiled"
@@ -89,7 +93,9 @@ def by_torch(problem: Problem) -> bool:
 
 
 def by_compiled(problem: Problem) -> bool:
-    """Return whether a compiled stepper trains a problem: a network of layers whose kinds are formulas."""
+    """Return whether a compiled stepper trains a problem: a network of layers whose kinds are
+    formulas.
+    """
     config = problem.config
     if config.optimizer.is_flow:
         c = config.architecture
@@ -98,8 +104,11 @@ def by_compiled(problem: Problem) -> bool:
 
 
 def by_kernel(problem: Problem) -> bool:
-    """Return whether a kernel of two-layer networks trains a problem: full batches of few columns, single samples."""
-    config, dataset = problem.config, problem.dataset
+    """Return whether a kernel of two-layer networks trains a problem: full batches of few
+    columns, single samples.
+    """
+    config = problem.config
+    dataset = problem.dataset
     if not (known(config) and config.optimizer.plain and has_only(config.optimizer, _PLAIN_KEYS)):
         return False
     if problem.batch_size is None and dataset.d <= UNROLLED:
@@ -111,7 +120,8 @@ def by_engine(problem: Problem) -> bool:
     """Return whether the engine trains a problem by steps."""
     if not known_layers(problem.config):
         return False
-    x, update = problem.dataset.x, facts(problem.config.optimizer)
+    x = problem.dataset.x
+    update = facts(problem.config.optimizer)
     # entries of a product of matrices have to be seen all at once, each at most once
     if problem.config.architecture.factors and (
         problem.batch_size or len(np.unique(x, axis=0)) < len(x)
@@ -137,13 +147,15 @@ def cuda_available() -> bool:
 
 
 def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
-    """Return the stepper that was chosen, for one network or for replicas with one `replicas.batch_key`.
+    """Return the stepper that was chosen, for one network or for replicas with one
+    `replicas.batch_key`.
 
     Raises:
         ValueError: this stepper trains no replicas.
 
     """
-    from dynamics_cli.formulas import compiling  # noqa: F401 - before any other import of numba, which it makes shorter
+    # before any other import of numba, which it makes shorter
+    from dynamics_cli.formulas import compiling  # noqa: F401
 
     config = problems[0].config
     if config.optimizer.is_flow:

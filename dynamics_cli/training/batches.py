@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from dynamics_cli.kinds import FreshStreams, Minibatch, Problem, stream
 
 Weights = NDArray[np.floating]
-BLOCK, NUMBERS = 1024, 2**20
+BLOCK = 1024
+NUMBERS = 2**20
 """Fresh samples that are drawn together, and the most numbers of their inputs."""
 
 
@@ -49,7 +50,8 @@ def chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDA
     """Return the samples of `n` updates from iteration `first` on, and where each batch begins."""
     samples: list[NDArray[np.int64]] = []
     sizes: list[NDArray[np.int64]] = []
-    size, last = batches.batch_size, first + n
+    size = batches.batch_size
+    last = first + n
     while first < last:
         epoch, step = divmod(first, batches.steps_per_epoch)
         count = min(last - first, batches.steps_per_epoch - step)
@@ -61,11 +63,15 @@ def chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDA
 
 
 class Fresh:
-    """New samples for every update, a function of (seed, iteration): they are drawn in blocks of many updates."""
+    """New samples for every update, a function of (seed, iteration): they are drawn in blocks of
+    many updates.
+    """
 
     def __init__(self, problem: Problem) -> None:
         assert problem.batch_size is not None
-        self.batch_size, self._problem, self._number = problem.batch_size, problem, -1
+        self.batch_size = problem.batch_size
+        self._problem = problem
+        self._number = -1
         # the size of a block decides the samples: it must not depend on the machine
         self._updates = max(1, min(BLOCK, NUMBERS // problem.dataset.d) // self.batch_size)
         self._x = self._y = np.empty(0)
@@ -77,7 +83,8 @@ class Fresh:
         """
         number, first = divmod(iteration, self._updates)
         if number != self._number:
-            problem, count = self._problem, self._updates * self.batch_size
+            problem = self._problem
+            count = self._updates * self.batch_size
             drawn = problem.config.dataset.fresh(FreshStreams(problem.config.seed, number), count)
             self._x, self._y = (
                 array.astype(problem.dtype, copy=False) for array in (drawn.x, drawn.y)

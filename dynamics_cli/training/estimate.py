@@ -51,7 +51,8 @@ def recorded_parameters(problem: Problem) -> list[str]:
     for name in wanted:
         if name not in problem.shapes:
             raise InputError(
-                f"record.parameters: no parameter {name!r}; this network has {', '.join(problem.shapes)}"
+                f"record.parameters: no parameter {name!r}; this network has"
+                f" {', '.join(problem.shapes)}"
             )
     return [name for name in problem.shapes if name in wanted]
 
@@ -71,16 +72,19 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     total = problem.iterations
     if total >= 2**63:
         raise InputError(
-            f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer epochs"
+            f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer"
+            " epochs"
         )
     snapshots = len(recorded_iterations(problem))
     item = problem.dtype.itemsize
     recorded = item * sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
     n, d = problem.dataset.x.shape
-    batch, sizes = problem.batch_size or n, problem.layer_sizes
+    batch = problem.batch_size or n
+    sizes = problem.layer_sizes
     by_torch = choice.backend == "torch"
     at_once = min(batch, problem.block_samples(choice.device)) if by_torch else batch
-    # weights, gradients and update; pre-activations and activations, the gradients of one layer; data twice
+    # weights, gradients and update; pre-activations and activations, the gradients of one layer;
+    # data twice
     held = 2 * at_once * (sum(sizes) + max(sizes, default=0))
     memory = item * (4 * problem.parameter_count + held + 2 * n * d)
     memory += _TIME_BYTES * total if problem.config.optimizer.is_flow else 0
@@ -96,7 +100,8 @@ def refuse_if_too_large(
     """Refuse a run that cannot fit.
 
     Raises:
-        InputError: more memory is needed than the machine has, or more disk than `record.limit_gib` allows.
+        InputError: more memory is needed than the machine has, or more disk than `record.limit_gib`
+            allows.
 
     """
     of_times = (
@@ -110,13 +115,15 @@ def refuse_if_too_large(
     limit = problem.config.record.limit_gib
     if needs.disk_bytes > limit * GIB:
         raise InputError(
-            f"the recording needs about {needs.disk_bytes / GIB:.1f} GiB, record.limit_gib is {limit:g}: "
-            f"record fewer of the {needs.snapshots} snapshots, fewer parameters or losses, or raise the limit"
+            f"the recording needs about {needs.disk_bytes / GIB:.1f} GiB, record.limit_gib is"
+            f" {limit:g}: record fewer of the {needs.snapshots} snapshots, fewer parameters or"
+            " losses, or raise the limit"
         )
 
 
 def check_problem(config: RunConfig) -> None:
-    """Check the weights and the measures that a config names, and its data; missing data files are no mistake.
+    """Check the weights and the measures that a config names, and its data; missing data files are
+    no mistake.
 
     Raises:
         InputError: the parts of the config do not fit together.

@@ -31,8 +31,11 @@ CHECKPOINT_SECONDS = 10.0
 """Time between two checkpoints: the most that a kill can cost."""
 FIRST_CHECKPOINT_SECONDS = 1.0
 """Time until the first checkpoint, before which an unfinished run reads as empty."""
-HELD_SECONDS, HELD_BYTES = 0.1, 2**20
-"""Rows are held so long, and so many bytes of them, before they are written: a write takes as long as many updates."""
+HELD_SECONDS = 0.1
+HELD_BYTES = 2**20
+"""Rows are held so long, and so many bytes of them, before they are written: a write takes as
+long as many updates.
+"""
 _CLOCK = "clock/time"
 _MEASURE = "measure/"
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
@@ -40,11 +43,13 @@ Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 
 
 class RecordBuffer:
-    """Hands losses, weights and measures to the writer some times a second, and remembers the last loss.
+    """Hands losses, weights and measures to the writer some times a second, and remembers the last
+    loss.
 
     Attributes:
         last_loss: that of the last state that was looked at; of replicas, their mean.
-        loss_at, snapshot_at: the last states whose loss, and whose weights and measures, are recorded.
+        loss_at, snapshot_at: the last states whose loss, and whose weights and measures, are
+            recorded.
     """
 
     def __init__(self, writer: RunWriter, problems: Sequence[Problem]) -> None:
@@ -66,7 +71,8 @@ class RecordBuffer:
         self._bytes, self._written = 0, time.monotonic()
 
     def losses(self, first: int, values: Floats, *, last_state: bool = False) -> None:
-        """Record the losses (k,) or, of replicas, (k, R) of states `first, first + 1, ...`, every `loss_every`-th.
+        """Record the losses (k,) or, of replicas, (k, R) of states `first, first + 1, ...`, every
+        `loss_every`-th.
 
         `last_state` marks the last of them as the run's last state, which is always recorded.
         """
@@ -106,13 +112,11 @@ class RecordBuffer:
 
         Raises RunError: the disk is full, not writable or failing.
         """
-        losses, snapshots, self._losses, self._snapshots, self._bytes = (
-            self._losses,
-            self._snapshots,
-            [],
-            [],
-            0,
-        )
+        losses = self._losses
+        snapshots = self._snapshots
+        self._losses = []
+        self._snapshots = []
+        self._bytes = 0
         if losses:
             self.writer.append_losses(*map(np.concatenate, zip(*losses, strict=True)))
         if snapshots:
@@ -129,8 +133,8 @@ class RecordBuffer:
 class TrainingLoop:
     """Trains until the last iteration, a halt or a signal, and records on the way.
 
-    Calls of `advance` end where something is recorded, and after about `CALL_SECONDS`; neither changes a bit of the
-    result.
+    Calls of `advance` end where something is recorded, and after about `CALL_SECONDS`; neither
+    changes a bit of the result.
     """
 
     stepper: Stepper
@@ -203,13 +207,15 @@ class TrainingLoop:
             raise ValueError(self.stepper.iteration)
 
     def _train(self) -> None:
-        chunk, saved = 1, time.monotonic() + FIRST_CHECKPOINT_SECONDS - CHECKPOINT_SECONDS
+        chunk = 1
+        saved = time.monotonic() + FIRST_CHECKPOINT_SECONDS - CHECKPOINT_SECONDS
         while (
             not self.stepper.halted
             and self.stepper.iteration < self.total
             and self.watch.received is None
         ):
-            began, first = time.monotonic(), self.stepper.iteration
+            began = time.monotonic()
+            first = self.stepper.iteration
             self._advance(chunk)
             now = time.monotonic()
             chunk = _next_chunk(chunk, self.stepper.iteration - first, now - began)
@@ -222,7 +228,8 @@ class TrainingLoop:
 
     def _advance(self, chunk: int) -> None:
         """Do up to `chunk` updates, not past the next recording point, and record."""
-        stepper, first = self.stepper, self.stepper.iteration
+        stepper = self.stepper
+        first = self.stepper.iteration
         target = min(self.total, first + chunk, next_after(self.snapshots, first))
         if not stepper.full_batch:
             target = min(target, (first // self.recorder.loss_every + 1) * self.recorder.loss_every)
@@ -232,7 +239,9 @@ class TrainingLoop:
         self._record()
 
     def _record(self) -> None:
-        """Record the loss and the snapshot of the current state that are due and not recorded yet."""
+        """Record the loss and the snapshot of the current state that are due and not recorded
+        yet.
+        """
         i = self.stepper.iteration
         looked_at = self.stepper.full_batch or self.stepper.halted or self.recorder.loss_at == i
         if not looked_at and (i % self.recorder.loss_every == 0 or i == self.total):
@@ -241,7 +250,9 @@ class TrainingLoop:
             self.recorder.snapshot(self.stepper)
 
     def _look(self) -> None:
-        """Record the loss of the current state, which no update gave; the stepper halts where that ends the run."""
+        """Record the loss of the current state, which no update gave; the stepper halts where
+        that ends the run.
+        """
         loss = self.stepper.look()
         if self.recorder.loss_at < self.stepper.iteration:
             self.recorder.losses(self.stepper.iteration, loss, last_state=True)
@@ -272,7 +283,9 @@ class TrainingLoop:
 
 
 def _next_chunk(chunk: int, done: int, seconds: float) -> int:
-    """Return how many updates the next call may do, given the updates and the seconds of the last call."""
+    """Return how many updates the next call may do, given the updates and the seconds of the
+    last call.
+    """
     wanted = (
         done * CALL_SECONDS / max(seconds, 1e-6)
     )  # a recording point may have cut the call short

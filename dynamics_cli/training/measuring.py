@@ -101,7 +101,8 @@ class Measuring:
         if not self._measures:
             return {}
         several = len(self._problems) > 1
-        each, memories = [], []
+        each = []
+        memories = []
         for r in range(len(self._problems)):
             of_replica = {key: value[r] for key, value in weights.items()} if several else weights
             numbers, memory = self._measure(r, of_replica, iteration)
@@ -116,8 +117,10 @@ class Measuring:
 
     def _measure(self, r: int, weights: Weights, iteration: int) -> Any:
         problem = self._problems[r]
-        parameters, shared = read_only(weights, problem.shapes), dict[str, Any]()
-        numbers, memories = {}, {}
+        parameters = read_only(weights, problem.shapes)
+        shared = dict[str, Any]()
+        numbers = {}
+        memories = {}
         for name, measure in self._measures.items():
             memories[name] = dict(self.memories[r].get(name, {}))
             due = self._due.get(name)
@@ -196,7 +199,9 @@ class Measuring:
 
 
 def _read_only(problem: Problem) -> Problem:
-    """Return a problem whose samples cannot be written; steppers have the samples of the problem itself."""
+    """Return a problem whose samples cannot be written; steppers have the samples of the problem
+    itself.
+    """
     samples = {
         key: value for key, value in vars(problem.dataset).items() if isinstance(value, np.ndarray)
     }

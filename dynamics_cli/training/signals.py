@@ -1,4 +1,6 @@
-"""SIGINT and SIGTERM: a command stops, training finishes the call of its stepper and saves first."""
+"""SIGINT and SIGTERM: a command stops, training finishes the call of its stepper and saves
+first.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
 
 
 class SignalWatch:
-    """Notes the first SIGINT or SIGTERM while it is entered, so that work is finished and saved; a second acts at once.
+    """Notes the first SIGINT or SIGTERM while it is entered, so that work is finished and saved; a
+    second acts at once.
 
     Only the main thread watches; ignored signals stay ignored.
     """
@@ -61,7 +64,9 @@ class SignalWatch:
 
 
 class SignalStop(SignalWatch):
-    """Raises `KeyboardInterrupt` at each signal, so that a command ends with temporary files removed."""
+    """Raises `KeyboardInterrupt` at each signal, so that a command ends with temporary files
+    removed.
+    """
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.received = number

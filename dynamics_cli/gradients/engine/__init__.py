@@ -1,6 +1,8 @@
-"""Compiled networks of layers: forward, backward, updates and curvature as functions of pointers, called by address.
+"""Compiled networks of layers: forward, backward, updates and curvature as functions of pointers,
+called by address.
 
-The compiled stepper (`training/steppers/layers.py`) trains by `network.train`, and measures of derivatives
-(`gradients/derivatives.py`) ask `curvature.Engine`. Begin to read at the diagram of `network.py`, then `records.py`,
-which names all that it reads, and `units.py`, which makes activations, losses and updates from formulas.
+The compiled stepper (`training/steppers/layers.py`) trains by `network.train`, and measures of
+derivatives (`gradients/derivatives.py`) ask `curvature.Engine`. Begin to read at the diagram of
+`network.py`, then `records.py`, which names all that it reads, and `units.py`, which makes
+activations, losses and updates from formulas.
 """

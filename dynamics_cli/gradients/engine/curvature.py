@@ -1,7 +1,8 @@
-"""Derivatives of networks of layers at a state, compiled, in float64: the gradient, and products with the Hessian.
+"""Derivatives of networks of layers at a state, compiled, in float64: the gradient, and products
+with the Hessian.
 
-Products are Pearlmutter's R-operator: the derivative of the gradient along a direction, which costs a few products of
-matrices.
+Products are Pearlmutter's R-operator: the derivative of the gradient along a direction, which costs
+a few products of matrices.
 
 Source: Pearlmutter 1994, Fast Exact Multiplication by the Hessian.
 """
@@ -41,18 +42,24 @@ REAL = np.dtype(np.float64)
 
 @piece
 def forward_tangents(state: Curvature, net: Network) -> int:
-    """Fill `tangent_z` and `tangent_h` along the direction; return where the outputs begin among them."""
-    n, at, end = state.samples, 0, 0
+    """Fill `tangent_z` and `tangent_h` along the direction; return where the outputs begin among
+    them.
+    """
+    n = state.samples
+    at = 0
+    end = 0
     for k in range(net.layer_count):
         layer = offset(net.layers, k)
-        d, m, count, h = layer.inputs, layer.outputs, n * layer.outputs, state.x
-        tangent_z, tangent_h = offset(state.tangent_z, end), offset(state.tangent_h, end)
+        d = layer.inputs
+        m = layer.outputs
+        count = n * layer.outputs
+        h = state.x
+        tangent_z = offset(state.tangent_z, end)
+        tangent_h = offset(state.tangent_h, end)
         if k > 0:
-            h, below, W = (
-                offset(net.activations, at),
-                offset(state.tangent_h, at),
-                offset(state.theta, layer.weight),
-            )
+            h = offset(net.activations, at)
+            below = offset(state.tangent_h, at)
+            W = offset(state.theta, layer.weight)
             if m == 1:
                 call(net.dots, (below, W, n, d, tangent_z))
             else:
@@ -70,12 +77,10 @@ def forward_tangents(state: Curvature, net: Network) -> int:
 @piece
 def loss_tangents(state: Curvature, net: Network, at: int, C: int) -> None:
     """Set the tangents of the deltas of the outputs (n, C), which begin at `at`."""
-    z, delta, n, scale = (
-        offset(state.tangent_z, at),
-        offset(state.tangent_deltas, at),
-        state.samples,
-        net.output_scale,
-    )
+    z = offset(state.tangent_z, at)
+    delta = offset(state.tangent_deltas, at)
+    n = state.samples
+    scale = net.output_scale
     for k in range(n * C):
         z[k] *= scale
     given = (
@@ -98,12 +103,11 @@ def backward_tangents(state: Curvature, net: Network, at: int) -> None:
     """Fill `result` from the tangents of the deltas of the outputs, which begin at `at`."""
     n = state.samples
     for k in range(net.layer_count - 1, net.lowest - 1, -1):
-        layer, delta, tangent = (
-            offset(net.layers, k),
-            offset(net.deltas, at),
-            offset(state.tangent_deltas, at),
-        )
-        d, m = layer.inputs, layer.outputs
+        layer = offset(net.layers, k)
+        delta = offset(net.deltas, at)
+        tangent = offset(state.tangent_deltas, at)
+        d = layer.inputs
+        m = layer.outputs
         at -= n * d
         h = offset(net.activations, at) if k > 0 else state.x
         call(net.weight_gradient, (net, layer, h, tangent, state.result, n, 0))
@@ -113,10 +117,13 @@ def backward_tangents(state: Curvature, net: Network, at: int) -> None:
                 (net, layer, offset(state.tangent_h, at), delta, state.result, n, 1),
             )
         if k > net.lowest:
-            below, z = offset(state.tangent_deltas, at), offset(state.tangent_z, at)
-            first, second = offset(net.derivatives, at), offset(net.second_derivatives, at)
+            below = offset(state.tangent_deltas, at)
+            z = offset(state.tangent_z, at)
+            first = offset(net.derivatives, at)
+            second = offset(net.second_derivatives, at)
             if m == 1:  # in one pass: numbers that leave the fastest cache take longer than this
-                W, V = offset(state.theta, layer.weight), offset(state.direction, layer.weight)
+                W = offset(state.theta, layer.weight)
+                V = offset(state.direction, layer.weight)
                 for q in range(n):
                     j = q * d
                     for i in range(d):
@@ -133,7 +140,10 @@ def backward_tangents(state: Curvature, net: Network, at: int) -> None:
 @unit
 def hessian_product(state: Curvature, v: Floats, out: Floats) -> None:
     """Set `out` to the Hessian times `v`, both of trained weights."""
-    net, places, direction, result = state.network, state.places, state.direction, state.result
+    net = state.network
+    places = state.places
+    direction = state.direction
+    result = state.result
     for i in range(state.trained):
         direction[places[i]] = v[i]
     at = forward_tangents(state, net)
@@ -147,16 +157,20 @@ def hessian_product(state: Curvature, v: Floats, out: Floats) -> None:
 
 
 class Work:
-    """A network and its samples: weights and gradient (P,), and `base`, which centring subtracts from the outputs."""
+    """A network and its samples: weights and gradient (P,), and `base`, which centring subtracts
+    from the outputs.
+    """
 
     def __init__(self, engine: Engine, x: Vector, y: Vector, weight: float) -> None:
         """Take inputs (n, d), labels (n,) or (n, C), and the weight of a sample in the loss."""
         self.x, self.y, layout, n = x, y, engine.layout, len(x)
-        N, P = n * layout.numbers, layout.P
+        N = n * layout.numbers
+        P = layout.P
         h, delta, scratch, first, second, self.gradient, self.theta, self.base = blocks(
             REAL, N, N, layout.scratch(n), N, N, P, P, n * layout.sizes[-1]
         )
-        self.net, self._layout = layout.network(h, delta, scratch, first, second), layout
+        self.net = layout.network(h, delta, scratch, first, second)
+        self._layout = layout
         theta, x_at, y_at, base, g = (
             address_of(array) for array in (self.theta, x, y, self.base, self.gradient)
         )
@@ -190,7 +204,9 @@ class Work:
 
 
 class Engine:
-    """The compiled derivatives of a problem by its trained weights, at one of its states at a time."""
+    """The compiled derivatives of a problem by its trained weights, at one of its states at a
+    time.
+    """
 
     def __init__(self, problem: Problem, names: list[str]) -> None:
         self.names, self.layout = names, Layout(problem, names, REAL)
@@ -198,7 +214,8 @@ class Engine:
         self.places = np.concatenate([numbered[name].ravel() for name in names]).astype(np.int64)
         """Where the trained weights are among all of the layout."""
         architecture: Any = problem.config.architecture
-        samples, sigma = problem.dataset, activation_unit(architecture.sigma, REAL, 2)
+        samples = problem.dataset
+        sigma = activation_unit(architecture.sigma, REAL, 2)
         self.sigma, self.sigma_numbers = sigma.native.address, sigma.numbers
         x, y = (np.array(array, np.float64, order="C") for array in (samples.x, samples.y))
         weight = float(problem.loss.sample_weight(samples.n))
@@ -206,7 +223,8 @@ class Engine:
         """That of the training samples."""
         self.evaluated: object = None
         """The caller whose weights `work` was evaluated at last."""
-        N, P = samples.n * self.layout.numbers, self.layout.P
+        N = samples.n * self.layout.numbers
+        P = self.layout.P
         direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
         self.state = CURVATURE(
             network=self.work.net,
@@ -228,11 +246,15 @@ class Engine:
 
     def multiply(self, v: Vector) -> Vector:
         """Return the Hessian times `v` (P,), at the evaluated state."""
-        given, out = np.array(v, np.float64), np.empty(len(v))
+        given = np.array(v, np.float64)
+        out = np.empty(len(v))
         hessian_product(REAL).call(ctypes.addressof(self.state), address_of(given), address_of(out))
         return out
 
     def batch(self, n: int) -> Work:
-        """Return the work of `n` samples, which are still to be filled in, with the mean of their losses."""
-        x, y = self.work.x, self.work.y
+        """Return the work of `n` samples, which are still to be filled in, with the mean of
+        their losses.
+        """
+        x = self.work.x
+        y = self.work.y
         return Work(self, np.empty((n, *x.shape[1:])), np.empty((n, *y.shape[1:])), 1 / n)

@@ -1,4 +1,6 @@
-"""The engine's view of a network: the places of its weights in a flat array, and the records that units read."""
+"""The engine's view of a network: the places of its weights in a flat array, and the records
+that units read.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,14 @@ Weights = NDArray[np.floating]
 
 
 class Layout:
-    """A network of layers, or a diagonal network, in a precision: its weights in an array (P,), matrices by columns."""
+    """A network of layers, or a diagonal network, in a precision: its weights in an array (P,),
+    matrices by columns.
+    """
 
     def __init__(self, problem: Problem, trained: Collection[str], dtype: np.dtype[Any]) -> None:
         architecture: Any = problem.config.architecture
-        self.shapes, self.dtype = problem.shapes, dtype
+        self.shapes = problem.shapes
+        self.dtype = dtype
         ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes.values())]).tolist()
         self.at = {
             name: slice(*pair) for name, pair in zip(self.shapes, pairwise(ends), strict=True)

@@ -1,7 +1,9 @@
-"""Feed-forward networks of any depth, and diagonal linear networks: forward, backward, update, as units.
+"""Feed-forward networks of any depth, and diagonal linear networks: forward, backward, update, as
+units.
 
-A network is `h_l = sigma(z_l)`, `z_l = c_l h_{l-1} W_l + b_l`, `f = s (z_L - base)`; matrices stand as (columns, rows)
-of the network's own: `z = h W`. One update of `train`, with the records (`records.py`) that each part reads:
+A network is `h_l = sigma(z_l)`, `z_l = c_l h_{l-1} W_l + b_l`, `f = s (z_L - base)`; matrices stand
+as (columns, rows) of the network's own: `z = h W`. One update of `train`, with the records
+(`records.py`) that each part reads:
 
     Task ----> loss_and_gradient    of the samples of the batch, or of all
       |            |
@@ -14,9 +16,10 @@ of the network's own: `z = h W`. One update of `train`, with the records (`recor
       v            |
     Task ----> apply_update -----> update           weights and memory of the optimizer
 
-The right column holds separate units, called by the addresses in the records: activations, losses and updates
-are made from formulas (`formulas/units.py`), products by `products.py`. All sums have a fixed order: samples come
-in chunks whose number depends on the problem alone, and a chunk has the same bits on whatever thread it is worked on.
+The right column holds separate units, called by the addresses in the records: activations, losses
+and updates are made from formulas (`formulas/units.py`), products by `products.py`. All sums have a
+fixed order: samples come in chunks whose number depends on the problem alone, and a chunk has the
+same bits on whatever thread it is worked on.
 """
 
 from __future__ import annotations
@@ -46,8 +49,13 @@ from dynamics_cli.gradients.engine.records import Layer, Network, Task
 def forward_layer(
     net: Network, layer: Layer, theta: Reals, h: Reals, z: Reals, n: int, accumulate: int
 ) -> None:
-    """Set `z` (n, m) to `h W + b`, of `h` (n, d) and weights `theta`; with `accumulate` to `h W + z + b`."""
-    d, m, W, b = layer.inputs, layer.outputs, offset(theta, layer.weight), offset(theta, layer.bias)
+    """Set `z` (n, m) to `h W + b`, of `h` (n, d) and weights `theta`; with `accumulate` to `h W
+    + z + b`.
+    """
+    d = layer.inputs
+    m = layer.outputs
+    W = offset(theta, layer.weight)
+    b = offset(theta, layer.bias)
     has_bias = layer.bias >= 0
     from_bias = has_bias and m > 1 and not accumulate
     if from_bias:
@@ -77,7 +85,10 @@ def weight_gradient(
 
     With `accumulate`, add to the gradient by W alone.
     """
-    d, m, dW, db = layer.inputs, layer.outputs, offset(g, layer.weight), offset(g, layer.bias)
+    d = layer.inputs
+    m = layer.outputs
+    dW = offset(g, layer.weight)
+    db = offset(g, layer.bias)
     unity = net.scratch
     if not accumulate:
         unity[0] = 1
@@ -94,7 +105,9 @@ def backward_layer(
     net: Network, layer: Layer, theta: Reals, delta: Reals, n: int, dh: Reals
 ) -> None:
     """Set `dh` (n, d) to `delta W^T`, of `delta` (n, m)."""
-    d, m, W = layer.inputs, layer.outputs, offset(theta, layer.weight)
+    d = layer.inputs
+    m = layer.outputs
+    W = offset(theta, layer.weight)
     if m == 1:
         call(net.product, (delta, 1, 1, W, dh, n, 1, d, 0))
     elif n < 4:
@@ -114,10 +127,14 @@ def backward_layer(
 @piece
 def forward(net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, n: int) -> int:
     """Fill activations and their derivatives; return where the outputs begin among them."""
-    h, at, end = x, 0, 0
+    h = x
+    at = 0
+    end = 0
     for k in range(net.layer_count):
         layer = offset(net.layers, k)
-        at, z, count = end, offset(net.activations, end), n * layer.outputs
+        at = end
+        z = offset(net.activations, end)
+        count = n * layer.outputs
         call(net.forward_layer, (net, layer, theta, h, z, n, 0))
         if sigma != 0 and k + 1 < net.layer_count:
             call(
@@ -139,7 +156,9 @@ def forward(net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, 
 def output_loss(
     net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: int, C: int, weight: Real
 ) -> Any:
-    """Centre and scale the outputs `f` (n, C), fill `delta` with `weight dl/df`; return the summed losses."""
+    """Centre and scale the outputs `f` (n, C), fill `delta` with `weight dl/df`; return the
+    summed losses.
+    """
     s = cast_like(net.output_scale, weight)
     for k in range(n * C):
         if s == 0:
@@ -153,7 +172,9 @@ def backward_activation(
     net: Network, layer: Layer, sigma: Unit, theta: Reals, delta: Reals, n: int, at: int
 ) -> None:
     """Set the deltas of the layer below, at `at`, to `delta W^T sigma'`."""
-    d, below, second = layer.inputs, offset(net.deltas, at), offset(net.second_derivatives, at)
+    d = layer.inputs
+    below = offset(net.deltas, at)
+    second = offset(net.second_derivatives, at)
     if net.keeps_derivatives:
         derivatives = offset(net.derivatives, at)
         call(net.backward_layer, (net, layer, theta, delta, n, below))
@@ -165,7 +186,8 @@ def backward_activation(
     elif layer.outputs == 1:  # in one pass: `below` is sigma'
         W = offset(theta, layer.weight)
         for k in range(n):
-            row, slope = offset(below, k * d), delta[k]
+            row = offset(below, k * d)
+            slope = delta[k]
             for i in range(d):
                 row[i] *= slope * W[i]
     else:
@@ -179,7 +201,8 @@ def backward_activation(
 def backward(net: Network, sigma: Unit, theta: Reals, x: Reals, n: int, at: int, g: Reals) -> None:
     """Fill `g` (P,) from the deltas of the outputs, which begin at `at`."""
     for k in range(net.layer_count - 1, net.lowest - 1, -1):
-        layer, delta = offset(net.layers, k), offset(net.deltas, at)
+        layer = offset(net.layers, k)
+        delta = offset(net.deltas, at)
         at -= n * layer.inputs
         call(
             net.weight_gradient,
@@ -203,13 +226,15 @@ def loss_and_gradient(
     g: Reals,
     wanted: int,
 ) -> float:
-    """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses; return their sum.
+    """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses;
+    return their sum.
 
-    `sigma` is the activation, 0 for the identity; where `keeps_derivatives`, of order 2, and `dL/dh sigma''(z)` is
-    kept in `second_derivatives`.
+    `sigma` is the activation, 0 for the identity; where `keeps_derivatives`, of order 2, and `dL/dh
+    sigma''(z)` is kept in `second_derivatives`.
     """
     at = forward(net, sigma, numbers, theta, x, n)
-    C, delta = offset(net.layers, net.layer_count - 1).outputs, offset(net.deltas, at)
+    C = offset(net.layers, net.layer_count - 1).outputs
+    delta = offset(net.deltas, at)
     total = output_loss(net, offset(net.activations, at), delta, y, base, n, C, weight)
     if wanted:
         s = cast_like(net.output_scale, weight)
@@ -235,8 +260,14 @@ def diagonal_loss_and_gradient(
     wanted: int,
 ) -> float:
     """Do as `loss_and_gradient` for `f = x (u^D - v^D)`, `theta = (u, v)`."""
-    d, depth, f, delta, beta = net.columns, net.depth, net.activations, net.deltas, net.scratch
-    u, v = offset(beta, d), offset(beta, 2 * d)  # u^(D-1), v^(D-1)
+    d = net.columns
+    depth = net.depth
+    f = net.activations
+    delta = net.deltas
+    beta = net.scratch
+    # u^(D-1), v^(D-1)
+    u = offset(beta, d)
+    v = offset(beta, 2 * d)
     for i in range(d):
         u[i], v[i] = cast_like(1, weight), cast_like(1, weight)
     for _ in range(depth - 1):
@@ -283,27 +314,26 @@ def apply_update(
 @piece
 def train_replica(task: Task, r: int) -> None:
     """Do the updates of replica r, in place, until it halts."""
-    x, y, base = (
-        offset(task.x, r * task.x_step),
-        offset(task.y, r * task.y_step),
-        offset(task.base, r * task.base_step),
-    )
-    theta, memory = (
-        offset(task.theta, r * task.weights),
-        offset(task.memory, r * task.weights * task.slots),
-    )
-    rates, losses = offset(task.rates, r * task.count), offset(task.losses, r * task.count)
+    x = offset(task.x, r * task.x_step)
+    y = offset(task.y, r * task.y_step)
+    base = offset(task.base, r * task.base_step)
+    theta = offset(task.theta, r * task.weights)
+    memory = offset(task.memory, r * task.weights * task.slots)
+    rates = offset(task.rates, r * task.count)
+    losses = offset(task.losses, r * task.count)
     numbers = offset(task.activation_numbers, r * task.activation_numbers_step)
-    sigma, level, weight = (
-        task.activation_units[r],
-        task.levels[r],
-        cast_like(task.sample_weight, theta[0]),
-    )
+    sigma = task.activation_units[r]
+    level = task.levels[r]
+    weight = cast_like(task.sample_weight, theta[0])
     task.done[r] = task.count
     for t in range(task.count):
-        net, first, size, loss = task.network, 0, task.samples, 0.0
+        net = task.network
+        first = 0
+        size = task.samples
+        loss = 0.0
         if not task.full_batch:
-            first, size = task.batch_ends[t], task.batch_ends[t + 1] - task.batch_ends[t]
+            first = task.batch_ends[t]
+            size = task.batch_ends[t + 1] - task.batch_ends[t]
         each = weight / cast_like(size, weight) if task.mean else weight
         given = (
             net,

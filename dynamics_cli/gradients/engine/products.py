@@ -1,10 +1,11 @@
 """Products of small matrices, without BLAS: units of pointers.
 
-Products are made of tiles: some rows by some vectors of the processor, which stay in its registers while the inner
-dimension runs. Every number of a product is a sum in the order of the inner dimension, each term by a fused
-multiply-add where the processor has it: the bits depend neither on the tiles nor on how samples are cut into chunks.
-For the sizes of networks (tens to hundreds of columns) this is two to three times as fast as a call of BLAS, which
-packs its arguments first; `docs/explanation/speed.md` compares them.
+Products are made of tiles: some rows by some vectors of the processor, which stay in its registers
+while the inner dimension runs. Every number of a product is a sum in the order of the inner
+dimension, each term by a fused multiply-add where the processor has it: the bits depend neither on
+the tiles nor on how samples are cut into chunks. For the sizes of networks (tens to hundreds of
+columns) this is two to three times as fast as a call of BLAS, which packs its arguments first;
+`docs/explanation/speed.md` compares them.
 """
 
 from __future__ import annotations
@@ -30,14 +31,17 @@ from dynamics_cli.formulas.native import (
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
-    """Return rows, vectors and bytes of a vector of a tile that fills the registers of this processor."""
+    """Return rows, vectors and bytes of a vector of a tile that fills the registers of this
+    processor.
+    """
     features = dict(llvm.get_host_cpu_features())
     shapes = {"avx512f": (6, 4, 64), "avx": (6, 2, 32), "neon": (6, 4, 16)}
     return next((shape for feature, shape in shapes.items() if features.get(feature)), (4, 2, 16))
 
 
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_I32 = ir.IntType(32)
+_I64 = ir.IntType(64)
 
 
 @intrinsic
@@ -52,7 +56,8 @@ class _Vectors:
 
     def __init__(self, context: Any, builder: Any, pointer: Any, count: Any = None) -> None:
         bits = pointer.dtype.bitwidth
-        self.builder, self.lanes = builder, _BYTES * 8 // bits
+        self.builder = builder
+        self.lanes = _BYTES * 8 // bits
         self.type, self._align = (
             ir.VectorType(context.get_value_type(pointer.dtype), self.lanes),
             _I32(bits // 8),
@@ -108,8 +113,9 @@ def _steps(builder: Any, pointer: Any, apart: Any, count: int) -> list[Any]:
 def _tile(rows: int, vectors: int) -> Any:
     """Return `tile(A, ar, ak, B, C, m, K, accumulate, count)`.
 
-    It sets `rows` by `vectors` vectors of C, of rows `m` apart, to A B, or adds A B to them. Numbers of A are `ar` by
-    row and `ak` by column apart, rows of B `m`. Of each vector, it sets `count` numbers.
+    It sets `rows` by `vectors` vectors of C, of rows `m` apart, to A B, or adds A B to them.
+    Numbers of A are `ar` by row and `ak` by column apart, rows of B `m`. Of each vector, it sets
+    `count` numbers.
     """
 
     @intrinsic
@@ -159,8 +165,10 @@ def _tile(rows: int, vectors: int) -> Any:
     return tile
 
 
-_many, _single = _tile(_ROWS, _VECTORS), _tile(1, _VECTORS)
-_many_last, _single_last = _tile(_ROWS, 1), _tile(1, 1)
+_many = _tile(_ROWS, _VECTORS)
+_single = _tile(1, _VECTORS)
+_many_last = _tile(_ROWS, 1)
+_single_last = _tile(1, 1)
 
 
 @unit
@@ -169,14 +177,21 @@ def product(
 ) -> None:
     """Set C (n, m) to A B, or add A B to it.
 
-    Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). B is (K, m).
+    Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n).
+    B is (K, m).
     """
-    adds, w = accumulate != 0, _lanes(A)
+    adds = accumulate != 0
+    w = _lanes(A)
     j = 0
     while j < m:
-        k, wide, b, left = 0, j + _VECTORS * w <= m, offset(B, j), min(w, m - j)
+        k = 0
+        wide = j + _VECTORS * w <= m
+        b = offset(B, j)
+        left = min(w, m - j)
         while k < n:
-            a, c, many = offset(A, k * ar), offset(C, k * m + j), k + _ROWS <= n
+            a = offset(A, k * ar)
+            c = offset(C, k * m + j)
+            many = k + _ROWS <= n
             if many and wide:
                 _many(a, ar, ak, b, c, m, K, adds, w)
             elif many:
@@ -191,13 +206,17 @@ def product(
 
 @intrinsic
 def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
-    """Set `_ROWS` numbers of C to the dot products of rows of A with `b`; each in partial sums by vector lanes."""
+    """Set `_ROWS` numbers of C to the dot products of rows of A with `b`; each in partial sums
+    by vector lanes.
+    """
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         A, b, K, C = arguments
-        vector, rows = _Vectors(context, builder, signature.args[0]), _steps(builder, A, K, _ROWS)
+        vector = _Vectors(context, builder, signature.args[0])
+        rows = _steps(builder, A, K, _ROWS)
         width = _I64(vector.lanes)
-        whole, lanes = builder.sdiv(K, width), [_begun(builder, vector.zeros) for _ in rows]
+        whole = builder.sdiv(K, width)
+        lanes = [_begun(builder, vector.zeros) for _ in rows]
         with counted_loop(builder, whole) as loop:
             k = [builder.mul(loop.index, width)]
             right = vector.load(builder.gep(b, k))
@@ -229,7 +248,9 @@ def _total(builder: Any, parts: Any) -> Any:
 
 @unit
 def dots(A: Reals, b: Reals, n: int, K: int, C: Reals) -> None:
-    """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); the last blocks of rows may overlap."""
+    """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); the last blocks of
+    rows may overlap.
+    """
     if n < _ROWS or _lanes(A) > K:
         for k in range(n):
             s = cast_like(0, A[0])

@@ -1,7 +1,8 @@
 """The records that units read: each field once, with its type and what it is.
 
-Python writes them by name (`layout.py`, `curvature.py`, `training/steppers/layers.py`), units read attributes. Names of
-shapes: n samples, L layers of m_l outputs, N = sum of all m_l, P weights, R replicas.
+Python writes them by name (`layout.py`, `curvature.py`, `training/steppers/layers.py`), units read
+attributes. Names of shapes: n samples, L layers of m_l outputs, N = sum of all m_l, P weights, R
+replicas.
 """
 
 from __future__ import annotations

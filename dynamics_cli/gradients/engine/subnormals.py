@@ -1,8 +1,8 @@
 """Subnormal numbers, those below the smallest normal one, are 0 in training.
 
-A product that is subnormal costs a core of some processors a hundred cycles, and nothing is learned from it. The
-control word of floating point belongs to a thread: steppers set it in the threads that they train in and put it back,
-so that what measures between two calls sees all numbers.
+A product that is subnormal costs a core of some processors a hundred cycles, and nothing is learned
+from it. The control word of floating point belongs to a thread: steppers set it in the threads that
+they train in and put it back, so that what measures between two calls sees all numbers.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_X86, _ARM = 1 << 15 | 1 << 6, 1 << 24
+_X86 = 1 << 15 | 1 << 6
+_ARM = 1 << 24
 WORD, FLUSHES = {
     ("linux", "x86_64"): (7, _X86),
     ("linux", "aarch64"): (0, _ARM),
     ("darwin", "x86_64"): (1, _X86),
     ("darwin", "arm64"): (2, _ARM),
 }.get((sys.platform, platform.machine()), (0, 0))
-"""Place of the control word (MXCSR, FPCR) among the words of `fenv_t`, and its bits that flush; 0 where unknown."""
+"""Place of the control word (MXCSR, FPCR) among the words of `fenv_t`, and its bits that flush;
+0 where unknown.
+"""
 _LIBRARY: Any = ctypes.CDLL(None) if FLUSHES else None
 
 
@@ -34,7 +37,8 @@ def environment() -> Any:
 
 @contextmanager
 def flushed(*, everywhere: bool = False) -> Iterator[None]:
-    """Take subnormal numbers as 0 in the calling thread and, where asked, in the threads that torch computes on.
+    """Take subnormal numbers as 0 in the calling thread and, where asked, in the threads that torch
+    computes on.
 
     `torch.set_flush_denormal` is for the calling thread alone.
     """
@@ -43,7 +47,9 @@ def flushed(*, everywhere: bool = False) -> Iterator[None]:
         return
     torch: Any = sys.modules.get("torch") if everywhere and sys.platform == "linux" else None
     gnu = torch is not None and hasattr(_LIBRARY, "GOMP_parallel")  # else torch has another OpenMP
-    threads, former, changed = torch.get_num_threads() if gnu else 1, environment(), environment()
+    threads = torch.get_num_threads() if gnu else 1
+    former = environment()
+    changed = environment()
     changed[WORD] |= FLUSHES
 
     def set_words(words: Any) -> None:

@@ -1,8 +1,9 @@
 """Which configs the engine and the kernels of two-layer networks know, without numba.
 
-The kernels (`two_layers.py`) are for homogeneous activations under plain gradient descent and SGD: full batches of few
-input columns, and single samples. `training/backends.py` and the steppers ask this module; begin to read at `known` and
-`known_layers`. The gradient is accumulated, and one rounded update per weight applied.
+The kernels (`two_layers.py`) are for homogeneous activations under plain gradient descent and SGD:
+full batches of few input columns, and single samples. `training/backends.py` and the steppers ask
+this module; begin to read at `known` and `known_layers`. The gradient is accumulated, and one
+rounded update per weight applied.
 """
 
 from __future__ import annotations
@@ -33,12 +34,16 @@ UNROLLED = 4
 
 
 def chunks_of(samples: int, multiply_adds: int) -> int:
-    """Return the number of chunks into which the engine cuts samples, given the multiply-adds of a sample."""
+    """Return the number of chunks into which the engine cuts samples, given the multiply-adds of
+    a sample.
+    """
     return max(1, min(_MOST_CHUNKS, samples, samples * multiply_adds // _CHUNK_WORK))
 
 
 def known(config: RunConfig) -> bool:
-    """Return whether the kernels know the network and the loss of a config: exactly this loss, not relatives."""
+    """Return whether the kernels know the network and the loss of a config: exactly this loss,
+    not relatives.
+    """
     architecture: Any = config.architecture
     return bool(
         architecture.engine
@@ -56,7 +61,9 @@ def has_only(kind: Kind, keys: Set[str]) -> bool:
 
 
 def known_layers(config: RunConfig) -> bool:
-    """Return whether the engine trains a config: a network of layers whose activation, loss and update are formulas."""
+    """Return whether the engine trains a config: a network of layers whose activation, loss and
+    update are formulas.
+    """
     architecture: Any = config.architecture
     optimizer = config.optimizer
     if not architecture.engine or (
@@ -72,15 +79,16 @@ def known_layers(config: RunConfig) -> bool:
 
 
 def spanned(problem: Problem) -> int:
-    """Return in how many coordinates the engine takes the inputs of a problem; 0 where it takes them as they are."""
-    architecture, optimizer, x = (
-        problem.config.architecture,
-        problem.config.optimizer,
-        problem.dataset.x,
-    )
+    """Return in how many coordinates the engine takes the inputs of a problem; 0 where it takes
+    them as they are.
+    """
+    architecture = problem.config.architecture
+    optimizer = problem.config.optimizer
+    x = problem.dataset.x
     layers = architecture.engine and bool(architecture.matrices) and not problem.fresh
     first = next(iter(problem.shapes.values()))
-    # of a single neuron the terms of a product are summed in the order of vector lanes, which zeros would change
+    # of a single neuron the terms of a product are summed in the order of vector lanes, which zeros
+    # would change
     if not layers or len(first) != 2 or first[0] == 1 or not optimizer.spans_gradients:
         return 0
     n, d = x.shape

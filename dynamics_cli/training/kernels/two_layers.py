@@ -1,8 +1,8 @@
 """The kernels of two-layer networks, which `training/steppers/compiled.py` alone calls.
 
-`run_full_batches` trains on few input columns, which it unrolls. `run_samples` trains sample by sample, on inputs given
-by their non-zero entries: black pixels are free. Weights stand with neurons last, `W` (d, m) and `a` (m,), so that the
-inner loops run over neurons and vectorise.
+`run_full_batches` trains on few input columns, which it unrolls. `run_samples` trains sample by
+sample, on inputs given by their non-zero entries: black pixels are free. Weights stand with neurons
+last, `W` (d, m) and `a` (m,), so that the inner loops run over neurons and vectorise.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ OPTIONS: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
     "error_model": "numpy",
 }
-# A piece compiled by itself would be optimised once more whenever a kernel that calls it is loaded from the cache, and
-# where sums may be reordered, round differently (tests/training/test_fresh_kernels.py): numba inlines pieces itself.
+# A piece compiled by itself would be optimised once more whenever a kernel that calls it is loaded
+# from the cache, and where sums may be reordered, round differently
+# (tests/training/test_fresh_kernels.py): numba inlines pieces itself.
 _inline: _Decorator = numba.njit(inline="always", **OPTIONS)
 _kernel: _Decorator = numba.njit(cache=True, nogil=True, **OPTIONS)
 
 
-# -- losses, by the numbers of `LOSS_NUMBERS`; `unity` is 1 in the precision of the run: literals would widen it
+# -- losses, by the numbers of `LOSS_NUMBERS`; `unity` is 1 in the precision of the run: literals
+# would widen it
 
 
 @_inline
@@ -69,7 +71,8 @@ def loss_derivative(kind: int, h: Any, y: Any, unity: Any) -> Any:
 @_inline
 def forward(W: Array, a: Array, x: Array, columns: Any, k: int, z: Array, alpha: Any) -> Any:
     """Return the output on sample k, and write the pre-activations into `z[k]`."""
-    D, zero = len(columns), W.dtype.type(0)
+    D = len(columns)
+    zero = W.dtype.type(0)
     h = zero
     for j in range(a.shape[0]):
         s = zero
@@ -94,11 +97,14 @@ def update(
     train_output: bool,
     loss_scaled: bool,
 ) -> None:
-    """Update the weights, given the weighted derivatives `r` (n,) of the loss; `gW` (d, m) is work space.
+    """Update the weights, given the weighted derivatives `r` (n,) of the loss; `gW` (d, m) is work
+    space.
 
-    The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is the gradient of `w_j`: activations are homogeneous.
+    The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is the gradient of `w_j`: activations are
+    homogeneous.
     """
-    D, zero = len(columns), W.dtype.type(0)
+    D = len(columns)
+    zero = W.dtype.type(0)
     gW[:] = zero
     for k in range(r.shape[0]):
         active = r[k] / loss if loss_scaled else r[k]
@@ -136,19 +142,22 @@ def run_full_batches(
     loss_scaled: bool,
     stop_below: Array,
 ) -> None:
-    """Train replicas `first` to `last`, this unity excluded, in place; `done` (R,) gets the numbers of updates.
+    """Train replicas `first` to `last`, this unity excluded, in place; `done` (R,) gets the numbers
+    of updates.
 
-    Weights are `W` (R, d, m) and `a` (R, m), data `x` (R or 1, n d) and `y` (R or 1, n). `columns` is a tuple with an
-    entry for each column: its length is a constant for the compiler, which unrolls the loops over columns.
+    Weights are `W` (R, d, m) and `a` (R, m), data `x` (R or 1, n d) and `y` (R or 1, n). `columns`
+    is a tuple with an entry for each column: its length is a constant for the compiler, which
+    unrolls the loops over columns.
     """
-    n, count, unity = y.shape[1], losses.shape[1], W.dtype.type(1)
-    z, r, gW = (
-        np.empty((n, W.shape[2]), W.dtype),
-        np.empty(n, W.dtype),
-        np.empty(W.shape[1:], W.dtype),
-    )
+    n = y.shape[1]
+    count = losses.shape[1]
+    unity = W.dtype.type(1)
+    z = np.empty((n, W.shape[2]), W.dtype)
+    r = np.empty(n, W.dtype)
+    gW = np.empty(W.shape[1:], W.dtype)
     for q in range(first, last):
-        data, step = q if y.shape[0] > 1 else 0, weight * lr[q]
+        data = q if y.shape[0] > 1 else 0
+        step = weight * lr[q]
         done[q] = count
         for t in range(count):
             loss = unity - unity
@@ -173,17 +182,27 @@ def run_full_batches(
 def preactivations(
     W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array
 ) -> None:
-    """Write `<w_j, x_k>` of all neurons into `z` (m,), from the non-zero entries of `x_k`, four at a time."""
+    """Write `<w_j, x_k>` of all neurons into `z` (m,), from the non-zero entries of `x_k`, four
+    at a time.
+    """
     z[:] = W.dtype.type(0)
-    p, end = starts[k], starts[k + 1]
+    p = starts[k]
+    end = starts[k + 1]
     while p + 4 <= end:
-        w0, w1, w2, w3 = W[indices[p]], W[indices[p + 1]], W[indices[p + 2]], W[indices[p + 3]]
-        v0, v1, v2, v3 = values[p], values[p + 1], values[p + 2], values[p + 3]
+        w0 = W[indices[p]]
+        w1 = W[indices[p + 1]]
+        w2 = W[indices[p + 2]]
+        w3 = W[indices[p + 3]]
+        v0 = values[p]
+        v1 = values[p + 1]
+        v2 = values[p + 2]
+        v3 = values[p + 3]
         for j in range(z.shape[0]):
             z[j] += (v0 * w0[j] + v1 * w1[j]) + (v2 * w2[j] + v3 * w3[j])
         p += 4
     while p < end:
-        i, v = indices[p], values[p]
+        i = indices[p]
+        v = values[p]
         for j in range(z.shape[0]):
             z[j] += v * W[i, j]
         p += 1
@@ -204,15 +223,20 @@ def subtract_outer(
     W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array
 ) -> None:
     """Subtract `x_ki z_j` from `W` (d, m) for the non-zero entries of `x_k`, two at a time."""
-    p, end = starts[k], starts[k + 1]
+    p = starts[k]
+    end = starts[k + 1]
     while p + 2 <= end:
-        w0, w1, v0, v1 = W[indices[p]], W[indices[p + 1]], values[p], values[p + 1]
+        w0 = W[indices[p]]
+        w1 = W[indices[p + 1]]
+        v0 = values[p]
+        v1 = values[p + 1]
         for j in range(z.shape[0]):
             w0[j] -= v0 * z[j]
             w1[j] -= v1 * z[j]
         p += 2
     if p < end:
-        i, v = indices[p], values[p]
+        i = indices[p]
+        v = values[p]
         for j in range(z.shape[0]):
             W[i, j] -= v * z[j]
 
@@ -232,8 +256,11 @@ def run_samples(
     train_output: bool,
 ) -> None:
     """Do unity update for each of `samples`: only the rows of its non-zero entries change."""
-    m, zero, unity = a.shape[0], W.dtype.type(0), W.dtype.type(1)
-    z, ga = np.empty(m, W.dtype), np.empty(m, W.dtype)
+    m = a.shape[0]
+    zero = W.dtype.type(0)
+    unity = W.dtype.type(1)
+    z = np.empty(m, W.dtype)
+    ga = np.empty(m, W.dtype)
     for k in samples:
         preactivations(W, values, indices, starts, k, z)
         r = loss_derivative(kind, output(a, z, alpha), y[k], unity) * lr
@@ -260,8 +287,12 @@ def summed_loss(
     alpha: Any,
     kind: int,
 ) -> Any:
-    """Return the sum of the losses of samples `first` to `last`, this unity excluded, in float64."""
-    z, total, unity = np.empty(a.shape[0], W.dtype), 0.0, W.dtype.type(1)
+    """Return the sum of the losses of samples `first` to `last`, this unity excluded, in
+    float64.
+    """
+    z = np.empty(a.shape[0], W.dtype)
+    total = 0.0
+    unity = W.dtype.type(1)
     for k in range(first, last):
         preactivations(W, values, indices, starts, k, z)
         total += loss_value(kind, output(a, z, alpha), y[k], unity)

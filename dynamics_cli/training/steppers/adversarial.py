@@ -1,4 +1,6 @@
-"""Two networks trained against each other: a generator and a discriminator, each with its own Adam."""
+"""Two networks trained against each other: a generator and a discriminator, each with its own
+Adam.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ _LOOKED_AT = 2000
 
 
 class AdversarialStepper(AutogradStepper):
-    """An iteration is some updates of the discriminator, each on new batches, then one of the generator.
+    """An iteration is some updates of the discriminator, each on new batches, then one of the
+    generator.
 
-    Batches come from `Batches`, noise is a function of (seed, iteration, update): nothing depends on earlier
-    draws. The recorded loss is the discriminator's on fixed points and noise.
+    Batches come from `Batches`, noise is a function of (seed, iteration, update): nothing depends
+    on earlier draws. The recorded loss is the discriminator's on fixed points and noise.
     """
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
@@ -69,7 +72,8 @@ class AdversarialStepper(AutogradStepper):
     def _discriminator_loss(self, real: Tensor, fake: Tensor) -> Tensor:
         logits = self._model(torch.cat([real, fake]))  # (2 b,)
         ones = logits.new_ones(len(real))
-        on_real, on_fake = logits[: len(real)], logits[len(real) :]
+        on_real = logits[: len(real)]
+        on_fake = logits[len(real) :]
         loss: Tensor = self.criterion.total(on_real, ones) + self.criterion.total(on_fake, -ones)
         return loss
 
@@ -85,7 +89,9 @@ class AdversarialStepper(AutogradStepper):
         return noise.to(self._x)
 
     def losses(self) -> Floats:
-        """Return the discriminator's loss (1,) on the first real points and equally many samples of fixed noise."""
+        """Return the discriminator's loss (1,) on the first real points and equally many samples
+        of fixed noise.
+        """
         with torch.no_grad(), flushed(everywhere=True):
             real = self._x[:_LOOKED_AT]
             loss = self._discriminator_loss(real, self._model.generate(self._noise(len(real))))

@@ -17,7 +17,8 @@ Halt = Literal["stopped", "diverged"]
 class Stepper(ABC):
     """Trains one network, or R of equal shape side by side; state i is the network after i updates.
 
-    It alone decides when training halts: in `advance` where losses come with the updates, in `look` elsewhere.
+    It alone decides when training halts: in `advance` where losses come with the updates, in `look`
+    elsewhere.
 
     Chunking is invisible: `advance(a); advance(b)` leaves the same bits as `advance(a + b)`.
     Every stepper accumulates the gradient over the batch and applies one rounded update per weight.
@@ -28,7 +29,9 @@ class Stepper(ABC):
     iteration: int = 0
     """Number of updates done."""
     stop_below: float | None = None
-    """Loss at or below which the network is trained no further; None for replicas, which halt one by one."""
+    """Loss at or below which the network is trained no further; None for replicas, which halt
+    one by one.
+    """
     halted: Halt | None = None
     """Why `advance` goes no further: a loss at or below `stop_below`, or one that is not finite."""
 
@@ -36,9 +39,9 @@ class Stepper(ABC):
     def advance(self, n: int) -> Floats:
         """Do `n` updates and return the losses of the states left behind.
 
-        Full batch: the losses of states `iteration .. iteration + n - 1`. When one of them halts the run, the update of
-        that state is not done: its loss is the last one returned, `iteration` its number, and `halted` says why.
-        Otherwise (batches): an empty array.
+        Full batch: the losses of states `iteration .. iteration + n - 1`. When one of them halts
+        the run, the update of that state is not done: its loss is the last one returned,
+        `iteration` its number, and `halted` says why. Otherwise (batches): an empty array.
         """
 
     @abstractmethod
@@ -46,7 +49,9 @@ class Stepper(ABC):
         """Return the loss of the current state over the full training set."""
 
     def look(self) -> Floats:
-        """Return the loss of the current state, (1,) or of replicas (1, R); one network halts where that is its end."""
+        """Return the loss of the current state, (1,) or of replicas (1, R); one network halts
+        where that is its end.
+        """
         losses = np.array([self.loss()])
         halt = first_halt(losses, self.stop_below)
         if halt is not None:
@@ -58,7 +63,9 @@ class Stepper(ABC):
         """Return copies of the current weights, by name."""
 
     def numbers(self) -> dict[str, Any]:
-        """Return the entries of `run.json` about the work done and, of replicas, about the end of each."""
+        """Return the entries of `run.json` about the work done and, of replicas, about the end
+        of each.
+        """
         return {}
 
     @abstractmethod

@@ -1,4 +1,6 @@
-"""The compiled stepper of the two-layer network: many iterations a call, by the kernels of `training/kernels`."""
+"""The compiled stepper of the two-layer network: many iterations a call, by the kernels of
+`training/kernels`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights
 
 LANES = 16
-"""Neurons are padded to a multiple of this: padding starts at 0, and every update of a zero neuron is 0."""
+"""Neurons are padded to a multiple of this: padding starts at 0, and every update of a zero
+neuron is 0.
+"""
 _UNPADDED = 8
 """Fewer neurons are not padded: that would only be more work."""
 
@@ -71,8 +75,10 @@ class CompiledStepper(SideBySide):
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        R, weight = len(self.problems), self.dtype.type(self.sample_weight)
-        losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
+        R = len(self.problems)
+        weight = self.dtype.type(self.sample_weight)
+        losses = np.empty((R, n), self.dtype)
+        done = np.empty(R, np.int64)
 
         def train(first: int, last: int) -> None:
             run_full_batches(
@@ -115,7 +121,8 @@ class CompiledStepper(SideBySide):
         """Return the loss of the current state of every replica, (R,)."""
         if self.full_batch:
             return super().losses()
-        n, block = self.x.shape[1], block_samples(self._W[0].size, self.width)
+        n = self.x.shape[1]
+        block = block_samples(self._W[0].size, self.width)
         totals = np.zeros(len(self.problems))
         with flushed():
             for r, first in product(range(len(totals)), range(0, n, block)):
@@ -131,7 +138,8 @@ class CompiledStepper(SideBySide):
         return self._W[r], self._a[r], self._values[q], *self._places, self.y[q]
 
 
-# -- between the papers' layout of weights (neurons first) and that of the kernels (neurons last, padded)
+# -- between the papers' layout of weights (neurons first) and that of the kernels (neurons last,
+# padded)
 
 
 def pack(hidden: Weights, output: Weights) -> tuple[Weights, Weights]:
@@ -140,7 +148,8 @@ def pack(hidden: Weights, output: Weights) -> tuple[Weights, Weights]:
     size = m if m < _UNPADDED else -(-m // LANES) * LANES
     shapes = (R, d, size), (R, size)
     W, a = (blocks(hidden.dtype, math.prod(shape))[0].reshape(shape) for shape in shapes)
-    W[..., :m], a[:, :m] = hidden.swapaxes(1, 2), output
+    W[..., :m] = hidden.swapaxes(1, 2)
+    a[:, :m] = output
     return W, a
 
 
@@ -150,9 +159,11 @@ def unpack(W: Weights, a: Weights, m: int) -> tuple[Weights, Weights]:
 
 
 def sparse_rows(x: Weights) -> tuple[Weights, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the non-zero entries of inputs (Q, n, d), of all columns where several data sets differ in pattern.
+    """Return the non-zero entries of inputs (Q, n, d), of all columns where several data sets
+    differ in pattern.
 
-    Entry `[q, p]` (Q, entries) stands in column `indices[p]`; the entries of sample k begin at `starts[k]`.
+    Entry `[q, p]` (Q, entries) stands in column `indices[p]`; the entries of sample k begin at
+    `starts[k]`.
     """
     Q, n, d = x.shape
     seen = x[0] != 0 if Q == 1 else np.ones((n, d), bool)

@@ -1,11 +1,12 @@
 """The stepper of gradient flow: state i is the flow at time `t_i` of a grid.
 
-The integrators are SciPy's embedded Runge-Kutta pairs. Networks start at weights as small as 1e-20, so errors are
-relative to the size of each neuron (the weights that enter a unit) at the start of a step.
+The integrators are SciPy's embedded Runge-Kutta pairs. Networks start at weights as small as 1e-20,
+so errors are relative to the size of each neuron (the weights that enter a unit) at the start of a
+step.
 
-Kinks of the activation or the loss are not located: a step in which a neuron changes its activation has an error of
-first order in its length, and a neuron that slides along a boundary changes at every step. The pair of low order takes
-fewest gradients there, a number that grows as 1 / rtol.
+Kinks of the activation or the loss are not located: a step in which a neuron changes its activation
+has an error of first order in its length, and a neuron that slides along a boundary changes at
+every step. The pair of low order takes fewest gradients there, a number that grows as 1 / rtol.
 """
 
 from __future__ import annotations
@@ -27,28 +28,38 @@ from dynamics_cli.training.steppers.side_by_side import one_blas_thread
 LossAndGradient = Callable[[Floats], tuple[float, Floats]]
 """Trained weights (P,) -> training loss and its gradient (P,)."""
 _OWN_SIZE = 3e-14
-"""The smallest `rtol` of SciPy's solvers; the tolerance is their `atol`, which is set before each step."""
+"""The smallest `rtol` of SciPy's solvers; the tolerance is their `atol`, which is set before
+each step.
+"""
 _SMALLEST = 1e-30
-"""Steps at time 0 are at least this share of the run: SciPy's own limit there is subnormal, and so taken as 0."""
+"""Steps at time 0 are at least this share of the run: SciPy's own limit there is subnormal, and
+so taken as 0.
+"""
 
 
 @contextmanager
 def _integrating() -> Iterator[None]:
-    """Compute steps on one thread of BLAS, with subnormal numbers as 0; an overflow shows in the loss."""
+    """Compute steps on one thread of BLAS, with subnormal numbers as 0; an overflow shows in the
+    loss.
+    """
     with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
         yield
 
 
 class FlowStepper(Stepper):
-    """Reads the flow at the times of a grid, which the steps do not depend on; float64 inside, whatever the dtype.
+    """Reads the flow at the times of a grid, which the steps do not depend on; float64 inside,
+    whatever the dtype.
 
-    A checkpoint holds the start of the last step, which is done again: it is a function of weights, time and length.
+    A checkpoint holds the start of the last step, which is done again: it is a function of weights,
+    time and length.
     """
 
     full_batch = True
 
     def __init__(self, problems: Sequence[Problem], backend: str, device: str = "cpu") -> None:
-        """Start at the initial weights; gradients come from the engine (`compiled`), or from `torch` on a device."""
+        """Start at the initial weights; gradients come from the engine (`compiled`), or from
+        `torch` on a device.
+        """
         (problem,) = problems
         optimizer: Any = problem.config.optimizer
         self.times, self.rtol = optimizer.times(), optimizer.rtol
@@ -100,12 +111,14 @@ class FlowStepper(Stepper):
 
     def _too_small(self) -> FloatingPointError:
         return FloatingPointError(
-            f"gradient flow needs smaller steps than {self._solver.h_abs:.1e} at time {self._solver.t:.6g} for rtol "
-            f"{self.rtol:g}; a larger optimizer.rtol may pass"
+            f"gradient flow needs smaller steps than {self._solver.h_abs:.1e} at time"
+            f" {self._solver.t:.6g} for rtol {self.rtol:g}; a larger optimizer.rtol may pass"
         )
 
     def _tolerance(self, weights: Floats) -> Floats:
-        """Return the error allowed in each weight (P,): `rtol` times the largest weight of its neuron."""
+        """Return the error allowed in each weight (P,): `rtol` times the largest weight of its
+        neuron.
+        """
         size = np.maximum.reduceat(np.abs(self._conserved(weights))[self._order], self._firsts)
         return np.asarray(self.rtol * np.where(size > 0, size, 1.0)[self._neuron])
 
@@ -129,7 +142,8 @@ class FlowStepper(Stepper):
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the current weights, by name, in the dtype of the run."""
-        flat, initial = self._weights(), self._initial
+        flat = self._weights()
+        initial = self._initial
         ends = np.cumsum([initial[name].size for name in self._trained])
         trained = dict(zip(self._trained, np.split(flat, ends[:-1]), strict=True))
         return {
@@ -139,7 +153,8 @@ class FlowStepper(Stepper):
 
     def _weights(self) -> Floats:
         """Return the trained weights (P,) of the current state, after all steps that it needs."""
-        solver, time = self._solver, float(self.times[self.iteration])
+        solver = self._solver
+        time = float(self.times[self.iteration])
         with _integrating():
             if solver.t < time:
                 while solver.t < time:
@@ -148,8 +163,11 @@ class FlowStepper(Stepper):
             return self._conserved(solver.y if self._path is None else self._path(time))
 
     def _step(self) -> None:
-        """Do one step; raise FloatingPointError where no step, however small, meets the tolerance."""
-        solver, evaluations = self._solver, self._solver.nfev
+        """Do one step; raise FloatingPointError where no step, however small, meets the
+        tolerance.
+        """
+        solver = self._solver
+        evaluations = self._solver.nfev
         self._last_start = solver.t, solver.y, float(solver.h_abs)
         solver.atol = self._tolerance(solver.y)
         solver.step()
@@ -161,7 +179,9 @@ class FlowStepper(Stepper):
         )
 
     def state_dict(self) -> StateDict:
-        """Return the number of the current state, the start of the last step, and the work so far."""
+        """Return the number of the current state, the start of the last step, and the work so
+        far.
+        """
         time, weights, length = self._last_start
         numbers = {"iteration": self.iteration, "time": time, "length": length, **self.numbers()}
         return {
@@ -210,7 +230,8 @@ def _by_torch(
     labels = torch.long if problem.loss.labels == "classes" else torch.float64
     x = torch.from_numpy(problem.dataset.x).to(device=device)  # (n, d)
     y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
-    named, block = dict(model.named_parameters()), problem.block_samples(device)
+    named = dict(model.named_parameters())
+    block = problem.block_samples(device)
     weights: list[torch.Tensor] = [named[name] for name in trained]
     sizes = [w.numel() for w in weights]
 
@@ -229,8 +250,8 @@ def _by_torch(
 def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
     """Return the number of the neuron of each weight (P,).
 
-    The neurons of the two-layer network have their output weight with them; elsewhere a neuron is a row of a weight
-    matrix and its bias, which share the end of their names.
+    The neurons of the two-layer network have their output weight with them; elsewhere a neuron is a
+    row of a weight matrix and its bias, which share the end of their names.
     """
     numbers: dict[tuple[str, int], int] = {}
     neurons = []
@@ -244,11 +265,13 @@ def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
 
 
 def _conserved(problem: Problem, initial: dict[str, Floats]) -> Callable[[Floats], Floats]:
-    """Return a function that gives trained weights (P,) the output weights that follow from the hidden ones.
+    """Return a function that gives trained weights (P,) the output weights that follow from the
+    hidden ones.
 
-    Where both layers of a two-layer network with a homogeneous activation are trained, `a_j^2 - ||w_j||^2` is conserved
-    (Boursier et al. 2022, Lemma 1). Where it is not negative, `a_j` keeps its sign: without this, errors would let
-    neurons pass zero that only come close to it. Weights of other networks stay as they are.
+    Where both layers of a two-layer network with a homogeneous activation are trained, `a_j^2 -
+    ||w_j||^2` is conserved (Boursier et al. 2022, Lemma 1). Where it is not negative, `a_j` keeps
+    its sign: without this, errors would let neurons pass zero that only come close to it. Weights
+    of other networks stay as they are.
     """
     c: Any = problem.config.architecture
     if not (
@@ -259,9 +282,12 @@ def _conserved(problem: Problem, initial: dict[str, Floats]) -> Callable[[Floats
         and c.sigma.negative_slope is not None
     ):
         return lambda theta: theta
-    hidden, output = initial["hidden_weight"], initial["output_weight"]
+    hidden = initial["hidden_weight"]
+    output = initial["output_weight"]
     with np.errstate(all="ignore"):
-        norms, sizes, split = np.linalg.norm(hidden, axis=1), np.abs(output), hidden.size
+        norms = np.linalg.norm(hidden, axis=1)
+        sizes = np.abs(output)
+        split = hidden.size
         kept = sizes >= norms * (1.0 - 1e-12)
         excess = np.sqrt(np.maximum(sizes - norms, 0.0)) * np.sqrt(sizes + norms)  # (m,)
 

@@ -1,4 +1,6 @@
-"""The compiled stepper of networks of layers: any depth, and any activation, loss and optimizer that is a formula."""
+"""The compiled stepper of networks of layers: any depth, and any activation, loss and optimizer
+that is a formula.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights
 from dynamics_cli.training.steppers.span import Span
 
-CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
+CHUNK_NUMBERS = 2**20
+CHUNK_ROWS = 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
 GATHERED = 2**18
 """Numbers of batches that are gathered at once, at most: they stay in the cache."""
@@ -35,14 +38,16 @@ Data = tuple[Weights, ...]
 
 
 class LayersStepper(SideBySide):
-    """Weights of a network in one flat array; replicas, or the chunks of a large batch, go to all cores.
+    """Weights of a network in one flat array; replicas, or the chunks of a large batch, go to all
+    cores.
 
     Numba gives its kernel free of Python's lock, so that threads of Python call it side by side.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
-        first, R = problems[0], len(problems)
+        first = problems[0]
+        R = len(problems)
         architectures: list[Any] = [p.config.architecture for p in problems]
         architectures[0].refuse_unknown_weights(first.shapes)
         if architectures[0].factors:
@@ -68,7 +73,8 @@ class LayersStepper(SideBySide):
                 self._views[name][r] = weight
         self._gradient = np.zeros_like(self._theta[0])
         self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
-        n, batch = self.x.shape[1], first.batch_size or self.x.shape[1]
+        n = self.x.shape[1]
+        batch = first.batch_size or self.x.shape[1]
         self._samples, bases = n, R if architectures[0].centered else 1
         aligned = blocks(self.dtype, self.x.size)[0].reshape(self.x.shape)
         aligned[...] = self.x
@@ -88,9 +94,12 @@ class LayersStepper(SideBySide):
     # -- the network as the kernel reads it
 
     def _in_span(self, problem: Problem) -> tuple[Problem, list[dict[str, Weights]]]:
-        """Return the first problem and all initial weights in the coordinates that the kernel is given."""
+        """Return the first problem and all initial weights in the coordinates that the kernel is
+        given.
+        """
         initial = [p.initial_parameters() for p in self.problems]
-        self._first, self._span = next(iter(problem.shapes)), None
+        self._first = next(iter(problem.shapes))
+        self._span = None
         if not any(spanned(p) for p in self.problems):
             return problem, initial
         self._span = Span(self.x, [weights[self._first] for weights in initial])
@@ -102,12 +111,15 @@ class LayersStepper(SideBySide):
         return self._span.seen(problem), inside
 
     def _see_whole(self, sides: list[int]) -> None:
-        """Make of pairs (row, column) and entries the columns of the identity and the matrix, NaN where not seen."""
+        """Make of pairs (row, column) and entries the columns of the identity and the matrix,
+        NaN where not seen.
+        """
         places = self.x.astype(np.int64)  # (Q, n, 2)
         labels = np.full((len(self.y), sides[0], sides[-1]), np.nan, self.dtype)
         for q, seen in enumerate(places):
             labels[q, seen[:, 1], seen[:, 0]] = self.y[q]
-        self.x, self.y = np.eye(sides[0], dtype=self.dtype)[None], labels
+        self.x = np.eye(sides[0], dtype=self.dtype)[None]
+        self.y = labels
 
     def _chunk_rows(self, n: int) -> int:
         """Return how many of `n` samples are a chunk, whose gradients are summed apart."""
@@ -117,8 +129,11 @@ class LayersStepper(SideBySide):
         return min(rows, max(CHUNK_ROWS, CHUNK_NUMBERS // self._layout.numbers))
 
     def _made_buffers(self, rows: int) -> dict[str, Any]:
-        """Return the fields of `TASK` that hold the work space of one thread, for chunks of `rows` samples."""
-        numbers, P = rows * self._layout.numbers, self._layout.P
+        """Return the fields of `TASK` that hold the work space of one thread, for chunks of
+        `rows` samples.
+        """
+        numbers = rows * self._layout.numbers
+        P = self._layout.P
         *arrays, gradient = blocks(self.dtype, numbers, numbers, self._layout.scratch(rows), P)
         return {"network": self._layout.network(*arrays), "gradient": gradient}
 
@@ -131,7 +146,8 @@ class LayersStepper(SideBySide):
         ]
         numbers = [np.zeros(1) if curve is None else curve.numbers for curve in curves]
         most = max(len(row) for row in numbers)
-        names, factors = trained_names(self.problems[0]), self.problems[0].step_factors()
+        names = trained_names(self.problems[0])
+        factors = self.problems[0].step_factors()
         places = [self._layout.at[name] for name in names]
         return {
             "labels": self.y.shape[2],
@@ -162,7 +178,9 @@ class LayersStepper(SideBySide):
     # -- training
 
     def _tasks(self, data: Data, **fields: Any) -> list[Any]:
-        """Return the kernel's records of all replicas, shared out among the threads, with the fields that differ."""
+        """Return the kernel's records of all replicas, shared out among the threads, with the
+        fields that differ.
+        """
         x, y, base = data
         x_step, y_step, base_step = (array[0].size if len(array) > 1 else 0 for array in data)
         given = self._fields | {
@@ -196,9 +214,11 @@ class LayersStepper(SideBySide):
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        lrs, weight = self._lrs(self.iteration, n), self.sample_weight
+        lrs = self._lrs(self.iteration, n)
+        weight = self.sample_weight
         if self._last is None or self._last[0] is not lrs:
-            losses, done = np.empty(lrs.shape), np.empty(len(lrs), np.int64)
+            losses = np.empty(lrs.shape)
+            done = np.empty(len(lrs), np.int64)
             self._last = (
                 lrs,
                 losses,
@@ -224,14 +244,17 @@ class LayersStepper(SideBySide):
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""
-        at, last = self.iteration, self.iteration + n
+        at = self.iteration
+        last = self.iteration + n
         while at < last:
             data, ends = self._next_batches(at, last - at)
             self._run_batches(at, data, ends)
             at += len(ends) - 1
 
     def _next_batches(self, at: int, most: int) -> tuple[Data, NDArray[np.int64]]:
-        """Return the samples of batches from iteration `at` on, one after the other, and where each batch begins."""
+        """Return the samples of batches from iteration `at` on, one after the other, and where
+        each batch begins.
+        """
         if self._fresh:
             drawn = [fresh.at(at, most) for fresh in self._fresh]
             x, y = (
@@ -257,9 +280,13 @@ class LayersStepper(SideBySide):
         return data, picked[0][1]
 
     def _run_batches(self, at: int, data: Data, ends: NDArray[np.int64]) -> None:
-        """Do the updates from iteration `at` on, batch b of the samples from `ends[b]` to `ends[b + 1]`."""
-        mean, lrs = self.criterion.reduction == "mean", self._lrs(at, len(ends) - 1)
-        losses, done = np.zeros(lrs.shape), np.empty(len(lrs), np.int64)
+        """Do the updates from iteration `at` on, batch b of the samples from `ends[b]` to
+        `ends[b + 1]`.
+        """
+        mean = self.criterion.reduction == "mean"
+        lrs = self._lrs(at, len(ends) - 1)
+        losses = np.zeros(lrs.shape)
+        done = np.empty(len(lrs), np.int64)
         if self._batch_rows == self.problems[0].batch_size:
             self._train(
                 self._tasks(
@@ -284,11 +311,15 @@ class LayersStepper(SideBySide):
     def _sum_over_chunks(
         self, data: Data, rows: int, r: int, weight: float = 1.0, *, gradients: bool = False
     ) -> float:
-        """Return the summed losses of samples of replica r; fill `_gradient` with the gradient of `weight` times them.
+        """Return the summed losses of samples of replica r; fill `_gradient` with the gradient of
+        `weight` times them.
 
-        Threads share out the chunks, which are summed in their order: the number of threads changes no bit.
+        Threads share out the chunks, which are summed in their order: the number of threads changes
+        no bit.
         """
-        starts, slots, total = range(0, data[0].shape[1], rows), len(self._buffers), 0.0
+        starts = range(0, data[0].shape[1], rows)
+        slots = len(self._buffers)
+        total = 0.0
         for k in range(0, len(starts), slots):
             parts = [
                 [array[r % len(array), first : first + rows] for array in data]
@@ -311,8 +342,10 @@ class LayersStepper(SideBySide):
         self, samples: Sequence[Weights], r: int, weight: float, slot: int, gradients: bool
     ) -> float:
         """Return the summed losses of a chunk of replica r, on the buffers of a slot."""
-        buffers, fields = self._buffers[slot], self._fields
-        sigma, numbers = fields["activation_units"][r], fields["activation_numbers"][r]
+        buffers = self._buffers[slot]
+        fields = self._fields
+        sigma = fields["activation_units"][r]
+        numbers = fields["activation_numbers"][r]
         x, y, base, theta, g = map(address_of, (*samples, self._theta[r], buffers["gradient"]))
         net = ctypes.addressof(buffers["network"])
         arguments = (
@@ -331,7 +364,9 @@ class LayersStepper(SideBySide):
 
     def _update(self, r: int, iteration: int, lr: float, loss: float) -> None:
         """Update replica r by `_gradient`."""
-        fields, P, S = self._fields, self._layout.P, self._fields["segment_count"]
+        fields = self._fields
+        P = self._layout.P
+        S = self._fields["segment_count"]
         arrays = (
             self._theta[r],
             self._gradient,
@@ -355,7 +390,9 @@ class LayersStepper(SideBySide):
         R = len(self.problems)
         if self._rows < self._samples:
             return np.array([self._sum_over_chunks(self._data, self._rows, r) for r in range(R)])
-        losses, done, never = np.empty((R, 1)), np.empty(R, np.int64), np.full(R, np.inf)
+        losses = np.empty((R, 1))
+        done = np.empty(R, np.int64)
+        never = np.full(R, np.inf)
         fields = {"rates": losses, "losses": losses, "done": done, "levels": never}
         self._train(self._tasks(self._data, **fields, gradients=False, sample_weight=1.0))
         return losses[:, 0]
@@ -368,7 +405,9 @@ class LayersStepper(SideBySide):
         return self._without_axis(copies)
 
     def _named(self) -> dict[str, Weights]:
-        """Return views (R, ...) of the weights and of the optimizer's memory, by their names in checkpoints."""
+        """Return views (R, ...) of the weights and of the optimizer's memory, by their names in
+        checkpoints.
+        """
         named = {f"parameter/{name}": view for name, view in self._views.items()}
         for slot, label in enumerate(self._optimizer.slots):
             views = self._layout.views(self._memory[:, slot])

@@ -1,4 +1,6 @@
-"""Steppers that train R replicas side by side share their data, halting, checkpoints and numbers."""
+"""Steppers that train R replicas side by side share their data, halting, checkpoints and
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def _blas() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Return a context of products on one thread: bits do not depend on the machine, and small products are faster."""
+    """Return a context of products on one thread: bits do not depend on the machine, and small
+    products are faster.
+    """
     return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
@@ -48,7 +52,9 @@ class Threads:
         return [(k * R // parts, (k + 1) * R // parts) for k in range(parts)]
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return the results of works, one a thread; none goes on when this ends, be it by a signal."""
+        """Return the results of works, one a thread; none goes on when this ends, be it by a
+        signal.
+        """
         if self._pool is None or len(works) == 1:
             return [_flushed(work) for work in works]
         futures = [self._pool.submit(_flushed, work) for work in works]
@@ -66,8 +72,8 @@ def _flushed(work: Callable[[], Any]) -> Any:
 class SideBySide(Stepper):
     """Trains R networks of equal shapes, on a CPU or by torch on a device.
 
-    Replicas may differ in data, initial weights, step, slope and seed. With R > 1, losses are (k, R), parameters
-    (R, ...), and a replica that halts stays as it is while the others go on.
+    Replicas may differ in data, initial weights, step, slope and seed. With R > 1, losses are (k,
+    R), parameters (R, ...), and a replica that halts stays as it is while the others go on.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -100,8 +106,8 @@ class SideBySide(Stepper):
         """Do up to `n` full-batch updates of every replica.
 
         Returns:
-            The losses (R, n) and how many updates each replica did; a replica that did fewer than `n` halts at the
-            state whose loss stands at that position.
+            The losses (R, n) and how many updates each replica did; a replica that did fewer than
+            `n` halts at the state whose loss stands at that position.
 
         """
 
@@ -135,7 +141,9 @@ class SideBySide(Stepper):
         return kept[:, 0] if self._single else kept
 
     def losses(self) -> Floats:
-        """Return the loss of the current state of every replica, (R,), with the bits that `advance` would give it."""
+        """Return the loss of the current state of every replica, (R,), with the bits that
+        `advance` would give it.
+        """
         levels = self.levels.copy()
         self.levels[:] = np.inf  # the update of a state that halts is not done
         try:
@@ -153,7 +161,9 @@ class SideBySide(Stepper):
         return super().look() if self._single else self.losses()[None]
 
     def numbers(self) -> dict[str, Any]:
-        """Return how each replica ended; nothing for a single network, whose end the run records."""
+        """Return how each replica ended; nothing for a single network, whose end the run
+        records.
+        """
         if self._single:
             return {}
         losses = self.losses()
@@ -173,7 +183,9 @@ class SideBySide(Stepper):
 
     @abstractmethod
     def kept(self) -> StateDict:
-        """Return copies of the weights and of the optimizer's memory, (R, ...), by their names in a checkpoint."""
+        """Return copies of the weights and of the optimizer's memory, (R, ...), by their names
+        in a checkpoint.
+        """
 
     @abstractmethod
     def put(self, state: StateDict) -> None:
@@ -194,5 +206,7 @@ class SideBySide(Stepper):
         ]
 
     def _without_axis(self, weights: Mapping[str, Weights]) -> dict[str, Weights]:
-        """Return weights (R, ...) as `parameters` does: of a single network without the axis of replicas."""
+        """Return weights (R, ...) as `parameters` does: of a single network without the axis of
+        replicas.
+        """
         return {name: stack[0] if self._single else stack for name, stack in weights.items()}

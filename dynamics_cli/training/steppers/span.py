@@ -1,8 +1,10 @@
-"""Inputs in coordinates of a space that holds them all: an exact change of basis for updates by sums of gradients.
+"""Inputs in coordinates of a space that holds them all: an exact change of basis for updates by
+sums of gradients.
 
-A gradient of the first weights W is a sum of inputs. Where an update is linear (gradient descent, momentum), W moves
-within their span: with orthonormal columns Q (d, n) of the span of n inputs, a network of inputs `X Q` (n, n) and first
-weights `W Q` takes the same path. Where n is no smaller than d, columns of X that are 0 for all samples are left out.
+A gradient of the first weights W is a sum of inputs. Where an update is linear (gradient descent,
+momentum), W moves within their span: with orthonormal columns Q (d, n) of the span of n inputs, a
+network of inputs `X Q` (n, n) and first weights `W Q` takes the same path. Where n is no smaller
+than d, columns of X that are 0 for all samples are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from dynamics_cli.training.steppers.side_by_side import Weights, one_blas_thread
 
 
 class Span:
-    """First weights of R networks: their part inside the span of the inputs, which moves, and the rest, which stays."""
+    """First weights of R networks: their part inside the span of the inputs, which moves, and
+    the rest, which stays.
+    """
 
     def __init__(self, x: Weights, starts: Sequence[Weights]) -> None:
         """Take inputs (Q, n, d), Q = 1 or R, and first weights (m, d) of each network."""
