@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -43,8 +43,7 @@ Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 
 
 class RecordBuffer:
-    """Hands losses, weights and measures to the writer some times a second, and remembers the last
-    loss.
+    """Hands losses, weights and measures to the writer some times a second.
 
     Attributes:
         last_loss: that of the last state that was looked at; of replicas, their mean.
@@ -54,40 +53,47 @@ class RecordBuffer:
 
     def __init__(self, writer: RunWriter, problems: Sequence[Problem]) -> None:
         problem = problems[0]
-        self.writer, self.loss_every, self.measuring = (
-            writer,
-            loss_interval(problem),
-            Measuring(problems),
-        )
+        self.writer = writer
+        self.loss_every = loss_interval(problem)
+        self.measuring = Measuring(problems)
         self.clock = problem.config.optimizer.clock(problem.iterations)
-        self.last_loss, self.loss_at, self.snapshot_at = (
-            math.nan,
-            writer.last_loss,
-            writer.last_snapshot,
-        )
+
+        self.last_loss = math.nan
+        self.loss_at = writer.last_loss
+        self.snapshot_at = writer.last_snapshot
+
         self._parameters = recorded_parameters(problem)
         self._losses: list[tuple[NDArray[Any], ...]] = []
         self._snapshots: list[tuple[int, Seen]] = []
-        self._bytes, self._written = 0, time.monotonic()
+        self._bytes = 0
+        self._written = time.monotonic()
 
     def losses(self, first: int, values: Floats, *, last_state: bool = False) -> None:
-        """Record the losses (k,) or, of replicas, (k, R) of states `first, first + 1, ...`, every
-        `loss_every`-th.
+        """Record every `loss_every`-th of the losses of states `first, first + 1, ...`.
 
-        `last_state` marks the last of them as the run's last state, which is always recorded.
+        `values` is (k,) or, of replicas, (k, R). `last_state` marks the last of them as the run's
+        last state, which is always recorded.
         """
         if len(values) == 0:
             return
         self.last_loss = float(np.mean(values[-1]))
+
+        # the clock may need each loss, also those that are not recorded
+        times = None
+        if self.clock is not None:
+            times = self.clock.advance(first, values)
+
         iterations = np.arange(first, first + len(values))
-        times = self.clock.advance(first, values) if self.clock is not None else None
         kept: NDArray[np.bool_] = iterations % self.loss_every == 0
         kept[-1] |= last_state
-        if kept.any():
-            rows = iterations[kept], values[kept], *(() if times is None else (times[kept],))
-            self._losses.append(rows)
-            self.loss_at = int(rows[0][-1])
-            self._hold(sum(array.nbytes for array in rows))
+        if not kept.any():
+            return
+        rows = [iterations[kept], values[kept]]
+        if times is not None:
+            rows.append(times[kept])
+        self._losses.append(tuple(rows))
+        self.loss_at = int(rows[0][-1])
+        self._hold(sum(array.nbytes for array in rows))
 
     def snapshot(self, stepper: Stepper) -> None:
         """Record the current weights and measures, unless that has been done."""
@@ -117,16 +123,20 @@ class RecordBuffer:
         self._losses = []
         self._snapshots = []
         self._bytes = 0
+
         if losses:
             self.writer.append_losses(*map(np.concatenate, zip(*losses, strict=True)))
         if snapshots:
-            parts = [[seen[k] for _, seen in snapshots] for k in (0, 1)]
-            stacked = (
-                {name: np.stack([state[name] for state in part]) for name in part[0]}
-                for part in parts
-            )
-            self.writer.append_snapshots([iteration for iteration, _ in snapshots], *stacked)
+            iterations = [iteration for iteration, _ in snapshots]
+            weights = _stacked([weights for _, (weights, _) in snapshots])
+            measures = _stacked([measures for _, (_, measures) in snapshots])
+            self.writer.append_snapshots(iterations, weights, measures)
         self._written = time.monotonic()
+
+
+def _stacked(states: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of several states by name, stacked along a new first axis."""
+    return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 
 @dataclass
@@ -200,10 +210,9 @@ class TrainingLoop:
         last_loss = resumed.meta.get("last_loss")
         self.recorder.last_loss = float("nan") if last_loss is None else float(last_loss)
         recorded = max(self.recorder.loss_at, self.recorder.snapshot_at)
-        if (
-            self.stepper.halted not in (None, *get_args(Halt))
-            or not recorded <= self.stepper.iteration <= self.total
-        ):
+        if self.stepper.halted not in (None, *get_args(Halt)):
+            raise ValueError(self.stepper.halted)
+        if not recorded <= self.stepper.iteration <= self.total:
             raise ValueError(self.stepper.iteration)
 
     def _train(self) -> None:
@@ -239,9 +248,7 @@ class TrainingLoop:
         self._record()
 
     def _record(self) -> None:
-        """Record the loss and the snapshot of the current state that are due and not recorded
-        yet.
-        """
+        """Record the loss and the snapshot of the current state, where they are due."""
         i = self.stepper.iteration
         looked_at = self.stepper.full_batch or self.stepper.halted or self.recorder.loss_at == i
         if not looked_at and (i % self.recorder.loss_every == 0 or i == self.total):

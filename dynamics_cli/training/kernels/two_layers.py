@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.formulas import compiling  # noqa: F401 - decides where compiled code is kept
+from dynamics_cli.training.kernels import EXPONENTIAL, HALF_MSE, LOGISTIC, MSE
 
 Array = NDArray[Any]
 _Decorator = Callable[[Callable[..., Any]], Any]
@@ -30,39 +31,42 @@ _inline: _Decorator = numba.njit(inline="always", **OPTIONS)
 _kernel: _Decorator = numba.njit(cache=True, nogil=True, **OPTIONS)
 
 
-# -- losses, by the numbers of `LOSS_NUMBERS`; `unity` is 1 in the precision of the run: literals
-# would widen it
+# -- losses, by the numbers of `LOSS_NUMBERS`. `unity` is 1 in the precision of the run: a literal
+# would widen the numbers beside it.
 
 
 @_inline
 def loss_value(kind: int, h: Any, y: Any, unity: Any) -> Any:
     """Return `l(h, y)`."""
-    if kind == 0:
+    zero = unity - unity
+    half = unity / (unity + unity)
+    if kind == MSE:
         return (h - y) * (h - y)
-    if kind == 1:
-        return (h - y) * (h - y) * (unity / (unity + unity))
+    if kind == HALF_MSE:
+        return (h - y) * (h - y) * half
     z = y * h
-    if kind == 2:
-        return max(-z, unity - unity) + np.log1p(np.exp(-abs(z)))
-    if kind == 3:
+    if kind == LOGISTIC:
+        return max(-z, zero) + np.log1p(np.exp(-abs(z)))
+    if kind == EXPONENTIAL:
         return np.exp(-z)
-    return max(unity - z, unity - unity)
+    return max(unity - z, zero)
 
 
 @_inline
 def loss_derivative(kind: int, h: Any, y: Any, unity: Any) -> Any:
     """Return `dl/dh`."""
-    if kind == 0:
+    zero = unity - unity
+    if kind == MSE:
         return (h - y) + (h - y)
-    if kind == 1:
+    if kind == HALF_MSE:
         return h - y
     z = y * h
-    if kind == 2:
+    if kind == LOGISTIC:
         s = np.exp(-abs(z))
         return -y * (s if z > 0 else unity) / (unity + s)
-    if kind == 3:
+    if kind == EXPONENTIAL:
         return -y * np.exp(-z)
-    return -y if z < unity else unity - unity
+    return -y if z < unity else zero
 
 
 # -- full batches of few columns
@@ -97,10 +101,10 @@ def update(
     train_output: bool,
     loss_scaled: bool,
 ) -> None:
-    """Update the weights, given the weighted derivatives `r` (n,) of the loss; `gW` (d, m) is work
-    space.
+    """Update the weights, given the weighted derivatives `r` (n,) of the loss.
 
-    The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is the gradient of `w_j`: activations are
+    `gW` (d, m) is work space. The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is the gradient
+    of `w_j`: activations are
     homogeneous.
     """
     D = len(columns)
@@ -142,15 +146,15 @@ def run_full_batches(
     loss_scaled: bool,
     stop_below: Array,
 ) -> None:
-    """Train replicas `first` to `last`, this unity excluded, in place; `done` (R,) gets the numbers
-    of updates.
+    """Train replicas `first` to `last` in place; `last` itself is not trained.
 
-    Weights are `W` (R, d, m) and `a` (R, m), data `x` (R or 1, n d) and `y` (R or 1, n). `columns`
-    is a tuple with an entry for each column: its length is a constant for the compiler, which
-    unrolls the loops over columns.
+    `done` (R,) gets the numbers of updates. Weights are `W` (R, d, m) and `a` (R, m), data `x`
+    (R or 1, n d) and `y` (R or 1, n). `columns` is a tuple with an entry for each input column: its
+    length is a constant for the compiler, which unrolls the loops over columns.
     """
     n = y.shape[1]
     count = losses.shape[1]
+    zero = W.dtype.type(0)
     unity = W.dtype.type(1)
     z = np.empty((n, W.shape[2]), W.dtype)
     r = np.empty(n, W.dtype)
@@ -160,7 +164,7 @@ def run_full_batches(
         step = weight * lr[q]
         done[q] = count
         for t in range(count):
-            loss = unity - unity
+            loss = zero
             for k in range(n):
                 h = forward(W[q], a[q], x[data], columns, k, z, alpha[q])
                 loss += loss_value(kind, h, y[data, k], unity)
@@ -255,7 +259,7 @@ def run_samples(
     kind: int,
     train_output: bool,
 ) -> None:
-    """Do unity update for each of `samples`: only the rows of its non-zero entries change."""
+    """Update once for each of `samples`; only the rows of its non-zero entries change."""
     m = a.shape[0]
     zero = W.dtype.type(0)
     unity = W.dtype.type(1)
@@ -287,9 +291,7 @@ def summed_loss(
     alpha: Any,
     kind: int,
 ) -> Any:
-    """Return the sum of the losses of samples `first` to `last`, this unity excluded, in
-    float64.
-    """
+    """Return the sum of the losses of samples `first` to `last - 1`, in float64."""
     z = np.empty(a.shape[0], W.dtype)
     total = 0.0
     unity = W.dtype.type(1)
