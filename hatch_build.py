@@ -1,4 +1,4 @@
-"""Puts `configs/` and `experiments/` inside the wheel; an editable install leaves them where they are."""
+"""Puts `configs/` and `experiments/` inside the wheel; an editable install leaves them there."""
 
 from typing import Any
 

@@ -1,10 +1,11 @@
-"""Side-by-side timings, run by hand: `python benchmarks/compare.py [--isa avx2] [--json FILE] [--only NAME]`.
+"""Side-by-side timings, run by hand: `python benchmarks/compare.py [--isa avx2] [--json FILE]
+[--only NAME]`.
 
-Microseconds per iteration with the loss recorded at every iteration (SGD: ours once an epoch, as its runs do): the
-plain PyTorch loop (the faster of one thread and all), JAX where it can be imported, and our steppers. All run in turns
-in one process, and of each the fastest turn counts, so that other users of the machine hit all alike. Take ratios.
-`--isa avx2` measures twice, in child processes: with all instructions of the processor, and with all libraries held to
-AVX2.
+Microseconds per iteration with the loss recorded at every iteration (SGD: ours once an epoch, as
+its runs do): the plain PyTorch loop (the faster of one thread and all), JAX where it can be
+imported, and our steppers. All run in turns in one process, and of each the fastest turn counts, so
+that other users of the machine hit all alike. Take ratios. `--isa avx2` measures twice, in child
+processes: with all instructions of the processor, and with all libraries held to AVX2.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ def main() -> None:
 
 
 def compare_sets(options: argparse.Namespace) -> None:
-    """Measure with all instructions and with those of a set, each in a child process, and print both beside."""
+    """Measure with all instructions and with those of a set, each in a child process, and print
+    both beside.
+    """
     results = {}
     for name, held in (("all", {}), (options.isa, HELD[options.isa])):
         with tempfile.TemporaryDirectory() as folder:
@@ -141,7 +144,9 @@ def machine() -> dict[str, Any]:
 
 
 def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
-    """Return microseconds per iteration of every way to train a problem, the fastest of some turns each."""
+    """Return microseconds per iteration of every way to train a problem, the fastest of some
+    turns each.
+    """
     able = [
         "torch",
         *(["engine"] if by_engine(problem) else []),
@@ -164,7 +169,9 @@ def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
 
 
 def calibrate(run: Timed, turn: float) -> int:
-    """Return how many iterations take about a `turn` of seconds; compiles what has to be compiled."""
+    """Return how many iterations take about a `turn` of seconds; compiles what has to be
+    compiled.
+    """
     count = 1
     run(count)
     while (seconds := min(run(count) for _ in range(5))) < turn / 4 and count < 4_000_000:
@@ -178,18 +185,23 @@ def markdown(results: Mapping[str, Any]) -> str:
     """Return the table of docs/explanation/speed.md."""
     m = results["machine"]
     lines = [
-        f"Microseconds per iteration, loss recorded at every iteration; {m['cores']} cores of {m['cpu']}, {m['date']}.",
+        (
+            f"Microseconds per iteration, loss recorded at every iteration; {m['cores']} cores of"
+            f" {m['cpu']}, {m['date']}."
+        ),
         "",
         "| problem | plain PyTorch | JAX `scan` | `dyn` (way) | x plain | x JAX | wanted |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, row in results["table"].items():
-        us, mine = row["microseconds"], row["microseconds"][f"ours {row['chosen']}"]
+        us = row["microseconds"]
+        mine = row["microseconds"][f"ours {row['chosen']}"]
         cells = [number(us.get(way)) for way in ("plain", "jax")]
         ratios = [number(us[way] / mine) if way in us else "–" for way in ("plain", "jax")]
         least = " and ".join(f"{t:g}" if t else "–" for t in TARGETS[name])
         lines.append(
-            f"| {name} | {' | '.join(cells)} | {number(mine)} ({row['chosen']}) | {' | '.join(ratios)} | {least} |"
+            f"| {name} | {' | '.join(cells)} | {number(mine)} ({row['chosen']}) |"
+            f" {' | '.join(ratios)} | {least} |"
         )
     return "\n".join(lines)
 

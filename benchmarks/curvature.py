@@ -1,7 +1,9 @@
-"""Curvature of a network of torch beside curvlinops and PyHessian, run by hand: `python benchmarks/curvature.py`.
+"""Curvature of a network of torch beside curvlinops and PyHessian, run by hand: `python
+benchmarks/curvature.py`.
 
-The same Hessian in float64, a convolutional network on random images; sharpness to a tolerance of 1e-6, the trace with
-30 random vectors. Each way runs in a process of its own: the fastest of three turns, and the growth of its memory.
+The same Hessian in float64, a convolutional network on random images; sharpness to a tolerance of
+1e-6, the trace with 30 random vectors. Each way runs in a process of its own: the fastest of three
+turns, and the growth of its memory.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ def measured(way: Any, trace: bool) -> tuple[float, float, float]:
         nn.Flatten(),
     ]
     model = nn.Sequential(*layers, nn.Linear(512, 64), nn.GELU(), nn.Linear(64, 10)).double().eval()
-    data, turns, before = (torch.randn(128, 1, 28, 28).double(), torch.arange(128) % 10), [], peak()
+    data = (torch.randn(128, 1, 28, 28).double(), torch.arange(128) % 10)
+    turns = []
+    before = peak()
     for _ in range(3):
         began = time.perf_counter()
         value = way(model, *data, trace=trace)
@@ -80,5 +84,6 @@ if __name__ == "__main__":
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
                 seconds, mib, value = pool.submit(measured, way, trace).result()
             print(
-                f"| {'trace' if trace else 'sharpness'} | {way.__name__} | {seconds:.2f} | {mib:.0f} | {value:.5g} |"
+                f"| {'trace' if trace else 'sharpness'} | {way.__name__} | {seconds:.2f} |"
+                f" {mib:.0f} | {value:.5g} |"
             )

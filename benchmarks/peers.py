@@ -1,8 +1,9 @@
 """What users run today: the notebook's PyTorch loop, and JAX in `lax.scan`.
 
-Each way returns a function of a number of iterations that trains from the initial weights and returns the seconds it
-took. JAX is written as its users do, `jax.value_and_grad` inside a compiled loop, for the bundled kinds that it can
-express (no convolutions, GANs, gradient flow or samples that are drawn anew).
+Each way returns a function of a number of iterations that trains from the initial weights and
+returns the seconds it took. JAX is written as its users do, `jax.value_and_grad` inside a compiled
+loop, for the bundled kinds that it can express (no convolutions, GANs, gradient flow or samples
+that are drawn anew).
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ Timed = Callable[[int], float]
 
 
 def ours(problem: Problem, way: str) -> Timed:
-    """Train by `torch`, by the `engine`, or by the `kernel` that `compiled` takes for this problem."""
+    """Train by `torch`, by the `engine`, or by the `kernel` that `compiled` takes for this
+    problem.
+    """
     choice = Choice("cpu", "torch" if way == "torch" else "compiled")
     stepper = LayersStepper([problem]) if way == "engine" else build_stepper([problem], choice)
     start = stepper.state_dict()
@@ -83,7 +86,8 @@ class Network(torch.nn.Module):
                 torch.nn.Parameter(torch.from_numpy(weights[name])) for name in ("u", "v")
             )
         for name in [name for name in weights if "weight" in name]:
-            weight, bias = np.atleast_2d(weights[name]), weights.get(name.replace("weight", "bias"))
+            weight = np.atleast_2d(weights[name])
+            bias = weights.get(name.replace("weight", "bias"))
             layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
             with torch.no_grad():
                 layer.weight.copy_(torch.from_numpy(weight))
@@ -102,19 +106,16 @@ class Network(torch.nn.Module):
 def plain(problem: Problem, threads: int) -> Timed:
     dtype = getattr(torch, problem.config.dtype)
     x, y = (torch.tensor(array, dtype=dtype) for array in (problem.dataset.x, problem.dataset.y))
-    size, order = (
-        problem.batch_size or 0,
-        torch.from_numpy(np.random.default_rng(0).permutation(len(x))),
-    )
+    size = problem.batch_size or 0
+    order = torch.from_numpy(np.random.default_rng(0).permutation(len(x)))
     chosen = problem.config.optimizer
     make = torch.optim.Adam if chosen.kind == "adam" else torch.optim.SGD
 
     def run(count: int) -> float:
-        net, losses = Network(problem).to(dtype), []
-        vector, weights = (
-            np.random.default_rng(0).standard_normal(sum(p.numel() for p in net.parameters())),
-            [],
-        )
+        net = Network(problem).to(dtype)
+        losses = []
+        vector = np.random.default_rng(0).standard_normal(sum(p.numel() for p in net.parameters()))
+        weights = []
         if problem.config.record.measures:
             weights = list(net.parameters())
         optimizer = make(net.parameters(), lr=chosen.lr)  # type: ignore[union-attr]
@@ -168,7 +169,9 @@ HAS_JAX = importlib.util.find_spec("jax") is not None
 jax: Any = importlib.import_module("jax") if HAS_JAX else None
 jnp: Any = importlib.import_module("jax.numpy") if HAS_JAX else None
 LANCZOS = 4
-"""Hessian-vector products of JAX for each sharpness; ours and the plain loop's stop at a residual, after as many."""
+"""Hessian-vector products of JAX for each sharpness; ours and the plain loop's stop at a
+residual, after as many.
+"""
 KEYS = {
     "gd": {"momentum", "nesterov", "weight_decay", "loss_scaled"},
     "sgd": {"momentum", "nesterov", "weight_decay"},
@@ -228,7 +231,8 @@ def activation_of(problem: Problem) -> Callable[[Any], Any]:
 
 def outputs_of(problem: Problem) -> Callable[[Any, Any], Any]:
     """Return `(weights, x) -> h`, (n, C), or (n,) of one output, before scale and centring."""
-    architecture, sigma = problem.config.architecture, activation_of(problem)
+    architecture = problem.config.architecture
+    sigma = activation_of(problem)
     names = [name for name in problem.shapes if "weight" in name]
     if architecture.kind == "diagonal_linear":
         D = architecture.depth
@@ -267,8 +271,11 @@ def outputs_of(problem: Problem) -> Callable[[Any, Any], Any]:
 
 
 def network_of(problem: Problem) -> Callable[[Any, Any, Any, Any], Any]:
-    """Return the loss, `(weights, x, y, outputs to subtract) -> number`, reduced as the config says."""
-    loss, forward = problem.config.loss, outputs_of(problem)
+    """Return the loss, `(weights, x, y, outputs to subtract) -> number`, reduced as the config
+    says.
+    """
+    loss = problem.config.loss
+    forward = outputs_of(problem)
     scale = problem.config.architecture.output_scale or 1.0
 
     def values(h: Any, y: Any) -> Any:
@@ -297,9 +304,12 @@ def network_of(problem: Problem) -> Callable[[Any, Any, Any, Any], Any]:
 
 
 def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]:
-    """Return `(weights, gradient, memory, t, loss) -> (weights, memory)` and what makes the first memory."""
+    """Return `(weights, gradient, memory, t, loss) -> (weights, memory)` and what makes the
+    first memory.
+    """
     optimizer: Any = problem.config.optimizer
-    factors, fixed = problem.step_factors(), set(problem.shapes) - set(trained_names(problem))
+    factors = problem.step_factors()
+    fixed = set(problem.shapes) - set(trained_names(problem))
     rates = {
         name: 0.0 if name in fixed else optimizer.lr * factors.get(name, 1.0)
         for name in problem.shapes
@@ -318,13 +328,18 @@ def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]
         return each(lambda w, g, lr: w - lr * g, w, g, rates), b
 
     def adam(w: Any, g: Any, memory: Any, t: Any, loss: Any) -> Any:
-        b1, b2 = optimizer.beta1, optimizer.beta2
+        b1 = optimizer.beta1
+        b2 = optimizer.beta2
         if optimizer.kind == "adamw":
             w = each(lambda w, lr: (1 - lr * optimizer.weight_decay) * w, w, rates)
         m = each(lambda m, g: b1 * m + (1 - b1) * g, memory[0], g)
         v = each(lambda v, g: b2 * v + (1 - b2) * g * g, memory[1], g)
-        first, second = 1 - b1 ** (t + 1), 1 - b2 ** (t + 1)
-        move = lambda w, m, v, lr: w - lr * (m / first) / (jnp.sqrt(v / second) + optimizer.eps)  # noqa: E731
+        first = 1 - b1 ** (t + 1)
+        second = 1 - b2 ** (t + 1)
+
+        def move(w: Any, m: Any, v: Any, lr: Any) -> Any:
+            return w - lr * (m / first) / (jnp.sqrt(v / second) + optimizer.eps)
+
         return each(move, w, m, v, rates), (m, v)
 
     def group(w: Any, g: Any, v: Any, t: Any, loss: Any) -> Any:
@@ -355,7 +370,8 @@ class JaxRun:
         }
         centered = problem.config.architecture.centered
         base = outputs_of(problem)(self.weights, self.x) if centered else None
-        value, (update, memory) = network_of(problem), step_of(problem)
+        value = network_of(problem)
+        update, memory = step_of(problem)
         self.full_batch, size = problem.batch_size is None, problem.batch_size or 0
         order = jnp.array(np.random.default_rng(0).permutation(len(self.x)))
         self.memory = memory(self.weights)
@@ -382,7 +398,8 @@ class JaxRun:
 
         self._advance = jax.jit(advance)
         self.value = jax.jit(lambda w: value(w, self.x, self.y, base))
-        self._gradient, self._update = gradient, update
+        self._gradient = gradient
+        self._update = update
 
     def scanned(self) -> Timed:
         """Return the timing of updates by `jax.lax.scan`, the loss of each recorded."""
@@ -394,10 +411,11 @@ class JaxRun:
         return timed_scan(step, (self.weights, self.memory))
 
     def whole(self, states: Sequence[int], losses_every: int, file: Path) -> float:
-        """Return the seconds of a run that writes the weights at `states`, ascending from 0, and all losses at its end.
+        """Return the seconds of a run that writes the weights at `states`, ascending from 0, and
+        all losses at its end.
 
-        Losses of full batches are those of every iteration; of batches, that of all samples at every
-        `losses_every` iterations, as the runs of `dyn` record it.
+        Losses of full batches are those of every iteration; of batches, that of all samples at
+        every `losses_every` iterations, as the runs of `dyn` record it.
         """
         stops = set(states[1:])
         if not self.full_batch:
@@ -405,8 +423,12 @@ class JaxRun:
         room = jnp.zeros(
             max(b - a for a, b in zip([0, *sorted(stops)], sorted(stops), strict=False))
         )
-        w, memory, at, wanted = self.weights, self.memory, 0, set(states)
-        kept, losses = [], []
+        w = self.weights
+        memory = self.memory
+        at = 0
+        wanted = set(states)
+        kept = []
+        losses = []
         jax.block_until_ready(self._advance(w, memory, room, 0, 1))
         self.value(w).block_until_ready()
         began = time.perf_counter()
@@ -426,7 +448,9 @@ class JaxRun:
 
 
 def sharpness_run(problem: Problem) -> Callable[[int], float]:
-    """Return the timing of a scan that finds the sharpness at every state, from the last eigenvector on."""
+    """Return the timing of a scan that finds the sharpness at every state, from the last
+    eigenvector on.
+    """
     run = JaxRun(problem)
     value = network_of(problem)
     start, unravel = importlib.import_module("jax.flatten_util").ravel_pytree(run.weights)

@@ -1,4 +1,6 @@
-"""The problems of the table: two-layer networks (of which two on MNIST), deep ones, and a diagonal one."""
+"""The problems of the table: two-layer networks (of which two on MNIST), deep ones, and a
+diagonal one.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def mnist_sgd(mnist: Path) -> Problem:
 
 
 def read_mnist(directory: Path) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    """Return the training images (60 000, 784) in [0, 1] and their digits, from IDX files, gzipped or not."""
+    """Return the training images (60 000, 784) in [0, 1] and their digits, from IDX files,
+    gzipped or not.
+    """
     images = _idx(directory, "train-images-idx3-ubyte", 16).reshape(-1, 784) / 255.0
     return images, _idx(directory, "train-labels-idx1-ubyte", 8)
 
@@ -81,14 +85,14 @@ def deep(
     loss: str = "mse",
     **optimizer: object,
 ) -> Callable[[Path], Problem]:
-    """Return what makes a problem of a fully connected network; of a diagonal one without `widths`."""
+    """Return what makes a problem of a fully connected network; of a diagonal one without
+    `widths`.
+    """
     architecture = {"kind": "fully_connected", "widths": widths, "activation": activation}
     initialization: dict[str, object] = {"kind": "default_scaled"}
     if not widths:
-        architecture, initialization = (
-            {"kind": "diagonal_linear"},
-            {"kind": "constant", "scale": 0.1},
-        )
+        architecture = {"kind": "diagonal_linear"}
+        initialization = {"kind": "constant", "scale": 0.1}
     rng = np.random.default_rng(0)
     config = {
         "name": "benchmark",
@@ -99,7 +103,8 @@ def deep(
         "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 1_000_000, **optimizer},
         "record": {"measures": list(measures)},
     }
-    x, y = rng.standard_normal((n, d)), rng.standard_normal(n)
+    x = rng.standard_normal((n, d))
+    y = rng.standard_normal(n)
     return lambda mnist: build_problem(load_config(config), dataset=Samples(x, y))
 
 

@@ -1,9 +1,11 @@
-"""Whole runs of the bundled configs beside JAX, run by hand: `python benchmarks/runs.py [CONFIG …]`.
+"""Whole runs of the bundled configs beside JAX, run by hand: `python benchmarks/runs.py [CONFIG
+…]`.
 
-Of every config that JAX can express (`peers.py`), without its measures: `seconds` of the run that `dyn train` makes
-(training, recording of weights and losses, checkpoints; neither data nor first compilation) against a JAX loop that
-keeps the same weights and losses in memory and writes them at its end. Runs of more than `--seconds` are cut. Both run
-in turns in one process, and of each the fastest turn counts.
+Of every config that JAX can express (`peers.py`), without its measures: `seconds` of the run that
+`dyn train` makes (training, recording of weights and losses, checkpoints; neither data nor first
+compilation) against a JAX loop that keeps the same weights and losses in memory and writes them at
+its end. Runs of more than `--seconds` are cut. Both run in turns in one process, and of each the
+fastest turn counts.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ def main() -> None:
 
 def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
     """Return the fastest seconds of both; None where JAX cannot express the config."""
-    path, changes = CONFIGS / f"{name}.yaml", ["record.measures=[]", "record.parameters=all"]
+    path = CONFIGS / f"{name}.yaml"
+    changes = ["record.measures=[]", "record.parameters=all"]
     if not expressible(problem := _problem(path, changes)):
         return None
     longest = int(seconds * RATE / max(1, multiply_adds(problem)))
@@ -73,7 +76,8 @@ def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
         )
         changes.append(f"optimizer.{key}={count}")
         problem = _problem(path, changes)
-    peer, best = JaxRun(problem), {"dyn": float("inf"), "jax": float("inf")}
+    peer = JaxRun(problem)
+    best = {"dyn": float("inf"), "jax": float("inf")}
     states = [int(at) for at in recorded_iterations(problem)]
     backend = ""
     for turn in range(repeats + 1):  # the first compiles

@@ -1,7 +1,7 @@
 """Count what packs a text: `python benchmarks/text.py [FOLDER ...]`, per 1 000 lines.
 
-A token of code is a name, an operator, a number or a string. Comments, docstrings and blank lines hold none, so that no
-layout changes their number.
+A token of code is a name, an operator, a number or a string. Comments, docstrings and blank lines
+hold none, so that no layout changes their number.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ complete 20001 True
 
 from dynamics_cli.version import __version__ as __version__
 
-# Nothing else is imported here: until `__main__` is reached, Ctrl-C is answered by a traceback of Python's.
+# Nothing else is imported here: until `__main__` is reached, Ctrl-C is answered by a traceback of
+# Python's.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -45,8 +46,10 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.find import list_sweeps as list_sweeps
 
 MODULES = {
-    "api": "add_data animate compare describe export fetch_data list_panels load_config load_run plan_sweep plot "
-    "predictions sweep train",
+    "api": (
+        "add_data animate compare describe export fetch_data list_panels load_config load_run"
+        " plan_sweep plot predictions sweep train"
+    ),
     "config.describe": "explain list_kinds",
     "instruments": "measure",
     "kinds.registry": "use",
@@ -59,7 +62,9 @@ MODULES = {
     "sweeps.find": "list_runs list_sweeps",
 }
 HOMES = {name: module for module, names in MODULES.items() for name in names.split()}
-"""Name of a function -> its module, which is imported when the function is first used: `dyn --help` stays light."""
+"""Name of a function -> its module, which is imported when the function is first used: `dyn
+--help` stays light.
+"""
 
 
 def __getattr__(name: str) -> "Any":

@@ -1,8 +1,10 @@
-"""The commands as functions: `import dynamics_cli as dyn`, then `dyn.train(...)` is `dyn train ...`.
+"""The commands as functions: `import dynamics_cli as dyn`, then `dyn.train(...)` is `dyn train
+...`.
 
-The docstrings are the help texts of the commands too: an option shows the description of its argument up to the first
-semicolon or full stop. Importing this module is light; each function imports what it needs. Lists of things are tables
-(see `text.Table`), and results that hold more than a table have one as `.rows`; `pandas.DataFrame` takes both.
+The docstrings are the help texts of the commands too: an option shows the description of its
+argument up to the first semicolon or full stop. Importing this module is light; each function
+imports what it needs. Lists of things are tables (see `text.Table`), and results that hold more
+than a table have one as `.rows`; `pandas.DataFrame` takes both.
 """
 
 from __future__ import annotations
@@ -46,16 +48,17 @@ if TYPE_CHECKING:
 def load_config(config: Config, overrides: Overrides = (), **options: Any) -> RunConfig:
     """Check a config without running it, and return it with every default.
 
-    All problems are told at once. The command also builds the network, and checks the weights and the measures that the
-    config names; missing data sets of images are no mistake.
+    All problems are told at once. The command also builds the network, and checks the weights and
+    the measures that the config names; missing data sets of images are no mistake.
 
     Args:
-        config: a YAML or JSON file, or the name of a bundled config such as `boursier2022/orthogonal`; in Python also
-            the same content as a mapping, or a loaded config.
-        overrides: a changed setting, such as `optimizer.lr=0.01`, the value as YAML; in Python a mapping
-            `{"seed": 3, "optimizer.lr": 0.1}` or a list of texts.
-        options: top-level settings that replace the config's, e.g. `seed=3, device="cpu"` (None: as it is), and
-            `check_files_exist=False` where data files need not be there.
+        config: a YAML or JSON file, or the name of a bundled config such as
+            `boursier2022/orthogonal`; in Python also the same content as a mapping, or a loaded
+            config.
+        overrides: a changed setting, such as `optimizer.lr=0.01`, the value as YAML; in Python a
+            mapping `{"seed": 3, "optimizer.lr": 0.1}` or a list of texts.
+        options: top-level settings that replace the config's, e.g. `seed=3, device="cpu"` (None: as
+            it is), and `check_files_exist=False` where data files need not be there.
 
     Raises ConfigError: it is not valid; all problems at once, in `problems`.
     """
@@ -103,11 +106,13 @@ def train(
         resume: continue an interrupted run.
         force: train again, even when the run is there.
         wait: wait for another process that trains the same run, or raise `RunError`.
-        measures: recorded beside the weights, instead of the config's: names, or functions of a state
-            (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
+        measures: recorded beside the weights, instead of the config's: names, or functions of a
+            state (`kinds.State`: parameters, network, start, problem, iteration) that give a number
+            or an array.
         progress: called now and then with the iteration reached and the last loss.
         messages: told that another process is waited for.
-        settings: top-level settings, such as `seed=3, device="cpu", backend="torch", dtype="float64"`.
+        settings: top-level settings, such as `seed=3, device="cpu", backend="torch",
+            dtype="float64"`.
 
     Raises:
         ConfigError: the config is not valid; all problems at once.
@@ -146,23 +151,27 @@ def sweep(
 ) -> Sweep:
     """Train a config over a grid and several seeds.
 
-    The grid is the section `sweep` of the config (keys grid, let, seeds, record, labels, columns), options, or both; an
-    option replaces the values that the section has for a setting. Jobs of equal shape are trained together, the others
-    in processes of their own. The same sweep again skips jobs that are done; a job that fails does not stop the others.
+    The grid is the section `sweep` of the config (keys grid, let, seeds, record, labels, columns),
+    options, or both; an option replaces the values that the section has for a setting. Jobs of
+    equal shape are trained together, the others in processes of their own. The same sweep again
+    skips jobs that are done; a job that fails does not stop the others.
 
     Args:
         config: as `load_config` takes it.
-        grid: setting and its values, such as `optimizer.lr=0.1:10:log:25`; in Python a mapping to sequences or ranges,
-            or a list of texts.
-        let: setting and the expression that computes it, such as `optimizer.lr=0.1 / initialization.scale**2`.
+        grid: setting and its values, such as `optimizer.lr=0.1:10:log:25`; in Python a mapping to
+            sequences or ranges, or a list of texts.
+        let: setting and the expression that computes it, such as `optimizer.lr=0.1 /
+            initialization.scale**2`.
         seeds: seeds per grid point (default: as in the section, or 1).
         overrides: as `load_config` takes them.
-        record: how much each job keeps (default: all, unless that exceeds `record.limit_gib`); `light` is its ends and
-            about a thousand losses, `ends` its ends, `config` all that the config says.
+        record: how much each job keeps (default: all, unless that exceeds `record.limit_gib`);
+            `light` is its ends and about a thousand losses, `ends` its ends, `config` all that the
+            config says.
         workers: processes for jobs that cannot be batched (default: one per core).
-        shard: one of N parts to train; the command without it trains the rest and writes the table. In Python
-            `(3, 50)` is the third of fifty parts.
-        executor: any `concurrent.futures.Executor` instead of local processes, such as one of a Dask cluster.
+        shard: one of N parts to train; the command without it trains the rest and writes the table.
+            In Python `(3, 50)` is the third of fifty parts.
+        executor: any `concurrent.futures.Executor` instead of local processes, such as one of a
+            Dask cluster.
         out: directory of the sweep (default: named after it below outputs/sweeps).
         progress: called with the number of jobs that are done, and of all.
         messages: told that no worker is there.
@@ -260,8 +269,8 @@ def load_run(run: Which) -> Run:
     """Open a run for reading.
 
     Args:
-        run: a directory, the (start of the) name of a run below outputs, `latest`, SWEEP:k for job k of a sweep,
-            or DIR:k for replica k of runs trained together.
+        run: a directory, the (start of the) name of a run below outputs, `latest`, SWEEP:k for job
+            k of a sweep, or DIR:k for replica k of runs trained together.
 
     Raises:
         UsageError: several runs begin so; the message names them.
@@ -275,11 +284,12 @@ def load_run(run: Which) -> Run:
 def describe(run: Which | Sweep) -> dict[str, Any]:
     """Show a run, a sweep or a resolved config.
 
-    Of a sweep: how far it is, and failures by their messages. Of a run: status, final numbers, settings and
-    files. Of a config: every key with its value, and the settings that are swept.
+    Of a sweep: how far it is, and failures by their messages. Of a run: status, final numbers,
+    settings and files. Of a config: every key with its value, and the settings that are swept.
 
     Args:
-        run: a directory, `latest`, the (start of the) name of a run or a sweep, or (for the command) a config.
+        run: a directory, `latest`, the (start of the) name of a run or a sweep, or (for the
+            command) a config.
 
     Raises RunError: there is no such run or sweep, or it is damaged.
     """
@@ -295,8 +305,9 @@ def describe(run: Which | Sweep) -> dict[str, Any]:
 def compare(a: Which, b: Which) -> Comparison:
     """Compare two runs.
 
-    Settings that differ, final numbers, and how far losses and weights are apart. The relative difference is the
-    largest distance over the iterations that both runs recorded, divided by the largest absolute value there.
+    Settings that differ, final numbers, and how far losses and weights are apart. The relative
+    difference is the largest distance over the iterations that both runs recorded, divided by the
+    largest absolute value there.
 
     Raises RunError: there is no such run, or one holds several runs trained together.
     """
@@ -309,15 +320,17 @@ def compare(a: Which, b: Which) -> Comparison:
 def export(run: Which | Sweep, out: str | Path) -> None:
     """Write the table of a run or a sweep as a file: CSV, or Parquet.
 
-    A run has a row for every iteration at which a loss or measures were recorded, a sweep has one for every job. pandas
-    writes them: `pip install "dynamics-cli[export]"`. The arrays of a run are `.npy` files already.
+    A run has a row for every iteration at which a loss or measures were recorded, a sweep has one
+    for every job. pandas writes them: `pip install "dynamics-cli[export]"`. The arrays of a run are
+    `.npy` files already.
 
     Args:
         run: as `load_run` takes it, or a sweep.
         out: the file, which ends with `.csv` or `.parquet`; a file that is there stays as it is.
 
     Raises:
-        UsageError: `out` ends otherwise or is there, pandas is not installed, or the run is one of replicas.
+        UsageError: `out` ends otherwise or is there, pandas is not installed, or the run is one of
+            replicas.
         RunError: there is no such run, it is damaged, or `out` cannot be written.
     """
     from dynamics_cli.runs.store import files
@@ -356,22 +369,28 @@ def plot(
 ) -> Any:
     """Draw panels of a run or a sweep, or several runs together.
 
-    A run offers panels by its kinds, a sweep phase diagrams and curves, and several runs the loss and each measure that
-    all of them have, in one picture.
+    A run offers panels by its kinds, a sweep phase diagrams and curves, and several runs the loss
+    and each measure that all of them have, in one picture.
 
     Args:
         run: as `load_run` takes it, a sweep, or several runs.
         panel: a panel or a measure (default: all); in Python also a list of them.
-        at: an iteration to show (default: several states in one picture); in Python also a list of them.
-        measure: of a sweep, the final number to draw (default: the first measure of the config, or final_loss).
+        at: an iteration to show (default: several states in one picture); in Python also a list of
+            them.
+        measure: of a sweep, the final number to draw (default: the first measure of the config, or
+            final_loss).
         where: of a sweep, only jobs with this setting; in Python `{"optimizer.lr": 0.1}`.
-        log: which axes are logarithmic, c the colours of a phase diagram (default: those that this suits).
-        labels: what a setting, a measure, `loss` or `iteration` is called in pictures; in Python `{"optimizer.lr": "η"}`.
-        out: folder of the pictures (default: plots in the run directory); in Python nothing is written by default.
+        log: which axes are logarithmic, c the colours of a phase diagram (default: those that this
+            suits).
+        labels: what a setting, a measure, `loss` or `iteration` is called in pictures; in Python
+            `{"optimizer.lr": "η"}`.
+        out: folder of the pictures (default: plots in the run directory); in Python nothing is
+            written by default.
         formats: format of the files.
 
     Returns:
-        The figure where one panel is named and at most one state; otherwise name -> figure, as their files are called.
+        The figure where one panel is named and at most one state; otherwise name -> figure, as
+        their files are called.
 
     Raises:
         UsageError: there is no such panel, measure or format.
@@ -421,7 +440,8 @@ def pictures(
     labels: Mapping[str, str] | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
-    """Draw what `open_any` gives, one picture after the other, each with the name of its file; see `plot`.
+    """Draw what `open_any` gives, one picture after the other, each with the name of its file; see
+    `plot`.
 
     `messages` is told of an iteration whose state was not recorded.
     """
@@ -429,7 +449,8 @@ def pictures(
 
     if not isinstance(opened, Run) and iterations:
         raise UsageError(
-            "at goes with a run: a sweep has no states to show, several runs are drawn over all of theirs"
+            "at goes with a run: a sweep has no states to show, several runs are drawn over all of"
+            " theirs"
         )
     if isinstance(opened, Run | list) and where:
         raise UsageError("where goes with the table of a sweep; a run has none")
@@ -471,7 +492,8 @@ def _overlays(
     for name in panels:
         if name not in known:
             raise UsageError(
-                f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have {', '.join(known)}"
+                f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have"
+                f" {', '.join(known)}"
             )
     places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
     digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
@@ -485,8 +507,8 @@ def _overlays(
 def predictions(run: Which) -> list[Prediction]:
     """Return the predictions of theories for a run, with the assumptions that it violates.
 
-    Each has `name`, `violated`, `curves` (measured beside predicted) and `deviations`; `prediction_charts` of
-    `dynamics_cli.analysis` charts it.
+    Each has `name`, `violated`, `curves` (measured beside predicted) and `deviations`;
+    `prediction_charts` of `dynamics_cli.analysis` charts it.
 
     Raises:
         UsageError: no theory applies to this run.
@@ -549,7 +571,8 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
 def fetch_data(name: str, *, bar: bool = False) -> Path:
     """Download a data set (mnist, cifar10), and say where it is.
 
-    A file is used only if its SHA-256 matches the original's; a file that is here is not downloaded again.
+    A file is used only if its SHA-256 matches the original's; a file that is here is not downloaded
+    again.
 
     Args:
         name: of the data set.
@@ -565,9 +588,9 @@ def fetch_data(name: str, *, bar: bool = False) -> Path:
 def add_data(name: str, path: str | Path, *, progress: Counted | None = None) -> Path:
     """Check files of a data set, use them from now on, and say where.
 
-    The data sets are mnist (a directory with the four IDX files, gzipped or not), cifar10 (cifar-10-binary.tar.gz or
-    its directory), which are copied, and dogs-vs-cats (Kaggle's train.zip or the folder that it unpacks to), whose
-    place is remembered.
+    The data sets are mnist (a directory with the four IDX files, gzipped or not), cifar10
+    (cifar-10-binary.tar.gz or its directory), which are copied, and dogs-vs-cats (Kaggle's
+    train.zip or the folder that it unpacks to), whose place is remembered.
 
     Args:
         name: of the data set.

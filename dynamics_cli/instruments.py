@@ -1,7 +1,9 @@
-"""Measures of a network that somebody else made and trained: `dyn.measure`; `recorder` takes them in anybody's loop.
+"""Measures of a network that somebody else made and trained: `dyn.measure`; `recorder` takes them
+in anybody's loop.
 
-A module of torch becomes an `Architecture` (`Given`), a function of outputs and labels a `Loss` (`OwnLoss`). Rows of
-`Samples.x` are numbers of samples, by which `Given` looks up inputs of any form. Begin with `Instrument`.
+A module of torch becomes an `Architecture` (`Given`), a function of outputs and labels a `Loss`
+(`OwnLoss`). Rows of `Samples.x` are numbers of samples, by which `Given` looks up inputs of any
+form. Begin with `Instrument`.
 """
 
 from __future__ import annotations
@@ -56,13 +58,18 @@ _ROUNDING = 1e-4
 """Relative difference of numbers that are equal but for rounding, of float32 too."""
 _CLOSE = 1e-6
 """The same where the network computes in float64; a layer inside may round to float32."""
-_COMPARED, _TOGETHER = 512, 32
-"""Samples, from all over the data, and samples of a part, by which it is asked whether the data may be cut into parts."""
+_COMPARED = 512
+_TOGETHER = 32
+"""Samples, from all over the data, and samples of a part, by which it is asked whether the data
+may be cut into parts.
+"""
 Reduction = Literal["mean", "sum"]
 BatchLoss = Callable[[nn.Module, Any], Tensor]
 """Module and batch -> the mean loss of the samples in it."""
 LookUp = Callable[[NDArray[np.int64]], Any]
-"""Numbers (k,) of samples -> their inputs: a tensor, a tuple or list of tensors by place, or a mapping by name."""
+"""Numbers (k,) of samples -> their inputs: a tensor, a tuple or list of tensors by place, or a
+mapping by name.
+"""
 
 
 class Measured(Table):
@@ -72,7 +79,9 @@ class Measured(Table):
     """What each measure gave at each checkpoint."""
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return the measures as an `xarray.Dataset` along `iteration`; raises UsageError: xarray is not installed."""
+        """Return the measures as an `xarray.Dataset` along `iteration`; raises UsageError:
+        xarray is not installed.
+        """
         with needing("to_xarray", "xarray"):
             import xarray
         variables = {
@@ -103,7 +112,9 @@ def own_modes() -> Iterator[None]:
 
 
 class Instrument:
-    """Measures a network at any of its states; vectors that carry over from a state start the next measurement."""
+    """Measures a network at any of its states; vectors that carry over from a state start the
+    next measurement.
+    """
 
     def __init__(
         self,
@@ -121,7 +132,8 @@ class Instrument:
         device: str = "cpu",
         dtype: Literal["float32", "float64"] | None = None,
     ) -> None:
-        """Copy the model, and take data, loss and measures as `measure` does; `start` are the initial weights.
+        """Copy the model, and take data, loss and measures as `measure` does; `start` are the
+        initial weights.
 
         Raises:
             InputError: model, data, loss and measures do not fit together.
@@ -167,12 +179,15 @@ class Instrument:
             check_labels(self.samples, config.loss, config)
         else:
             config = config.model_copy(update={"loss": _own_loss(loss, self.network, labels)})
-        self.config, self.start = config, start
+        self.config = config
+        self.start = start
         self.measures = chosen_measures(self.problem(None))
         self.memories: dict[str, dict[str, Any]] = {name: {} for name in self.measures}
 
     def problem(self, weights: Any) -> Problem:
-        """Return the problem of the network with some weights and buffers; None for those that it came with."""
+        """Return the problem of the network with some weights and buffers; None for those that
+        it came with.
+        """
         architecture = self.network if weights is None else self.network.at(weights)
         config = self.config.model_copy(update={"architecture": architecture})
         return Problem(config, self.samples, self.config.loss, architecture.shapes(self.samples.d))
@@ -206,10 +221,12 @@ class Instrument:
 
         Raises InputError: the weights do not fit, or torch cannot compute a measure.
         """
-        problem, shared = self.problem(weights), dict[str, Any]()
+        problem = self.problem(weights)
+        shared = dict[str, Any]()
         now = _parameters(problem)
         for name in self.measures if names is None else names:
-            measure, memory = self.measures[name], self.memories[name]
+            measure = self.measures[name]
+            memory = self.memories[name]
             start = lambda: _parameters(self.first)  # noqa: E731
             state = Checkpoint(
                 problem, now, start, iteration, memory, shared, origin=lambda: self.first
@@ -240,50 +257,60 @@ def measure(
 ) -> Measured:
     """Measure a network of torch, as runs are measured.
 
-    At its weights, or at each of several checkpoints. A copy of the model computes, in its eval mode, in blocks of
-    samples, outside of `torch.autocast`, `torch.no_grad` and `torch.inference_mode`; the model itself stays as it is.
-    In eval mode dropout is off, so measures are those of the whole network, not of the loss with dropout that your loop
-    descends; a model that draws random numbers in eval mode too is refused.
-    No derivative is taken of weights without `requires_grad`; a warning names them.
+    At its weights, or at each of several checkpoints. A copy of the model computes, in its eval
+    mode, in blocks of samples, outside of `torch.autocast`, `torch.no_grad` and
+    `torch.inference_mode`; the model itself stays as it is. In eval mode dropout is off, so
+    measures are those of the whole network, not of the loss with dropout that your loop descends; a
+    model that draws random numbers in eval mode too is refused. No derivative is taken of weights
+    without `requires_grad`; a warning names them.
 
     Args:
         model: a module with one tensor of outputs, samples along the first axis.
-        x: inputs (n, ...): images, tokens, rows; a tuple of them for several arguments, a dictionary for arguments by
-            name; or a `DataLoader` of pairs of inputs and labels, without `y`, whose data set is read sample by sample
-            as often as inputs are needed: a block of them is in memory, and all labels.
+        x: inputs (n, ...): images, tokens, rows; a tuple of them for several arguments, a
+            dictionary for arguments by name; or a `DataLoader` of pairs of inputs and labels,
+            without `y`, whose data set is read sample by sample as often as inputs are needed: a
+            block of them is in memory, and all labels.
         y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes.
-        loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives a number for each
-            sample, or their mean or sum, such as `torch.nn.functional.cross_entropy`; or a function `(model, batch)`,
-            with these names, that gives the mean loss of a batch, which is `x` or what the `DataLoader` gives.
-        measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
-            All measure every checkpoint, whatever their `at`.
-        checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
-            of training; with their iterations as `{100: state_dict}` or `[(100, state_dict)]`.
+        loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives
+            a number for each sample, or their mean or sum, such as
+            `torch.nn.functional.cross_entropy`; or a function `(model, batch)`, with these names,
+            that gives the mean loss of a batch, which is `x` or what the `DataLoader` gives.
+        measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or
+            functions of a state. All measure every checkpoint, whatever their `at`.
+        checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of
+            them, in the order of training; with their iterations as `{100: state_dict}` or `[(100,
+            state_dict)]`.
         step: the iteration of a single checkpoint, or of the model's own weights.
         progress: called with how many numbers are measured, of how many.
         given: further settings, as follows.
-        start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
-        parameters: patterns of names, such as `"layer4.*"`: of other weights no derivative is taken.
+        start: the initial weights, as a checkpoint or a module, for distances and all that compares
+            with them.
+        parameters: patterns of names, such as `"layer4.*"`: of other weights no derivative is
+            taken.
         x_test: held-out inputs, for `test_loss` and `test_accuracy`.
         y_test: held-out labels.
         seed: of random vectors, as in a run.
-        device: where the copy computes, such as `cuda`; samplers and Lanczos vectors stay on the CPU, in `float64`.
-        dtype: precision of the network, by default `float64` on the CPU and `float32` elsewhere, whatever the weights
-            have. In `float32` eigenvectors are found to a residual of 1e-5.
+        device: where the copy computes, such as `cuda`; samplers and Lanczos vectors stay on the
+            CPU, in `float64`.
+        dtype: precision of the network, by default `float64` on the CPU and `float32` elsewhere,
+            whatever the weights have. In `float32` eigenvectors are found to a residual of 1e-5.
 
     Returns:
-        A row for each checkpoint: the file as `checkpoint`, `iteration` (as given; behind `step`, `iter` or `epoch` in
-        the name of the file, or the only whole number in it; or the place in the list), and the measures, named as
-        columns of runs: up to 16 numbers of a measure are columns `name.1`, `name.2`, ..., more are an array in the
-        column `name`. `arrays` has the arrays of all by name.
+        A row for each checkpoint: the file as `checkpoint`, `iteration` (as given; behind `step`,
+        `iter` or `epoch` in the name of the file, or the only whole number in it; or the place in
+        the list), and the measures, named as columns of runs: up to 16 numbers of a measure are
+        columns `name.1`, `name.2`, ..., more are an array in the column `name`. `arrays` has the
+        arrays of all by name.
 
     Raises:
-        InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
+        InputError: the model, data, loss, checkpoints and measures do not fit together; the message
+            says why.
         ConfigError: there is no such loss or measure, or it has no such key.
     """
     listed = _listed(checkpoints, step)
     instrument = Instrument(model, x, y, loss=loss, measures=measures, **given)
-    table, done = Measured(), 0
+    table = Measured()
+    done = 0
     table.arrays = {name: [] for name in instrument.measures}
     for iteration, file, weights in listed:
         row: dict[str, Any] = (
@@ -317,7 +344,9 @@ def _config(
     seed: int,
     dtype: str,
 ) -> kinds.RunConfig:
-    """Return a config with the loss and the measures, in which a linear model and data of the same sizes stand in."""
+    """Return a config with the loss and the measures, in which a linear model and data of the
+    same sizes stand in.
+    """
     outputs = network.outputs or 1
     sizes = {"n": samples.n, "inputs": samples.d, "outputs": outputs}
     stand_in: dict[str, Any] = {
@@ -342,7 +371,10 @@ def _config(
         if outputs == 1 and any(
             "architecture.outputs" in str(problem) for problem in error.problems
         ):
-            needed = 'the model has a single output: give the loss that it is trained with, such as loss="mse"'
+            needed = (
+                "the model has a single output: give the loss that it is trained with, such as"
+                ' loss="mse"'
+            )
             raise InputError(f"{needed}, not cross_entropy") from error
         raise ConfigError(
             [replace(problem, file="measure") for problem in error.problems]
@@ -363,10 +395,15 @@ def _told(error: BaseException) -> str:
 
 
 def _obstacle(error: RuntimeError) -> str:
-    """Return why torch cannot compute a measure, and what to write where a loss takes gradients by inputs itself."""
+    """Return why torch cannot compute a measure, and what to write where a loss takes gradients
+    by inputs itself.
+    """
     if "requires_grad_()" in str(error):
         instead = "write derivatives by inputs with torch.func.grad, jvp or jacrev in its place"
-        return f"the model or the loss calls requires_grad_(), which torch cannot map over samples: {instead}"
+        return (
+            "the model or the loss calls requires_grad_(), which torch cannot map over samples:"
+            f" {instead}"
+        )
     return f"torch cannot give it for this network: {_told(error)}"
 
 
@@ -375,7 +412,9 @@ def _obstacle(error: RuntimeError) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Checkpoint(State):
-    """A state whose network has buffers of its own, such as running means, as the initial state's has."""
+    """A state whose network has buffers of its own, such as running means, as the initial
+    state's has.
+    """
 
     origin: Callable[[], Problem] = field(kw_only=True)
 
@@ -386,7 +425,9 @@ class Checkpoint(State):
 
 
 def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, Any]]:
-    """Return iteration, file and weights of the checkpoints; None stands for the weights of the model."""
+    """Return iteration, file and weights of the checkpoints; None stands for the weights of the
+    model.
+    """
     if (
         isinstance(checkpoints, Mapping)
         and checkpoints
@@ -397,7 +438,8 @@ def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, A
         checkpoints = [(step, checkpoints)]
     elif not checkpoints or step is not None:
         raise InputError(
-            "step is of a single checkpoint: give a list [(step, checkpoint), ...] that is not empty"
+            "step is of a single checkpoint: give a list [(step, checkpoint), ...] that is not"
+            " empty"
         )
     given = [
         pair if isinstance(pair, tuple) and len(pair) == 2 else (None, pair) for pair in checkpoints
@@ -428,10 +470,11 @@ _SAY = "give the steps: checkpoints=[(100, FILE), ...], or step=100 of a single 
 
 
 def steps_of(names: Sequence[str]) -> list[int] | None:
-    """Return the steps that names of checkpoints give, without suffixes of files; None where they have no numbers.
+    """Return the steps that names of checkpoints give, without suffixes of files; None where they
+    have no numbers.
 
-    They are the numbers behind `step` or `iter`, else behind `epoch`; else each name has a single whole number. Decimal
-    numbers, which are losses, and a version `-v1` at the end are none.
+    They are the numbers behind `step` or `iter`, else behind `epoch`; else each name has a single
+    whole number. Decimal numbers, which are losses, and a version `-v1` at the end are none.
 
     Raises:
         InputError: a name has several such numbers, only some have one, or they do not increase.
@@ -474,7 +517,10 @@ def tensors_of(given: Any) -> dict[str, Tensor]:
         except (
             Exception
         ) as error:  # of damaged files, and of others than tensors, torch raises anything
-            made = "a file of `torch.save(model.state_dict(), FILE)` is needed; others are not unpickled"
+            made = (
+                "a file of `torch.save(model.state_dict(), FILE)` is needed; others are not"
+                " unpickled"
+            )
             raise InputError(f"{os.fspath(given)}: {made}") from error
     state = given.state_dict() if isinstance(given, nn.Module) else given
     if isinstance(state, Mapping):
@@ -533,7 +579,9 @@ def _copied(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
 
 
 def _copy(module: nn.Module) -> nn.Module:
-    """Return a copy; weights that hooks compute, as those of `weight_norm`, are copied by value, which torch refuses."""
+    """Return a copy; weights that hooks compute, as those of `weight_norm`, are copied by value,
+    which torch refuses.
+    """
     memo: dict[int, Any] = {
         id(tensor): tensor.detach().clone()
         for inner in module.modules()
@@ -544,10 +592,11 @@ def _copy(module: nn.Module) -> nn.Module:
 
 
 def _fitting(tensors: dict[str, Tensor], names: Collection[str]) -> dict[str, Tensor]:
-    """Return the tensors without the prefixes of wrappers, where none has the name of a weight or buffer as it is.
+    """Return the tensors without the prefixes of wrappers, where none has the name of a weight or
+    buffer as it is.
 
-    `module.` stands before names of parallel and averaged models, `model.` before those of Lightning; what else such a
-    checkpoint holds is left out.
+    `module.` stands before names of parallel and averaged models, `model.` before those of
+    Lightning; what else such a checkpoint holds is left out.
     """
     while not set(names) & set(tensors):
         prefix = next((p for p in PREFIXES if any(k.startswith(p) for k in tensors)), None)
@@ -560,7 +609,9 @@ def _fitting(tensors: dict[str, Tensor], names: Collection[str]) -> dict[str, Te
 
 
 def opened(model: nn.Module) -> nn.Module:
-    """Return the module within wrappers of `torch.compile`, of parallel training and of averaged weights."""
+    """Return the module within wrappers of `torch.compile`, of parallel training and of averaged
+    weights.
+    """
     while True:
         inner = getattr(model, "_orig_mod", None)
         if inner is None and isinstance(
@@ -608,7 +659,9 @@ def _parameters(problem: Problem) -> Parameters:
 def _passed(
     module: nn.Module, forward: Callable[..., Any], batch: Any, loss: BatchLoss | None = None
 ) -> Any:
-    """Return the outputs for a batch, in the module's precision; of a `loss` its value, once for each sample."""
+    """Return the outputs for a batch, in the module's precision; of a `loss` its value, once for
+    each sample.
+    """
     weight = next(module.parameters())
 
     def like_weights(t: Tensor) -> Tensor:
@@ -616,7 +669,9 @@ def _passed(
 
     batch = tree_map_only(Tensor, like_weights, batch)
     if loss is not None:
-        rows, module.forward = module.forward, forward  # the loss calls the module
+        # the loss calls the module
+        rows = module.forward
+        module.forward = forward
         try:
             return loss(module, batch).expand(len(tree_leaves(batch)[0]))
         finally:
@@ -651,7 +706,9 @@ class Numbered:
 
 
 class Given(kinds.Architecture):
-    """A module of torch; its inputs are looked up by numbers of samples, its outputs of any shape are rows outside."""
+    """A module of torch; its inputs are looked up by numbers of samples, its outputs of any
+    shape are rows outside.
+    """
 
     outputs: int | None = None
     """Numbers that it gives for a sample; None for a single number."""
@@ -665,10 +722,12 @@ class Given(kinds.Architecture):
 
     @classmethod
     def of(cls, module: nn.Module, look_up: LookUp, count: int, loss: BatchLoss | None) -> Given:
-        """Return the architecture of a module, or of its `loss`, tried with the first `count` samples.
+        """Return the architecture of a module, or of its `loss`, tried with the first `count`
+        samples.
 
         Raises:
-            InputError: it does not take them, gives no tensor of a row for each sample, or draws random numbers.
+            InputError: it does not take them, gives no tensor of a row for each sample, or draws
+                random numbers.
         """
         weights = dict(module.named_parameters())
         trained = [name for name, weight in weights.items() if weight.requires_grad]
@@ -696,7 +755,8 @@ class Given(kinds.Architecture):
         if not isinstance(h, Tensor) or h.shape[:1] != (count,):
             gives = tuple(h.shape) if isinstance(h, Tensor) else type(h).__name__
             raise InputError(
-                f"the model gives {gives} for {count} samples, needed is a tensor with a row for each"
+                f"the model gives {gives} for {count} samples, needed is a tensor with a row for"
+                " each"
             )
         if draws:
             told = "so that each measure would see another network: take random layers out of it"
@@ -705,7 +765,8 @@ class Given(kinds.Architecture):
             fast.detach(), h.detach(), rtol=_ROUNDING, atol=_ROUNDING
         ):
             raise InputError(
-                "without gradients the model gives other outputs: switch the fast path of attention off"
+                "without gradients the model gives other outputs: switch the fast path of"
+                " attention off"
             )
         size = h[0].numel()
         network = cls(
@@ -736,7 +797,8 @@ class Given(kinds.Architecture):
             at_once: how many the network takes at once.
 
         Raises:
-            InputError: the outputs of a sample depend on the samples beside it, or the loss is no mean over samples.
+            InputError: the outputs of a sample depend on the samples beside it, or the loss is no
+                mean over samples.
         """
         if count < 2:
             return
@@ -764,7 +826,10 @@ class Given(kinds.Architecture):
                 together = together.mean()
                 cut = torch.cat(apart).mean()
                 if not torch.allclose(cut, together, rtol=rounding, atol=rounding):
-                    told = f"{len(numbers)} samples together give {together:.6g}, in two parts {cut:.6g}"
+                    told = (
+                        f"{len(numbers)} samples together give {together:.6g}, in two parts"
+                        f" {cut:.6g}"
+                    )
                     needed = "give the mean over samples of the mean over each sample's tokens"
                     raise InputError(f"the loss is no mean over samples: {told}; {needed}")
                 continue
@@ -806,7 +871,9 @@ class Given(kinds.Architecture):
         return network
 
     def build(self, d: int) -> nn.Module:
-        """Return a copy of the module that takes inputs as they are looked up; its outputs are (n,) or (n, C)."""
+        """Return a copy of the module that takes inputs as they are looked up; its outputs are
+        (n,) or (n, C).
+        """
         module = _copy(self._module)
         forward = module.forward
 
@@ -852,8 +919,8 @@ class Given(kinds.Architecture):
 def _data(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
     """Return how inputs are looked up, and all labels (n, ...); for a loss of batches these are 0.
 
-    A `DataLoader` gives both: its data set is read sample by sample as often as inputs are needed, in the order of the
-    numbers, so that its batches are never held together.
+    A `DataLoader` gives both: its data set is read sample by sample as often as inputs are needed,
+    in the order of the numbers, so that its batches are never held together.
     """
     try:
         if isinstance(x, DataLoader):
@@ -934,7 +1001,9 @@ class OwnClasses(OwnLoss):
 
 
 def _anywhere(function: Any, **settings: Any) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the function; weights of a module follow the device and the precision of the outputs."""
+    """Return the function; weights of a module follow the device and the precision of the
+    outputs.
+    """
     if not isinstance(function, nn.Module):
         return function  # type: ignore[no-any-return]
 
@@ -956,13 +1025,16 @@ def _own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -
     integers = not labels.is_floating_point()
 
     def shaped(h: Any, y: Any) -> tuple[Tensor, Tensor]:
-        h, y = torch.as_tensor(h), torch.as_tensor(y)
+        h = torch.as_tensor(h)
+        y = torch.as_tensor(y)
         y = y.reshape(len(y), *labels.shape[1:]).to(h.device, torch.long if integers else h.dtype)
         return h.reshape(len(h), *network._shape), y
 
     numbers = np.arange(len(labels), dtype=float)[:, None]
     h, y = shaped(network.function(network.weights())(numbers), labels)
-    reduction, asked, function = getattr(function, "reduction", None), function, _anywhere(function)
+    reduction = getattr(function, "reduction", None)
+    asked = function
+    function = _anywhere(function)
 
     def singly(h: Tensor, y: Tensor) -> Tensor:
         return torch.func.vmap(lambda h, y: function(h[None], y[None]).reshape(()))(h, y)
@@ -983,7 +1055,12 @@ def _own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -
         if not fits and each is not singly and reduction == "mean":
             # weights of classes, or classes left out
             share = float(whole / apart(h, y).mean())
-            each, fits = (lambda h, y: share * apart(h, y)), ["mean"]
+
+            def weighted(h: Tensor, y: Tensor) -> Tensor:
+                return share * apart(h, y)
+
+            each = weighted
+            fits = ["mean"]
             values = each(h, y)
     except Exception as error:
         raise InputError(
@@ -997,5 +1074,7 @@ def _own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -
     classes = integers and y.ndim == 1 and len(network._shape) == 1 and network.outputs is not None
     classes = classes and bool(y.min() >= 0) and bool(y.max() < network._shape[0])
     loss = (OwnClasses if classes else OwnLoss)(reduction=fits[0])
-    loss._each, loss._whole, loss._shaped = each, function, shaped
+    loss._each = each
+    loss._whole = function
+    loss._shaped = shaped
     return loss

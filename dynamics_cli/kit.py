@@ -1,7 +1,8 @@
 """The parts of the papers' figures, under a single name: `from dynamics_cli import kit`.
 
-Measures of networks and curves, panels and the style of pictures, and the claims, all that two papers or more use; what
-only one of them needs is imported from its own module, or lives beside the figure.
+Measures of networks and curves, panels and the style of pictures, and the claims, all that two
+papers or more use; what only one of them needs is imported from its own module, or lives beside the
+figure.
 """
 
 # isort: off

@@ -1,4 +1,6 @@
-"""Mathematics in sentences, written as TeX between dollars: Unicode for terminals and labels, MathML for pages."""
+"""Mathematics in sentences, written as TeX between dollars: Unicode for terminals and labels,
+MathML for pages.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ SYMBOLS = {
     "mathsf": "",
     "text": "",
 }
-"""Commands of TeX -> characters; Greek letters are found by their names, and other words stay as they are."""
+"""Commands of TeX -> characters; Greek letters are found by their names, and other words stay as
+they are.
+"""
 ABOVE = str.maketrans("0123456789+-()=nijkTtLd", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾⁼ⁿⁱʲᵏᵀᵗᴸᵈ")
 BELOW = str.maketrans("0123456789+-()=aeijklmnoprstuvxθ,", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎₌ₐₑᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓθ,")
 
@@ -82,7 +86,8 @@ def _symbol(name: str, space: str) -> str:
 
 
 def _raised(match: re.Match[str]) -> str:
-    table, inner = ABOVE if match[1] == "^" else BELOW, match[2].strip("{}")
+    table = ABOVE if match[1] == "^" else BELOW
+    inner = match[2].strip("{}")
     if len(inner) < 4 and all(ord(character) in table for character in inner):
         return inner.translate(table)
     return inner if inner == "*" else match[1] + (inner if inner.isalnum() else f"({inner})")

@@ -1,7 +1,9 @@
-"""Memory: refusal of work that does not fit into this machine, and how many samples a network takes at once.
+"""Memory: refusal of work that does not fit into this machine, and how many samples a network takes
+at once.
 
-One operation of torch or NumPy cannot be broken off: on very many samples it would keep a signal waiting, and its
-results, with all that autograd holds for the way back, would not fit. Almost every problem is one block.
+One operation of torch or NumPy cannot be broken off: on very many samples it would keep a signal
+waiting, and its results, with all that autograd holds for the way back, would not fit. Almost every
+problem is one block.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ SMALL_WORK = 2**20
 def refuse_beyond_memory(
     needed: int, what: str, remedy: str = "", *, available: int | None = None
 ) -> None:
-    """Refuse work that takes more bytes than are `available`, by default the free bytes of this machine.
+    """Refuse work that takes more bytes than are `available`, by default the free bytes of this
+    machine.
 
     Raises:
         InputError: `what` (such as "the run needs about"), both numbers, and the `remedy`.
@@ -56,7 +59,8 @@ def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
 
 @contextmanager
 def threads_for(multiply_adds: int | None) -> Iterator[None]:
-    """Have torch work on one thread where a second thread would slow `multiply_adds`; None leaves it alone.
+    """Have torch work on one thread where a second thread would slow `multiply_adds`; None leaves
+    it alone.
 
     Networks without convolutions have the same bits on one thread and on many.
     """

@@ -59,19 +59,21 @@ class _Times:
 class Recorder:
     """Records a network in a training loop of your own as a run.
 
-    `step` after each update counts it; at the times of `every` it measures a copy of the network, as `dyn.measure`
-    does, and writes. The network, its mode, gradients and hooks, and torch's random numbers stay as they are. The
-    recorded losses are those of all of `x, y`. State 0 is measured here, the last state when the `with` block ends or
-    at `close()`.
+    `step` after each update counts it; at the times of `every` it measures a copy of the network,
+    as `dyn.measure` does, and writes. The network, its mode, gradients and hooks, and torch's
+    random numbers stay as they are. The recorded losses are those of all of `x, y`. State 0 is
+    measured here, the last state when the `with` block ends or at `close()`.
 
     Args:
         directory: the run directory; `outputs/runs/NAME` is found by its name.
-        model: the module that is trained; it may be wrapped by `torch.compile` or for parallel training.
+        model: the module that is trained; it may be wrapped by `torch.compile` or for parallel
+            training.
         x: inputs, as `dyn.measure` takes them.
         y: labels.
         loss: as `dyn.measure` takes it.
         optimizer: the optimizer of torch, whose name and numbers are kept.
-        measures: as `dyn.measure` takes them; `at` gives a measure times of its own, among the recorded states too.
+        measures: as `dyn.measure` takes them; `at` gives a measure times of its own, among the
+            recorded states too.
         every: iterations between two records, a list of iterations, or a kind of snapshots such as
             `{"kind": "geometric", "ratio": 1.1}`.
         parameters: which weights are recorded: "none", "all", or names.
@@ -109,7 +111,8 @@ class Recorder:
         name: str | None = None,
         force: bool = False,
     ) -> None:
-        self.directory, self.iteration = Path(directory), 0
+        self.directory = Path(directory)
+        self.iteration = 0
         self._model, self._scalars, self._batch_loss = opened(model), dict(scalars or {}), math.nan
         x_test, y_test = test or (None, None)
         with own_modes():
@@ -140,7 +143,8 @@ class Recorder:
             raise InputError(
                 f"every: there is no kind of snapshots {self._config.record.snapshots['kind']!r}"
             )
-        weights, asked = self._instrument.problem(None).shapes, self._config.record.parameters
+        weights = self._instrument.problem(None).shapes
+        asked = self._config.record.parameters
         self._weights = list(weights) if asked == "all" else [] if asked == "none" else list(asked)
         if wrong := [name for name in self._weights if name not in weights]:
             raise InputError(f"parameters: the model has no weight {wrong[0]!r}")
@@ -210,10 +214,12 @@ class Recorder:
                     "an unfinished run: load_state_dict() continues it, force=True starts over"
                 )
                 raise UsageError(
-                    f"{self.directory} holds {'a run that was closed' if self._closed else unfinished}"
+                    f"{self.directory} holds"
+                    f" {'a run that was closed' if self._closed else unfinished}"
                 )
             self._batch_loss = torch.as_tensor(loss).item()
-            times, now = self._own_times, self.iteration
+            times = self._own_times
+            now = self.iteration
             self._write(
                 [name for name in self._names if name not in times or times[name].next == now]
             )
@@ -226,9 +232,12 @@ class Recorder:
         self._due = min(schedule.next for schedule in times)
 
     def _write(self, names: Iterable[str]) -> None:
-        """Write the current state with the measures of some names; from then on a kill does not lose it."""
+        """Write the current state with the measures of some names; from then on a kill does not
+        lose it.
+        """
         assert self._writer is not None
-        now, dtype = self.iteration, getattr(torch, self._config.dtype)
+        now = self.iteration
+        dtype = getattr(torch, self._config.dtype)
         with own_modes():
             weights = tensors_of(self._model)
             kept = {
@@ -266,7 +275,9 @@ class Recorder:
         return self._seconds + max(0.0, time.monotonic() - self._began)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint of the loop has to hold: tensors, numbers and texts for `torch.save`."""
+        """Return what a checkpoint of the loop has to hold: tensors, numbers and texts for
+        `torch.save`.
+        """
         first = vars(self._instrument).get("first")
         arrays = {} if self._writer is None else self._writer.arrays
         return {
@@ -284,11 +295,12 @@ class Recorder:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with the run in the directory, from the iteration of a former `state_dict()`; later rows are dropped.
+        """Go on with the run in the directory, from the iteration of a former `state_dict()`; later
+        rows are dropped.
 
         Raises:
-            UsageError: the directory holds no unfinished run, or one that recorded something else, or other data,
-                another network, loss, optimizer or seed.
+            UsageError: the directory holds no unfinished run, or one that recorded something else,
+                or other data, another network, loss, optimizer or seed.
             RunError: the run is damaged, or has not come so far.
         """
         if self._writer is not None:
@@ -298,11 +310,13 @@ class Recorder:
         now = to_plain(self._config)
         if before["record"] != now["record"]:
             raise UsageError(
-                f"{self.directory} was recorded with other measures, times or parameters: force=True starts over"
+                f"{self.directory} was recorded with other measures, times or parameters:"
+                " force=True starts over"
             )
         if changed := _changes(before, now):
             raise UsageError(
-                f"{self.directory} was recorded with {', '.join(changed)}: go on with these, or force=True starts over"
+                f"{self.directory} was recorded with {', '.join(changed)}: go on with these, or"
+                " force=True starts over"
             )
         self.iteration, self._seconds, self._began = (
             state["iteration"],
@@ -322,8 +336,11 @@ class Recorder:
         self._plan()
 
     def close(self, error: BaseException | None = None) -> None:
-        """Record the last state and end the run: as interrupted or failed after an error of the loop."""
-        writer, self._closed = self._writer, True
+        """Record the last state and end the run: as interrupted or failed after an error of the
+        loop.
+        """
+        writer = self._writer
+        self._closed = True
         try:
             if writer is None:
                 return
@@ -341,14 +358,18 @@ class Recorder:
                 messages=told,
             )
         finally:
-            self._writer, self._due = None, 0
+            self._writer = None
+            self._due = 0
             self._open.close()
 
     def _described(
         self, name: str, loss: Any, optimizer: Any, every: Any, parameters: str | Sequence[str]
     ) -> RunConfig:
-        """Return the config that the run directory keeps; what is no kind stands there in words and numbers."""
-        instrument, model = self._instrument, self._model
+        """Return the config that the run directory keeps; what is no kind stands there in words
+        and numbers.
+        """
+        instrument = self._instrument
+        model = self._model
         weights = list(model.parameters())
         kind = weights[0].device.type
         numbers = (
@@ -404,7 +425,8 @@ class Recorder:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the settings of a run that a recorder does not go on with, each with its value before and now.
+    """Return the settings of a run that a recorder does not go on with, each with its value before
+    and now.
 
     A setting that an older recorder did not keep is no change.
     """

@@ -1,4 +1,6 @@
-"""Tables, numbers and JSON as people and other programs read them: on a terminal, in a notebook, in a pipe."""
+"""Tables, numbers and JSON as people and other programs read them: on a terminal, in a notebook,
+in a pipe.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LEAST = 14
 """Characters that a column keeps which gives way."""
-_IN_NUMBER, _HOLD = re.compile(r"(?<=\d) (?=\d|(?:s|min|h|days|B|[KMGTP]iB)\b)"), "\0"
+_IN_NUMBER = re.compile(r"(?<=\d) (?=\d|(?:s|min|h|days|B|[KMGTP]iB)\b)")
+_HOLD = "\0"
 """The space in `60 000` and `5.2 h`, and the character in its place while lines are broken."""
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]",
@@ -29,11 +32,15 @@ _SHOWN = 50
 
 
 class Table(list[dict[str, Any]]):
-    """Rows of a result, each a mapping from column to value: `pandas.DataFrame(table)` takes it as it is."""
+    """Rows of a result, each a mapping from column to value: `pandas.DataFrame(table)` takes it
+    as it is.
+    """
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, in the order in which they first appear; not every row need have each."""
+        """Names of the columns, in the order in which they first appear; not every row need have
+        each.
+        """
         return list(dict.fromkeys(name for row in self for name in row))
 
     def column(self, name: str) -> list[Any]:
@@ -68,7 +75,8 @@ def text_table(
     right: Sequence[int] = (),
     width: int | None = None,
 ) -> str:
-    """Return lines of columns under one line of header; cells of the widest column are broken so that the table fits.
+    """Return lines of columns under one line of header; cells of the widest column are broken so
+    that the table fits.
 
     Where the columns do not fit beside one another, the cells of a row stand below one another.
 
@@ -129,7 +137,9 @@ def fitted(text: str) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most `width` characters; neither words nor numbers, units included, are broken."""
+    """Return a text in lines of at most `width` characters; neither words nor numbers, units
+    included, are broken.
+    """
     if len(text) <= width:
         return [text]
     lines = textwrap.wrap(
@@ -143,7 +153,9 @@ def _held(text: str) -> str:
 
 
 def pairs(items: Mapping[str, str], *, width: int | None = None) -> str:
-    """Return names and their values, which are broken into lines of at most `width`, by default the terminal's."""
+    """Return names and their values, which are broken into lines of at most `width`, by default
+    the terminal's.
+    """
     left = max((len(name) for name in items), default=0)
     room = max((width or terminal_width()) - left - 2, _LEAST)
     return "\n".join(
@@ -154,7 +166,9 @@ def pairs(items: Mapping[str, str], *, width: int | None = None) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text with control characters as escapes: a run of somebody else cannot steer the terminal."""
+    """Return a text with control characters as escapes: a run of somebody else cannot steer the
+    terminal.
+    """
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
@@ -164,7 +178,9 @@ def one_line(text: str) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a cell of a table shows it: floats with six digits, a dash for None, one line for text."""
+    """Return a value as a cell of a table shows it: floats with six digits, a dash for None, one
+    line for text.
+    """
     if value is None or isinstance(value, float):
         return number(value)
     return one_line(str(value))
@@ -179,7 +195,8 @@ def size(count: float) -> str:
     """Return a number of bytes for people: `1.5 MiB`."""
     power = 0
     while count >= 1024 and power < len(UNITS) - 1:
-        count, power = count / 1024, power + 1
+        count = count / 1024
+        power = power + 1
     return f"{count:.0f} {UNITS[power]}" if power == 0 else f"{count:.1f} {UNITS[power]}"
 
 
@@ -193,7 +210,9 @@ def duration(seconds: float) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, with `...` in place of the rest, which begins after a whole word."""
+    """Return a text of at most `most` characters, with `...` in place of the rest, which begins
+    after a whole word.
+    """
     if len(text) <= most:
         return text
     start = text[: most - 3]
@@ -211,7 +230,9 @@ def to_json(document: Any) -> str:
 
 
 def walked(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """Return `value` with mappings as dictionaries, sequences and arrays as lists, and `leaf` of all else."""
+    """Return `value` with mappings as dictionaries, sequences and arrays as lists, and `leaf` of
+    all else.
+    """
     if isinstance(value, Mapping):
         return {str(key): walked(item, leaf) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -224,7 +245,8 @@ def walked(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 
 def jsonable(value: Any, *, absolute: bool = False) -> Any:
-    """Return `value` as JSON knows it: NumPy's numbers and arrays as numbers and lists, non-finite numbers as `None`.
+    """Return `value` as JSON knows it: NumPy's numbers and arrays as numbers and lists, non-finite
+    numbers as `None`.
 
     Paths become text, `absolute` ones where asked for.
     """

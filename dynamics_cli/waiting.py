@@ -42,7 +42,9 @@ def tell(text: str) -> None:
 
 
 class Wait:
-    """Steps of a calculation; what takes longer than some seconds is estimated first, then told again and again."""
+    """Steps of a calculation; what takes longer than some seconds is estimated first, then told
+    again and again.
+    """
 
     def __init__(
         self,
@@ -62,8 +64,12 @@ class Wait:
             unit: of the steps.
             limit: seconds beyond which the calculation is refused.
         """
-        self.label, self.total, self.done = label, total, 0
-        self._remedy, self._unit, self._limit = remedy, unit, limit
+        self.label = label
+        self.total = total
+        self.done = 0
+        self._remedy = remedy
+        self._unit = unit
+        self._limit = limit
         self._began = time.monotonic()
         self._told: float | None = None
 

@@ -55,7 +55,8 @@ PAPERS: dict[str, PaperEntry] = {
         },
     ),
     "chizat2020": PaperEntry(
-        "Implicit bias of gradient descent for wide two-layer neural networks trained with the logistic loss",
+        "Implicit bias of gradient descent for wide two-layer neural networks trained with the"
+        " logistic loss",
         "Chizat, Bach",
         "COLT 2020, arXiv:2002.04486",
         {
@@ -81,7 +82,8 @@ PAPERS: dict[str, PaperEntry] = {
         },
     ),
     "doshi2023": PaperEntry(
-        "To grok or not to grok: Disentangling generalization and memorization on corrupted algorithmic datasets",
+        "To grok or not to grok: Disentangling generalization and memorization on corrupted"
+        " algorithmic datasets",
         "Doshi, Das, He, Gromov",
         "ICLR 2024, arXiv:2310.13061",
         {
@@ -93,7 +95,8 @@ PAPERS: dict[str, PaperEntry] = {
         },
     ),
     "goldt2019": PaperEntry(
-        "Dynamics of stochastic gradient descent for two-layer neural networks in the teacher-student setup",
+        "Dynamics of stochastic gradient descent for two-layer neural networks in the"
+        " teacher-student setup",
         "Goldt, Advani, Saxe, Krzakala, Zdeborova",
         "NeurIPS 2019, arXiv:1906.08632",
         {
@@ -125,7 +128,8 @@ PAPERS: dict[str, PaperEntry] = {
         },
     ),
     "kunin2024": PaperEntry(
-        "Get rich quick: exact solutions reveal how unbalanced initializations promote rapid feature learning",
+        "Get rich quick: exact solutions reveal how unbalanced initializations promote rapid"
+        " feature learning",
         "Kunin, Raventos, Domine, Chen, Klindt, Saxe, Ganguli",
         "NeurIPS 2024, arXiv:2406.06158",
         {

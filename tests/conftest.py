@@ -14,21 +14,26 @@ from typing import Any
 import pytest
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers share the cores: threads of their own would only wait for one another. Read when torch is loaded.
+    # Workers share the cores: threads of their own would only wait for one another. Read when torch
+    # is loaded.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Started in the background, where shells let SIGINT be ignored, in all processes from here on. Tests send it.
+    # Started in the background, where shells let SIGINT be ignored, in all processes from here on.
+    # Tests send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
 def stranger_to_kinds() -> Iterator[pytest.MonkeyPatch]:
-    """Know bundled kinds only, and forget at the end what is registered, imported and remembered meanwhile."""
+    """Know bundled kinds only, and forget at the end what is registered, imported and remembered
+    meanwhile.
+    """
     from dynamics_cli.kinds import base, registry  # not before the number of threads is set
 
     for section in registry.SECTIONS:
         registry.all_kinds(section)
-    modules, others = set(sys.modules), set(base.OTHERS)
+    modules = set(sys.modules)
+    others = set(base.OTHERS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(base, "_KINDS", {section: dict(of) for section, of in base._KINDS.items()})
         patch.setattr(registry, "_SOURCES", {})
@@ -54,7 +59,9 @@ def kinds_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def in_memory(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: a sync costs nothing there, nor do thousands of files."""
+    """A folder in memory where there is one: a sync costs nothing there, nor do thousands of
+    files.
+    """
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):
         yield tmp_path
@@ -65,7 +72,9 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give every worker neighbouring tests, which share fixtures and kernels; who is done first takes from the rest."""
+    """Give every worker neighbouring tests, which share fixtures and kernels; who is done first
+    takes from the rest.
+    """
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None

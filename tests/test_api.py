@@ -103,7 +103,9 @@ def test_overrides_are_a_mapping_or_texts() -> None:
 
 
 def test_training_interpolates_the_samples() -> None:
-    """Gradient descent on two orthogonal samples ends where h(x_i) = y_i; float64, 2000 steps of 0.01."""
+    """Gradient descent on two orthogonal samples ends where h(x_i) = y_i; float64, 2000 steps of
+    0.01.
+    """
     calls: list[int] = []
     run = dyn.train(TOY, progress=lambda iteration, loss: calls.append(iteration))
     assert run.status == "complete"
@@ -218,8 +220,10 @@ def test_from_a_sweep_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
     short = {"overrides": {"optimizer.iterations": 5}}
-    run, found = dyn.train(TOY, **short), dyn.sweep(TOY, {"optimizer.lr": [0.01, 0.02]}, **short)
-    name, path = found.path.name, str(found.path.absolute())
+    run = dyn.train(TOY, **short)
+    found = dyn.sweep(TOY, {"optimizer.lr": [0.01, 0.02]}, **short)
+    name = found.path.name
+    path = str(found.path.absolute())
     for which in ("latest", name, name[:-2], str(found.path)):
         assert answer("show", which)["path"] == path
         assert answer("verify", which)[0]["path"] == path

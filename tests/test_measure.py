@@ -1,4 +1,6 @@
-"""`dyn.measure` on modules that are no kinds of the program, against dense matrices of `torch.func`."""
+"""`dyn.measure` on modules that are no kinds of the program, against dense matrices of
+`torch.func`.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ NETWORKS: dict[str, tuple[nn.Module, Tensor, Tensor, Any, Any, float]] = {
 
 
 class Elementary(nn.LayerNorm):
-    """Of `nn.LayerNorm` nested derivatives by `torch.func` are wrong in torch 2.13: their Hessian is not symmetric."""
+    """Of `nn.LayerNorm` nested derivatives by `torch.func` are wrong in torch 2.13: their
+    Hessian is not symmetric.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         centred = input - input.mean(-1, keepdim=True)
@@ -119,7 +123,9 @@ def doubled(one: Tensor) -> Tensor:
 
 
 class Dense:
-    """Loss, gradient, Hessian, Jacobian and gradients of samples, by `torch.func` on trained weights as a vector."""
+    """Loss, gradient, Hessian, Jacobian and gradients of samples, by `torch.func` on trained
+    weights as a vector.
+    """
 
     def __init__(
         self, module: nn.Module, x: Any, y: Tensor, loss: Any, factor: float = 1.0
@@ -159,10 +165,8 @@ class Dense:
     def outputs(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
         parts = zip(self.weights, theta.split(self.sizes), self.weights.values(), strict=True)
         weights = {name: values.view_as(old) for name, values, old in parts}
-        args, named = (
-            tuple(one[part] for one in self.args),
-            {name: one[part] for name, one in self.named.items()},
-        )
+        args = tuple(one[part] for one in self.args)
+        named = {name: one[part] for name, one in self.named.items()}
         return functional_call(self.module, weights, args, named)
 
     def total(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
@@ -569,7 +573,8 @@ def test_refusals(case: str) -> None:
 
 
 def test_what_forms_the_whole_hessian_says_what_estimates_it() -> None:
-    wide, rows = nn.Linear(4001, 1, bias=False), torch.randn(3, 4001)
+    wide = nn.Linear(4001, 1, bias=False)
+    rows = torch.randn(3, 4001)
     for kind, told in (("hessian_trace", "give it `probes`"), ("hessian_spectrum", "spectral_den")):
         with pytest.raises(InputError, match=rf"at most 4000 weights, not 4001; {told}"):
             dyn.measure(wide, rows, rows[:, :1], loss="mse", measures=[kind])
@@ -656,7 +661,8 @@ def test_second_derivatives_that_torch_has_wrong_are_refused_by_module(
 ) -> None:
     """Of `weight_norm` torch's own is wrong; loss and gradient are right."""
     torch.manual_seed(0)
-    x, y = torch.randn(10, 4), torch.randn(10)
+    x = torch.randn(10, 4)
+    y = torch.randn(10)
     normed = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4), dim=dim)
     model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), normed, nn.Tanh(), nn.Linear(4, 1))
     model.append(nn.Flatten(0))
@@ -671,7 +677,8 @@ def test_second_derivatives_that_torch_has_wrong_are_refused_by_module(
 
 def test_a_hessian_that_is_rounding_alone_is_not_taken_for_asymmetric() -> None:
     torch.manual_seed(0)
-    x, y = torch.randn(10, 4), torch.arange(10) % 3
+    x = torch.randn(10, 4)
+    y = torch.arange(10) % 3
     model = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 3))
     optimizer = torch.optim.Adam(model.parameters(), 0.1)
     for _ in range(200):
@@ -696,7 +703,8 @@ def test_measures_of_weights_that_the_outputs_do_not_depend_on_are_zero() -> Non
             return super().forward(x).squeeze(-1)
 
     measures = ["sharpness", "gauss_newton", "gradient_norm", "gradient_noise", "hessian_trace"]
-    x, y = torch.randn(5, 3), torch.randn(5)
+    x = torch.randn(5, 3)
+    y = torch.randn(5)
     row = dyn.measure(Spare(), x, y, loss="mse", measures=measures, parameters="spare.*")[0]
     assert [row[name] for name in measures] == [0.0] * 5
 
@@ -716,7 +724,8 @@ def test_the_model_stays_as_it_is() -> None:
     module, x, y, _, loss, _ = NETWORKS["batch-normed"]
     module.train()
     module[0].weight.requires_grad_(False)
-    before, attributes = copy.deepcopy(module.state_dict()), set(vars(module))
+    before = copy.deepcopy(module.state_dict())
+    attributes = set(vars(module))
     with pytest.warns(UserWarning, match="weights without requires_grad are left out: 0.weight"):
         (row,) = dyn.measure(
             module,

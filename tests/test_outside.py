@@ -1,4 +1,6 @@
-"""Kinds and papers of others, as the handbook tells a stranger to bring them: files, folders, installed packages."""
+"""Kinds and papers of others, as the handbook tells a stranger to bring them: files, folders,
+installed packages.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,16 @@ SHOWN = dict(
         re.DOTALL,
     )
 )
-PARTS, CONFIG = SHOWN["my_parts.py"], SHOWN["my.yaml"]
+PARTS = SHOWN["my_parts.py"]
+CONFIG = SHOWN["my.yaml"]
 
 
 def dyn(
     *arguments: str, cwd: Path, code: int = 0, python: str = ""
 ) -> Result | subprocess.CompletedProcess[str]:
-    """Call `dyn` as if in a process of its own: nothing is known of earlier calls; really in one of `python`."""
+    """Call `dyn` as if in a process of its own: nothing is known of earlier calls; really in one
+    of `python`.
+    """
     with stranger_to_kinds() as patch:
         for name in ("DYN_WITH", "DYN_OUTPUTS"):
             patch.delenv(name, raising=False)

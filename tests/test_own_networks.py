@@ -1,4 +1,6 @@
-"""Networks of users, row by row: each number is that of a dense matrix, or the network is refused in one line."""
+"""Networks of users, row by row: each number is that of a dense matrix, or the network is
+refused in one line.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,8 @@ def frozen() -> nn.Module:
     return model
 
 
-X, Y = torch.randn(8, 3), torch.arange(8) % 3
+X = torch.randn(8, 3)
+Y = torch.arange(8) % 3
 TOKENS = torch.randint(0, 5, (8, 3))
 MASK = torch.arange(3) >= torch.tensor([3, 2, 1, 3, 2, 3, 1, 2])[:, None]
 WEIGHTED = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 0.5]))
@@ -127,7 +130,8 @@ ROWS: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
 
 
 def numbers_of(dense: Dense) -> dict[str, float]:
-    K, y = dense.J @ dense.J.T, np.eye(3)[Y] - np.eye(3)[Y].mean(0)
+    K = dense.J @ dense.J.T
+    y = np.eye(3)[Y] - np.eye(3)[Y].mean(0)
     return {
         "sharpness": largest(dense.H),
         "hessian_trace": float(np.trace(dense.H)),
@@ -139,7 +143,9 @@ def numbers_of(dense: Dense) -> dict[str, float]:
 
 def llc(dense: Dense) -> float:
     """Return the coefficient of three Langevin steps, with the draws of the program."""
-    rng, theta, losses = stream(0, "llc", 0), dense.theta.clone(), []
+    rng = stream(0, "llc", 0)
+    theta = dense.theta.clone()
+    losses = []
     with sdpa_kernel(SDPBackend.MATH):
         for _ in range(3):
             losses.append(float(dense.total(theta)))

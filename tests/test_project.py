@@ -87,7 +87,9 @@ FOUNDATION = {"errors", "mathematics", "memory", "text", "version", "waiting"}
 
 
 def imported(file: Path) -> dict[str, set[str]]:
-    """Return the modules of the program that a file imports, and where: at once, for `types`, or in a `function`."""
+    """Return the modules of the program that a file imports, and where: at once, for `types`, or
+    in a `function`.
+    """
     found: dict[str, set[str]] = {}
 
     def visit(node: ast.AST, where: str) -> None:
@@ -142,7 +144,8 @@ def test_every_room_is_known() -> None:
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Neither at once nor inside functions; a package imports what its `__init__` names.
 
-    Types alone may: a base class of kinds names the problem that it is given, which holds the config with its kinds.
+    Types alone may: a base class of kinds names the problem that it is given, which holds the
+    config with its kinds.
     """
     graph = {
         name: {module for module, where in imported(file).items() if where != {"types"}} - {name}
@@ -152,7 +155,9 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def named_kinds(file: Path, bundled: dict[str, str]) -> list[str]:
-    """Return where a file names bundled kinds: classes, but for imports and types, and texts compared with `.kind`."""
+    """Return where a file names bundled kinds: classes, but for imports and types, and texts
+    compared with `.kind`.
+    """
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
     types = {
         id(inner)
@@ -261,7 +266,10 @@ def test_the_readme_has_every_paper() -> None:
 
 
 def test_importing_the_package_is_light() -> None:
-    code = "import sys, dynamics_cli; print([m for m in ('torch', 'numpy', 'matplotlib') if m in sys.modules])"
+    code = (
+        "import sys, dynamics_cli; print([m for m in ('torch', 'numpy', 'matplotlib') if m in"
+        " sys.modules])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )

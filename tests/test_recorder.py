@@ -20,7 +20,8 @@ from dynamics_cli.cli import main
 from dynamics_cli.errors import DynError
 
 torch.manual_seed(2)
-X, Y = torch.randn(24, 1, 4, 4), torch.arange(24) % 3
+X = torch.randn(24, 1, 4, 4)
+Y = torch.arange(24) % 3
 MEASURES = [
     "sharpness",
     "distance",
@@ -42,7 +43,8 @@ class Loop:
             nn.Linear(8, 3),
         )
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
-        self.done, self.forwards = 0, 0
+        self.done = 0
+        self.forwards = 0
         self.model[0].register_forward_hook(self.count)
 
     def count(self, *_: Any) -> None:
@@ -86,7 +88,8 @@ def arrays(directory: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    loop, directory = Loop(), tmp_path_factory.mktemp("runs") / "runs" / "mine"
+    loop = Loop()
+    directory = tmp_path_factory.mktemp("runs") / "runs" / "mine"
     with loop.recorder(
         directory, test=(X[:6], Y[:6]), measures=[*MEASURES, "test_accuracy"]
     ) as recorder:
@@ -95,7 +98,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_loop_is_the_same_with_and_without(tmp_path: Path) -> None:
-    alone, watched = Loop().train(12), Loop()
+    alone = Loop().train(12)
+    watched = Loop()
     with watched.recorder(tmp_path / "run", every=3) as recorder:
         watched.train(12, recorder)
     assert (watched.forwards, watched.model.training) == (alone.forwards, True)
@@ -106,7 +110,8 @@ def test_the_loop_is_the_same_with_and_without(tmp_path: Path) -> None:
 
 
 def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
-    run, loop = dyn.load_run(recorded), Loop()
+    run = dyn.load_run(recorded)
+    loop = Loop()
     assert run.snapshot_iterations.tolist() == [0, 5, 7, 10, 15, 17]
     states = []
     for iteration in run.snapshot_iterations.tolist():
@@ -199,7 +204,8 @@ def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int)
     with whole.recorder(tmp_path / "whole") as recorder:
         whole.train(22, recorder)
     killed = Loop()
-    recorder, file = killed.recorder(tmp_path / "killed"), io.BytesIO()
+    recorder = killed.recorder(tmp_path / "killed")
+    file = io.BytesIO()
     killed.train(saved_at, recorder)
     states = {"model": killed.model, "optimizer": killed.optimizer, "recorder": recorder}
     torch.save(
@@ -212,7 +218,8 @@ def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int)
     assert dyn.load_run(tmp_path / "killed").snapshot_iterations.tolist() == [0, 5, 7, 10, 15]
 
     file.seek(0)
-    again, saved = Loop(), torch.load(file, weights_only=True)
+    again = Loop()
+    saved = torch.load(file, weights_only=True)
     again.model.load_state_dict(saved["model"])
     again.optimizer.load_state_dict(saved["optimizer"])
     again.done = saved_at
@@ -285,7 +292,8 @@ def test_a_loss_of_model_and_batch_gives_the_same_run(tmp_path: Path) -> None:
         loop = Loop()
         with dyn.Recorder(tmp_path / name, loop.model, *batch, loss=loss, **options) as recorder:
             loop.train(4, recorder)
-    usual, given = dyn.load_run(tmp_path / "usual"), dyn.load_run(tmp_path / "batch")
+    usual = dyn.load_run(tmp_path / "usual")
+    given = dyn.load_run(tmp_path / "batch")
     np.testing.assert_allclose(given.losses, usual.losses, rtol=1e-12)
     for name in options["measures"]:
         np.testing.assert_allclose(given.measures[name], usual.measures[name], rtol=1e-9)
@@ -374,7 +382,8 @@ CHANGED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
 def test_a_run_does_not_go_on_with_something_else(tmp_path: Path, case: str) -> None:
     data, options, told = CHANGED[case]
     state = _unfinished(tmp_path / "run")
-    loop, kept = Loop(), arrays(tmp_path / "run")
+    loop = Loop()
+    kept = arrays(tmp_path / "run")
     settings = {"optimizer": loop.optimizer, "measures": MEASURES, "every": 5, "seed": 4}
     settings |= {"parameters": ["5.weight"], **options}
     recorder = dyn.Recorder(tmp_path / "run", loop.model, *data(), **settings)

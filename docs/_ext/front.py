@@ -1,4 +1,6 @@
-"""The first page's moving parts: a small picture of every figure, the gallery of them, and the page of a run."""
+"""The first page's moving parts: a small picture of every figure, the gallery of them, and the
+page of a run.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def write_small_pictures() -> None:
 
 
 def figures_by_paper() -> str:
-    """Return a small picture of each figure with its title, by paper; each leads to its section on the paper's page."""
+    """Return a small picture of each figure with its title, by paper; each leads to its section
+    on the paper's page.
+    """
     parts = []
     for key, paper in PAPERS.items():
         cards = [

@@ -1,4 +1,6 @@
-"""Texts, tables and folded parts as Markdown, and files that are only written where their text has changed."""
+"""Texts, tables and folded parts as Markdown, and files that are only written where their text
+has changed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from pathlib import Path
 
 
 def inline(text: str) -> str:
-    """Return a text as Markdown that shows it as it is, but for code between backticks and formulas between dollars."""
+    """Return a text as Markdown that shows it as it is, but for code between backticks and
+    formulas between dollars.
+    """
     parts = re.split(r"(`[^`]+`|\$[^$]+\$)", " ".join(text.split()))
     parts[::2] = [re.sub(r"([\\`*_{}\[\]<>#|$~^!&])", r"\\\1", words) for words in parts[::2]]
     bars = {r"\|": r"\Vert{}", "|": r"\vert{}"}  # in a formula: a bar would end the cell of a table
@@ -29,7 +33,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], style: str = "")
 
 
 def gallery(cards: Iterable[tuple[str, str, str]]) -> str:
-    """Return pictures of files with a title, each leading to a Markdown file or to a section `FILE.md#NAME`."""
+    """Return pictures of files with a title, each leading to a Markdown file or to a section
+    `FILE.md#NAME`.
+    """
     shown = [
         f":::{{container}} card\n```{{image}} {file}\n:alt: {title}\n:loading: lazy\n"
         f":target: {target.replace('.md', '.html')}\n```\n[{inline(title)}]({target})\n:::"

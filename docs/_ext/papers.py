@@ -1,7 +1,8 @@
-"""The pages of papers, written before every build from `docs/figures`, the index of papers and their notes.
+"""The pages of papers, written before every build from `docs/figures`, the index of papers and
+their notes.
 
-Run as a script it imports figures: `python docs/_ext/papers.py FOLDER`. The folder holds files of `dyn reproduce` and
-`dyn audit`.
+Run as a script it imports figures: `python docs/_ext/papers.py FOLDER`. The folder holds files of
+`dyn reproduce` and `dyn audit`.
 """
 
 from __future__ import annotations
@@ -40,24 +41,31 @@ DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
 FIGURES = DOCS / "figures"
 KEPT = (".png", ".csv")
-"""Endings of the files of a figure that are committed; its PDF would double the size of the repository."""
+"""Endings of the files of a figure that are committed; its PDF would double the size of the
+repository.
+"""
 PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
-"""Entries of `provenance` that are committed: the others name the machine, or the time that each run took."""
+"""Entries of `provenance` that are committed: the others name the machine, or the time that each
+run took.
+"""
 
 
-# import of figures ---------------------------------------------------------------------------------------------------
+# -- import of figures
 
 
 def import_figures(folder: Path) -> Iterator[str]:
-    """Put the figures of the index, their seeds and their audits into `docs/figures`; yield a line for each left out.
+    """Put the figures of the index, their seeds and their audits into `docs/figures`; yield a line
+    for each left out.
 
-    The JSON is sealed anew: it names the files that are committed, and neither the machine nor the time that runs took.
+    The JSON is sealed anew: it names the files that are committed, and neither the machine nor the
+    time that runs took.
 
     Raises CorruptRunError: a file is not as `dyn` wrote it.
     """
     FIGURES.mkdir(exist_ok=True)
     for name in (name for paper in PAPERS.values() for name in paper.figures):
-        source, figure = folder / f"{name}.json", FIGURES / f"{name}.json"
+        source = folder / f"{name}.json"
+        figure = FIGURES / f"{name}.json"
         if source.is_file():
             document = read_document(source)
             files = [file for file in document["files"] if Path(file).suffix in KEPT]
@@ -91,7 +99,9 @@ def _anywhere(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_paths(reason: str) -> str:
-    """Return a reason without directories: a run that diverged is named by its own, and says how to go on."""
+    """Return a reason without directories: a run that diverged is named by its own, and says how
+    to go on.
+    """
     return re.sub(r"/\S*/", "", reason.partition("; everything up to it is kept")[0])
 
 
@@ -104,7 +114,7 @@ def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
     return same and audit_belongs(audit.as_dict(), document)
 
 
-# Markdown ------------------------------------------------------------------------------------------------------------
+# -- Markdown
 
 
 def badge(verdict: str, said: str = "") -> str:
@@ -117,7 +127,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-# facts ---------------------------------------------------------------------------------------------------------------
+# -- facts
 
 
 def short(key: str, entry: PaperEntry) -> str:
@@ -141,14 +151,18 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure, over seeds where these are committed, theory after those of networks."""
+    """Return the claims of a figure, over seeds where these are committed, theory after those of
+    networks.
+    """
     over_seeds = seeds_of(FIGURES / f"{document['figure']}.json", document)
     claims = over_seeds or [ClaimOverSeeds.from_dict(claim) for claim in document["claims"]]
     return [claim for kind in KINDS for claim in claims if claim.first.kind == kind]
 
 
 def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
-    """Return the cells `25 of 26`, `1 of 1` of claims and theory; claims that are not decided do not count."""
+    """Return the cells `25 of 26`, `1 of 1` of claims and theory; claims that are not decided do
+    not count.
+    """
     cells = []
     for kind in KINDS:
         of_kind = [claim for claim in claims if claim.first.kind == kind]
@@ -165,7 +179,9 @@ def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
 
 
 def of_seeds(claims: Sequence[ClaimOverSeeds]) -> list[str]:
-    """Return the cells `12 of 26`, `3`: claims with a verdict over seeds, and those of them that depend on the seed."""
+    """Return the cells `12 of 26`, `3`: claims with a verdict over seeds, and those of them that
+    depend on the seed.
+    """
     stated = [claim for claim in claims if claim.first.kind == "claim"]
     several = [claim for claim in stated if len(claim.each) > 1]
     depend = sum(claim.verdict == DEPENDS for claim in several)
@@ -184,7 +200,7 @@ def judged(claim: ClaimOverSeeds) -> str:
     return f"{shown} [{claim.count or 'on one seed'}]{{.below}}"
 
 
-# pages of papers -----------------------------------------------------------------------------------------------------
+# -- pages of papers
 
 
 def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) -> str:
@@ -216,7 +232,9 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
 
 
 def _note(key: str, title: str, body: str) -> str:
-    """Return a section of the notes: differences open, others folded unless they have headings of their own."""
+    """Return a section of the notes: differences open, others folded unless they have headings
+    of their own.
+    """
     label = f"({key}-notes)=\n" * title.startswith("What differs")
     is_open = label or "\n### " in body
     return f"{label}## {title}\n\n{body if is_open else folded('Show', body)}"
@@ -236,7 +254,10 @@ def figure_section(
     """Return the section of a figure; without a document it says that the figure is not here."""
     title = f"({name})=\n## {inline(numbered(name, entry.title))}"
     if document is None:
-        missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names missing data."
+        missing = (
+            f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names"
+            " missing data."
+        )
         return f"{title}\n\n{missing}"
     origins = origins_of(name, [run["config"] for run in document["runs"]])
     parts = [
@@ -261,7 +282,9 @@ def figure_section(
 
 
 def _picked(settings: Sequence[str], claims: Sequence[ClaimOverSeeds]) -> str:
-    """Return how many seeds show a figure whose own seed was chosen by outcome; nothing for other figures."""
+    """Return how many seeds show a figure whose own seed was chosen by outcome; nothing for
+    other figures.
+    """
     if not any(re.match(r"(the )?seed\b", setting) for setting in settings):
         return ""
     shown = (
@@ -281,7 +304,9 @@ def _picked(settings: Sequence[str], claims: Sequence[ClaimOverSeeds]) -> str:
 
 
 def _verdicts(claims: Sequence[ClaimOverSeeds]) -> Iterator[str]:
-    """Yield how many claims came out, a table of the others, and the table of reproduced claims, folded."""
+    """Yield how many claims came out, a table of the others, and the table of reproduced claims,
+    folded.
+    """
     if not claims:
         return
     held = [claim for claim in claims if claim.verdict == "reproduced"]
@@ -324,14 +349,17 @@ def _picture(file: str, caption: str) -> str:
 
 
 def _audit(name: str, document: Mapping[str, Any]) -> str:
-    """Return which claims hold under nulls, as `dyn audit` prints it, where it was committed for this figure."""
+    """Return which claims hold under nulls, as `dyn audit` prints it, where it was committed for
+    this figure.
+    """
     audit = read_audit(FIGURES / f"{name}{AUDIT}.json")
     if audit is None or not belongs(audit, document) or not audit.outcomes:
         return ""
     words = {"HOLDS": badge("partly", "HOLDS"), "fails": badge("reproduced", "fails")}
     header, rows = audit.table()
     if not any(why for *_, why in rows):
-        header, rows = header[:-1], [row[:-1] for row in rows]
+        header = header[:-1]
+        rows = [row[:-1] for row in rows]
     cells = [
         [f"`{first}`", *(words.get(cell, inline(cell)) for cell in others)]
         for first, *others in rows
@@ -368,11 +396,13 @@ def _again(name: str, entry: FigureEntry, document: Mapping[str, Any]) -> str:
     return "; ".join(said) + "." + f" Configs: {configs}." * bool(configs)
 
 
-# notes and configs ---------------------------------------------------------------------------------------------------
+# -- notes and configs
 
 
 def notes_of(key: str) -> tuple[str, dict[str, str]]:
-    """Return the preamble and the sections, title -> text, of a paper's notes, without the claims that the JSON has."""
+    """Return the preamble and the sections, title -> text, of a paper's notes, without the
+    claims that the JSON has.
+    """
     text = (ROOT / "experiments" / key / "NOTES.md").read_text(encoding="utf-8")
     preamble, *parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)  # title, text, title, ...
     sections = {
@@ -407,11 +437,13 @@ def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
-# the front page ------------------------------------------------------------------------------------------------------
+# -- the front page
 
 
 def front_page(made: Mapping[str, dict[str, Any]]) -> str:
-    """Return the part of the front page that is made from figures: counts, claims that are not reproduced."""
+    """Return the part of the front page that is made from figures: counts, claims that are not
+    reproduced.
+    """
     claims = {name: claims_of(document) for name, document in made.items()}
     of_paper = {
         key: [claim for name in entry.figures for claim in claims.get(name, [])]
@@ -441,12 +473,18 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
     several = sum(len(claim.each) > 1 for claim in stated)
     return "\n\n".join(
         [
-            f"**{summary([claim for of in of_paper.values() for claim in of])}**, in {plural(len(made), 'figure')} of "
-            f"{plural(len(PAPERS), 'paper')}. {plural(len(outcome), 'figure')} of them have a setting "
-            f"[chosen by outcome](../explanation/verdicts.md#where-settings-come-from): {', '.join(outcome)}.",
-            f"{several} of {plural(len(stated), 'claim')} have a verdict [over seeds]"
-            f"(../explanation/verdicts.md#seeds), and {len(depending)} of these depend on the seed. The others stand "
-            "on one seed.",
+            (
+                f"**{summary([claim for of in of_paper.values() for claim in of])}**, in"
+                f" {plural(len(made), 'figure')} of {plural(len(PAPERS), 'paper')}."
+                f" {plural(len(outcome), 'figure')} of them have a setting [chosen by"
+                " outcome](../explanation/verdicts.md#where-settings-come-from):"
+                f" {', '.join(outcome)}."
+            ),
+            (
+                f"{several} of {plural(len(stated), 'claim')} have a verdict [over"
+                f" seeds](../explanation/verdicts.md#seeds), and {len(depending)} of these depend"
+                " on the seed. The others stand on one seed."
+            ),
             table(
                 ["paper", "claims", "theory", "on several seeds", "depend on the seed", "figures"],
                 rows,
@@ -496,7 +534,7 @@ def _with_verdict(claims: Mapping[str, Sequence[ClaimOverSeeds]], verdict: str) 
     return rows
 
 
-# Sphinx --------------------------------------------------------------------------------------------------------------
+# -- Sphinx
 
 
 def write_pages(app: Sphinx) -> None:

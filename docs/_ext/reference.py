@@ -53,7 +53,9 @@ def keys_table(keys: Sequence[Mapping[str, Any]]) -> str:
                 value += ", **required**"
             elif key["default"] not in (None, {}, []):
                 default = key["default"]
-                value += f", by default `{default if isinstance(default, str) else json.dumps(default, default=str)}`"
+                if not isinstance(default, str):
+                    default = json.dumps(default, default=str)
+                value += f", by default `{default}`"
             yield [f"`{key['name']}`", value, inline(key["what"] or _of_section(key["name"]))]
 
     return table(["key", "value", "meaning"], rows())
@@ -100,10 +102,13 @@ def base_of(cls: type[Kind]) -> type[Kind]:
 
 def page(cls: type[Kind]) -> str:
     """Return the page of a kind in Markdown."""
-    section, name = cls.section, describe.name_of(cls)
-    panel, obstacle = getattr(cls, "panel", None), describe.obstacle_of(cls)
+    section = cls.section
+    name = describe.name_of(cls)
+    panel = getattr(cls, "panel", None)
+    obstacle = describe.obstacle_of(cls)
     facts = [
-        f"In the section [`{section}`](index.md) of a config; `dyn explain {section}.{name}` prints this page."
+        f"In the section [`{section}`](index.md) of a config; `dyn explain {section}.{name}` prints"
+        " this page."
     ]
     paper = re.search(r"\.experiments\.(\w+)\.", f"{cls.__module__}.")
     if paper:
@@ -162,8 +167,9 @@ def index_page() -> str:
             yield [f"[`{section}`]({section}/index.md)", str(len(kinds)), inline(words)]
 
     intro = (
-        "A kind is a part that a config can name: a data set, a loss, a measure. Each has a page, made from the text\n"
-        "that `dyn explain` prints. [Kinds of your own](/how-to/own-kinds.md) stand beside them with the same rights."
+        "A kind is a part that a config can name: a data set, a loss, a measure. Each has a page,"
+        " made from the text\nthat `dyn explain` prints. [Kinds of your own](/how-to/own-kinds.md)"
+        " stand beside them with the same rights."
     )
     return (
         f"# Kinds\n\n{intro}\n\n{table(['section', 'kinds', 'what they are'], rows())}\n\n"
@@ -175,7 +181,9 @@ def index_page() -> str:
 
 
 def names_table(module: ModuleType, takes: Callable[[Any], bool] = lambda value: True) -> str:
-    """Return a table of the public names of a module, those that `takes` accepts, with their docstrings or values."""
+    """Return a table of the public names of a module, those that `takes` accepts, with their
+    docstrings or values.
+    """
     rows = []
     for name, value in sorted(vars(module).items(), key=lambda item: item[0].lower()):
         if (
@@ -196,7 +204,9 @@ def names_table(module: ModuleType, takes: Callable[[Any], bool] = lambda value:
 
 
 def write(folder: Path) -> None:
-    """Write all pages below a folder, and tables that other pages include; remove pages of kinds that are gone."""
+    """Write all pages below a folder, and tables that other pages include; remove pages of kinds
+    that are gone.
+    """
     texts = {folder / "index.md": index_page()}
     texts |= {
         folder / f"_{name}.md": keys_table(describe.key_rows(section))
@@ -228,9 +238,11 @@ def restructured(text: str) -> str:
     """Return plain words as reStructuredText."""
     parts = re.split("(`[^`]+`)", text)
     return "".join(
-        f"`{part}`"
-        if part.startswith("`") and len(part) > 1
-        else re.sub(r"([*|\\]|_\b)", r"\\\1", part)
+        (
+            f"`{part}`"
+            if part.startswith("`") and len(part) > 1
+            else re.sub(r"([*|\\]|_\b)", r"\\\1", part)
+        )
         for part in parts
     )
 
@@ -240,7 +252,8 @@ def _docstring(
 ) -> None:
     kept = lines[:]
     example = False
-    # napoleon takes words before a colon for the type of an attribute, but not in this line without any
+    # napoleon takes words before a colon for the type of an attribute, but not in this line without
+    # any
     lines[:] = ["\\ "] if kind in ("attribute", "property") else []
     for line in kept:
         if line.startswith((">>>", "    ")) and "``" not in line:
@@ -250,7 +263,9 @@ def _docstring(
 
 
 def _signature(app: Sphinx, kind: str, name: str, *_: object) -> tuple[str, None] | None:
-    """Leave out the signatures of classes: results are given, and the arguments of a kind are its keys."""
+    """Leave out the signatures of classes: results are given, and the arguments of a kind are
+    its keys.
+    """
     return ("", None) if kind == "class" else None
 
 

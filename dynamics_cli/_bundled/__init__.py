@@ -1,7 +1,7 @@
 """Configs and experiments under one import name, in a checkout and in an installed wheel alike.
 
-The wheel carries `configs/` and `experiments/` inside this package; in a checkout they stand at the top level, and this
-package's search path points there.
+The wheel carries `configs/` and `experiments/` inside this package; in a checkout they stand at the
+top level, and this package's search path points there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def bundled_configs() -> dict[str, Path]:
 
 
 def bundled_config(name: str) -> Path | None:
-    """Return a bundled config by its name, or by `configs/<name>.yaml`, as its own first lines write it."""
+    """Return a bundled config by its name, or by `configs/<name>.yaml`, as its own first lines
+    write it.
+    """
     return bundled_configs().get(
         name.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
     )

@@ -1,4 +1,5 @@
-"""From a run to pictures: the panels that a run offers, predictions beside it, several runs together, its animation.
+"""From a run to pictures: the panels that a run offers, predictions beside it, several runs
+together, its animation.
 
 `dyn plot` and pages call it; all that it returns is drawn by `plotting`. Begin with `panels.py`.
 """

@@ -1,4 +1,6 @@
-"""A run as a moving picture, as Boursier et al. 2022 released them: the network, and where it is on the loss curve."""
+"""A run as a moving picture, as Boursier et al. 2022 released them: the network, and where it is
+on the loss curve.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from dynamics_cli.runs.store.own import MADE_BY, refuse_foreign
 Progress = Callable[[int, int], object]
 """Receives the number of frames drawn, and of all frames."""
 
-MILLISECONDS, DPI = 80, 130.0
+MILLISECONDS = 80
+DPI = 130.0
 FRAMES = 100
 """Frames of an animation at most."""
 FRAME_STATES = 60
@@ -38,8 +41,8 @@ FRAME_STATES = 60
 def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
     """Write a GIF of up to `FRAMES` recorded states of `run`, and return its path.
 
-    Inputs of one dimension: the learned function, data and neurons; else the neurons as rays. Beside it is
-    the loss with a marker that moves.
+    Inputs of one dimension: the learned function, data and neurons; else the neurons as rays.
+    Beside it is the loss with a marker that moves.
 
     Raises:
         UsageError: nothing of the run can be animated, or somebody else's file has this name.
@@ -50,7 +53,8 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
     if not view.states:
         raise UsageError("nothing of this run can be animated: no finite parameters are recorded")
     scene, aspect = _scene(view)
-    last, with_loss = view.states - 1, len(run.losses) > 0
+    last = view.states - 1
+    with_loss = len(run.losses) > 0
     figure, axes = new_figure(
         2 if with_loss else 1, width=TEXT_WIDTH, aspect=aspect, extra_height=0.25
     )
@@ -83,7 +87,8 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
             if progress is not None:
                 progress(k + 1, len(states))
 
-    contents, (first, *others) = BytesIO(), frames()
+    contents = BytesIO()
+    (first, *others) = frames()
     first.save(
         contents,
         format="GIF",
@@ -98,7 +103,8 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
 
 
 def _scene(view: View) -> tuple[Scene, float]:
-    """Return the moving picture of a run, on axes that contain `FRAME_STATES` of its states, and its aspect.
+    """Return the moving picture of a run, on axes that contain `FRAME_STATES` of its states, and
+    its aspect.
 
     Raises UsageError, with the reasons, for a run that has nothing of the kind.
     """
@@ -114,8 +120,11 @@ def _scene(view: View) -> tuple[Scene, float]:
 
 
 def _marker_places(view: View, limits: tuple[float, float]) -> Floats:
-    """Return iteration and loss (K, 2) of every state, a loss that is not finite or outside `limits` at their edge."""
-    at, losses = np.asarray(view.run.loss_iterations), np.asarray(view.run.losses, dtype=np.float64)
+    """Return iteration and loss (K, 2) of every state, a loss that is not finite or outside
+    `limits` at their edge.
+    """
+    at = np.asarray(view.run.loss_iterations)
+    losses = np.asarray(view.run.losses, dtype=np.float64)
     k = np.searchsorted(at, view.iterations).clip(max=len(at) - 1)
     heights = np.nan_to_num(losses[k], nan=limits[1], posinf=limits[1]).clip(*limits)
     return np.column_stack([view.iterations, heights]).astype(np.float64)

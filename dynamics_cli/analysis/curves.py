@@ -1,4 +1,6 @@
-"""Charts of a run: losses, measures, densities of eigenvalues, and norms, directions and spectra of weights."""
+"""Charts of a run: losses, measures, densities of eigenvalues, and norms, directions and spectra
+of weights.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ NAMES = {
     "weight_norm": "norm of all weights",
 }
 """What measures are called in pictures, where it is not their own name."""
-DENSE_POINTS, WIDTH = 1000, 0.005
+DENSE_POINTS = 1000
+WIDTH = 0.005
 """Points of a density, and the width of the Gaussians as a share of the range of eigenvalues."""
 DENSITIES = 5
 """Densities that are drawn at most."""
@@ -52,7 +55,7 @@ def called(name: str) -> str:
     return NAMES.get(name, name.replace("_", " "))
 
 
-# what was recorded: losses, measures, densities ----------------------------------------------------------------------
+# -- what was recorded: losses, measures, densities
 
 
 def no_losses(view: View) -> str | None:
@@ -61,7 +64,9 @@ def no_losses(view: View) -> str | None:
 
 
 def losses(view: View, at: int | None = None) -> list[Chart]:
-    """Chart the training loss with its plateaus, and the held-out loss; also over time, where that is no iteration."""
+    """Chart the training loss with its plateaus, and the held-out loss; also over time, where
+    that is no iteration.
+    """
     run = view.run
     plateaus = [
         p for p in plateaus_of(view) if p.length >= LABELLED * float(run.loss_iterations[-1])
@@ -120,7 +125,9 @@ def no_measures(view: View) -> str | None:
 
 
 def measures(view: View, at: int | None = None, names: Sequence[str] = ()) -> list[Chart]:
-    """Chart accuracies together and every other measure alone; of `names`, or of all but the held-out loss."""
+    """Chart accuracies together and every other measure alone; of `names`, or of all but the
+    held-out loss.
+    """
     chosen = (
         list(names)
         or [name for name in drawn_measures(view.run) if name != "test_loss"]
@@ -192,7 +199,9 @@ def _spectral(view: View) -> list[str]:
 
 
 def density(view: View, at: int | None = None) -> list[Chart]:
-    """Chart densities of eigenvalues of some states, or of the one nearest to `at`, for each measure of spectra."""
+    """Chart densities of eigenvalues of some states, or of the one nearest to `at`, for each
+    measure of spectra.
+    """
     charts = []
     for name in _spectral(view):
         steps, values = measured(view.run, name)
@@ -203,7 +212,8 @@ def density(view: View, at: int | None = None) -> list[Chart]:
         )
         rules = [_rules(values[i], view.run.measures[name].shape[1:]) for i in chosen]
         nodes = np.concatenate([rule[:, 0].ravel() for rule in rules])
-        low, high = float(np.nanmin(nodes)), float(np.nanmax(nodes))
+        low = float(np.nanmin(nodes))
+        high = float(np.nanmax(nodes))
         width = WIDTH * (high - low) or 1.0
         x = np.linspace(low - 5 * width, high + 5 * width, DENSE_POINTS)
         curves = np.stack([density_of(rule, x, width) for rule in rules])
@@ -223,13 +233,15 @@ def density(view: View, at: int | None = None) -> list[Chart]:
 
 
 def _rules(values: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return the record of a state as rules (probes, 2, steps); of all eigenvalues, each has the same weight."""
+    """Return the record of a state as rules (probes, 2, steps); of all eigenvalues, each has the
+    same weight.
+    """
     if len(shape) == 3:
         return values.reshape(shape)
     return np.stack([values, np.full(len(values), 1 / len(values))])[None]
 
 
-# weights: coefficients, norms, directions, spectra -------------------------------------------------------------------
+# -- weights: coefficients, norms, directions, spectra
 
 
 def no_predictor(view: View) -> str | None:
@@ -242,7 +254,9 @@ def no_predictor(view: View) -> str | None:
 
 
 def coefficients(view: View, at: int | None = None) -> list[Chart]:
-    """Chart the coefficients of a linear predictor, at most `MANY_CURVES`: those that end as the largest."""
+    """Chart the coefficients of a linear predictor, at most `MANY_CURVES`: those that end as the
+    largest.
+    """
     states = view.curve_states(sum(array[0].size for array in view.run.parameters.values()))
     architecture: Any = view.run.config.architecture
     beta = np.stack([architecture.predictor(view.run.state(int(i))) for i in states])  # (k, d)
@@ -264,10 +278,13 @@ def coefficients(view: View, at: int | None = None) -> list[Chart]:
 
 
 def norms_over_training(view: View, at: int | None = None) -> list[Chart]:
-    """Chart the norm of every neuron of two layers, by the sign of its output, or of every layer of a deep network."""
+    """Chart the norm of every neuron of two layers, by the sign of its output, or of every layer
+    of a deep network.
+    """
     if view.two_layer:
         m, d = view.hidden_shape
-        states, drawn = view.curve_states(m * d), spread(m, MANY_NEURONS)
+        states = view.curve_states(m * d)
+        drawn = spread(m, MANY_NEURONS)
         lengths = np.stack([norms(view.weights(i)[drawn]) for i in states])  # (k, m)
         lines = _by_sign(view, states, lengths, drawn)
         note = _some(len(drawn), m)
@@ -303,8 +320,11 @@ def _some(drawn: int, m: int) -> str:
 
 
 def _by_sign(view: View, states: Ints, values: Floats, drawn: Ints) -> list[Line]:
-    """Return the curves (k, m) of some neurons, a line for each sign of their last output weights."""
-    signs, steps = view.signs(view.states - 1)[drawn], view.iterations[states]
+    """Return the curves (k, m) of some neurons, a line for each sign of their last output
+    weights.
+    """
+    signs = view.signs(view.states - 1)[drawn]
+    steps = view.iterations[states]
     return [
         Line(x=steps, y=values[:, signs == sign], name=SIGN_NAMES[sign], color=SIGN_ROLES[sign])
         for sign in SIGN_NAMES
@@ -313,19 +333,24 @@ def _by_sign(view: View, states: Ints, values: Floats, drawn: Ints) -> list[Line
 
 
 def layer_title(name: str) -> str:
-    """Return `W_2` in mathtext for `weight_2`, `query1` for `weight_query1`, and `W` for the weights of two layers.
+    """Return `W_2` in mathtext for `weight_2`, `query1` for `weight_query1`, and `W` for the
+    weights of two layers.
 
     A layer of a player has its name before it: `generator W_2`.
     """
-    number, (player, of_player, _) = name.rpartition("_")[2], name.partition("_weight_")
+    number = name.rpartition("_")[2]
+    (player, of_player, _) = name.partition("_weight_")
     title = f"$W_{{{number}}}$" if number.isdigit() else "$W$" if number == "weight" else number
     return f"{player} {title}" if of_player else title
 
 
 def directions(view: View, at: int | None = None) -> list[Chart]:
-    """Chart the angles of neurons in the plane, or, in higher dimension, cosines with directions that matter."""
+    """Chart the angles of neurons in the plane, or, in higher dimension, cosines with directions
+    that matter.
+    """
     m, d = view.hidden_shape
-    states, drawn = view.curve_states(m * d), spread(m, MANY_NEURONS)
+    states = view.curve_states(m * d)
+    drawn = spread(m, MANY_NEURONS)
     weights = [view.weights(i)[drawn] for i in states]
     if d > 2:
         named = {
@@ -375,10 +400,12 @@ def directions(view: View, at: int | None = None) -> list[Chart]:
 
 def spectra(view: View, at: int | None = None) -> list[Chart]:
     """Chart the singular values of every weight matrix, and the stable ranks of all of them."""
-    charts, ranks = [], []
+    charts = []
+    ranks = []
     for k, name in enumerate(view.layers):
         steps, values = _spectrum(view, name)
-        top, title = values[:, :1], layer_title(name)
+        top = values[:, :1]
+        title = layer_title(name)
         shares = np.divide(values, top, out=np.full_like(values, np.nan), where=top > 0)
         ranks.append(
             Line(
@@ -410,7 +437,9 @@ def _named_values(steps: Ints, values: Floats) -> Iterator[Line]:
 
 
 def _spectrum(view: View, name: str) -> tuple[Ints, Floats]:
-    """Return iterations (k,) and singular values (k, r) of a weight matrix, of some states where that takes long."""
+    """Return iterations (k,) and singular values (k, r) of a weight matrix, of some states where
+    that takes long.
+    """
     m, d = view.weight_shape(name)
     states = view.curve_states(m * d * min(m, d) // SVD_SPEED)
     with threadpool_limits(

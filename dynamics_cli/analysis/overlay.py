@@ -27,7 +27,8 @@ def overlay_chart(
     log: LogAxes | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> Chart:
-    """Chart the training loss (`loss`) or a measure of several runs over iterations; the legend says how they differ.
+    """Chart the training loss (`loss`) or a measure of several runs over iterations; the legend
+    says how they differ.
 
     `labels` has texts for the curve, for `iteration`, and for settings in the legend.
 
@@ -38,7 +39,8 @@ def overlay_chart(
         known = overlaid([run])
         if name not in known:
             raise UsageError(
-                f"{run.path} has no measure {name!r}{did_you_mean(name, known)}; it has {', '.join(known)}"
+                f"{run.path} has no measure {name!r}{did_you_mean(name, known)}; it has"
+                f" {', '.join(known)}"
             )
         x, y = (
             (run.loss_iterations, np.asarray(run.losses)[:, None])
@@ -61,7 +63,9 @@ def overlay_chart(
 
 
 def overlaid(runs: Sequence[Run]) -> list[str]:
-    """Return the drawable curves of all `runs`: the loss, and the measures that each of them has."""
+    """Return the drawable curves of all `runs`: the loss, and the measures that each of them
+    has.
+    """
     return [
         "loss",
         *(name for name in drawn_measures(runs[0]) if all(name in run.measures for run in runs)),
@@ -76,7 +80,8 @@ def _said(title: str, value: Any) -> str:
 
 
 def labels_of(runs: Sequence[Run], titles: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Return different labels for runs: the settings that differ when they are few, otherwise their names.
+    """Return different labels for runs: the settings that differ when they are few, otherwise their
+    names.
 
     `titles` has texts for settings.
     """

@@ -1,7 +1,8 @@
-"""The panels that a run offers: which there are, what each needs of a run, and how they become figures.
+"""The panels that a run offers: which there are, what each needs of a run, and how they become
+figures.
 
-A panel makes charts (`curves`) or a scene (`scenes`) of a `View`, which figures, animations and pages draw alike. A new
-one is such a function and a row of `PANELS`.
+A panel makes charts (`curves`) or a scene (`scenes`) of a `View`, which figures, animations and
+pages draw alike. A new one is such a function and a row of `PANELS`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.run import Run
 
 ToCharts = Callable[[View, int | None], list[Chart]]
-"""Makes charts of a `View`, of a state near an iteration where each state has a chart of its own."""
+"""Makes charts of a `View`, of a state near an iteration where each state has a chart of its
+own.
+"""
 ToScene = Callable[[View, Sequence[int], Detail], Scene]
 """Describes, of a `View`, any state on axes that suit the states with these indices."""
 Need = Callable[[View], str | None]
@@ -44,7 +47,9 @@ Need = Callable[[View], str | None]
 
 @dataclass(frozen=True)
 class Panel:
-    """A picture of a run: its name, its subject, its needs of the run (in this order), and its charts or its scene."""
+    """A picture of a run: its name, its subject, its needs of the run (in this order), and its
+    charts or its scene.
+    """
 
     name: str
     description: str
@@ -127,7 +132,9 @@ def panels_of(run: Run) -> list[Panel]:
 
 
 def check_panel(run: Run, name: str, log: LogAxes | None = None) -> None:
-    """Raise UsageError when there is no panel `name`, `run` does not offer it, or it has no such logarithmic axes."""
+    """Raise UsageError when there is no panel `name`, `run` does not offer it, or it has no such
+    logarithmic axes.
+    """
     if _offered(View(run), name).charts is None and log not in (None, "none"):
         able = ", ".join(panel.name for panel in panels_of(run) if panel.charts)
         raise UsageError(
@@ -143,10 +150,12 @@ def draw_panel(
     log: LogAxes | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
-    """Draw a panel of `run`: a state at the recorded iteration nearest to `iteration`, without it four states.
+    """Draw a panel of `run`: a state at the recorded iteration nearest to `iteration`, without it
+    four states.
 
-    Charts over training mark the iteration. `log` says which axes of charts are logarithmic, by default those that this
-    suits. `labels` has texts for measures, `loss`, `iteration` and `time`. The figure has no file and no pyplot state.
+    Charts over training mark the iteration. `log` says which axes of charts are logarithmic, by
+    default those that this suits. `labels` has texts for measures, `loss`, `iteration` and `time`.
+    The figure has no file and no pyplot state.
 
     Raises UsageError: the panel does not exist, or this run does not offer it.
     """
@@ -170,13 +179,16 @@ def _offered(view: View, name: str) -> Panel:
     if reason is None:
         more = f", and its measures {', '.join(measures)}" if measures else ""
         raise UsageError(
-            f"no panel {name!r}{did_you_mean(name, [*PANELS, *measures])}; this run offers {known}{more}"
+            f"no panel {name!r}{did_you_mean(name, [*PANELS, *measures])}; this run offers"
+            f" {known}{more}"
         )
     raise UsageError(f"this run has no panel {name!r}: {reason}; it offers {known}")
 
 
 def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
-    """Return a figure of states in a row with one legend, on a common window or each on the one that suits it."""
+    """Return a figure of states in a row with one legend, on a common window or each on the one
+    that suits it.
+    """
     assert panel.scene is not None
     states = story(view) if iteration is None else [view.run.index_of(iteration)]
     scene = panel.scene(view, states, PRINT)
@@ -213,7 +225,9 @@ def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
 def states_of(
     run: Run, iterations: Sequence[int], messages: Callable[[str], object] | None
 ) -> list[int | None]:
-    """Return the iterations asked for, one for each recorded state; `messages` is told of one that was not recorded."""
+    """Return the iterations asked for, one for each recorded state; `messages` is told of one
+    that was not recorded.
+    """
     states: dict[
         int, int | None
     ] = {}  # recorded iteration -> the first one asked for that it is nearest to

@@ -1,4 +1,6 @@
-"""Scenes of a run: the function of one input, the regions of two, the neurons of two layers as rays in a plane."""
+"""Scenes of a run: the function of one input, the regions of two, the neurons of two layers as
+rays in a plane.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from dynamics_cli.plotting.scene import Numbers, Role, Scene, SceneLayer, fixed,
 BEYOND = 10.0
 """Where a run diverged, the window is at most so many times as high as the largest label."""
 
-# function: of one input, with data and neurons (Boursier et al. 2022, Figure 2) -------------------------------------
+# -- function: of one input, with data and neurons (Boursier et al. 2022, Figure 2)
 
 
 def not_one_input(view: View) -> str | None:
@@ -39,8 +41,11 @@ def not_one_input(view: View) -> str | None:
 
 
 def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe the learned function with the data on axes that suit all `states`, neurons as stars."""
-    data, width = view.dataset, len(neurons(view, 0)[0])
+    """Describe the learned function with the data on axes that suit all `states`, neurons as
+    stars.
+    """
+    data = view.dataset
+    width = len(neurons(view, 0)[0])
     drawn = spread(width, detail.neurons)
     held = None if data.x_test is None or data.y_test is None else (data.x_test[:, 0], data.y_test)
 
@@ -48,7 +53,8 @@ def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
         places, outputs = neurons(view, i)
         return LineNetwork(view.line_function(i), places[drawn], outputs[drawn])
 
-    frame, points = common_frame(view, states), (data.x[:, 0], data.y)
+    frame = common_frame(view, states)
+    points = (data.x[:, 0], data.y)
     return line_scene(network, len(drawn), points, frame, held=held, points=detail.points)
 
 
@@ -70,7 +76,8 @@ def common_frame(view: View, states: Sequence[int]) -> Frame:
 
 
 def neurons(view: View, i: int) -> tuple[Floats, Floats]:
-    """Return where the neurons of state `i` stand: kinks (m,) and `s_j ||w_j||` (m,); none for deep networks.
+    """Return where the neurons of state `i` stand: kinks (m,) and `s_j ||w_j||` (m,); none for deep
+    networks.
 
     Without bias every kink is at 0.
     """
@@ -81,7 +88,7 @@ def neurons(view: View, i: int) -> tuple[Floats, Floats]:
     return places, view.signs(i) * norms(W)
 
 
-# regions: of two inputs, with the boundary of two classes (Sarussi et al. 2021) ---------------------------------------
+# -- regions: of two inputs, with the boundary of two classes (Sarussi et al. 2021)
 
 
 def not_two_inputs(view: View) -> str | None:
@@ -98,8 +105,11 @@ def not_two_inputs(view: View) -> str | None:
 
 
 def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe the output, or the class, in the plane of the inputs, the data, and the boundary of two classes."""
-    data, several = view.dataset, view.outputs > 1
+    """Describe the output, or the class, in the plane of the inputs, the data, and the boundary
+    of two classes.
+    """
+    data = view.dataset
+    several = view.outputs > 1
     window = data_window(data.x[:, :2])
     sides = [np.linspace(low, high, detail.side) for low, high in (window[:2], window[2:])]
     points = np.stack([axis.ravel() for axis in np.meshgrid(*sides)], axis=1)
@@ -122,9 +132,11 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     classes = [Role(f"series-{c}", name) for c, name in enumerate(named)]
     fill = [Role("positive", "$h(x)>0$"), Role("negative", "$h(x)<0$"), Role("ground", "$h(x)=0$")]
     layers = [
-        SceneLayer(form="classes", roles=classes, at=pixels, z=-1, shade=(0.45, 0.0))
-        if several
-        else SceneLayer(form="field", roles=fill, at=pixels, z=-1, shade=(0.18, 0.42))
+        (
+            SceneLayer(form="classes", roles=classes, at=pixels, z=-1, shade=(0.45, 0.0))
+            if several
+            else SceneLayer(form="field", roles=fill, at=pixels, z=-1, shade=(0.18, 0.42))
+        )
     ]
     if view.labels != "real" and view.outputs <= 2:
         edge = [Role("theory", "decision boundary")]
@@ -133,10 +145,15 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
         if x is not None and y is not None:
             layers.append(_labelled(view, x, y, held=held))
     return Scene(
-        title=f"{'Largest output' if several else 'Output'} in the plane of inputs"
-        if view.labels == "real"
-        else "Decision regions",
-        alternative=f"Map of what the network says in the plane of its two inputs, with {data.n} data points.",
+        title=(
+            f"{'Largest output' if several else 'Output'} in the plane of inputs"
+            if view.labels == "real"
+            else "Decision regions"
+        ),
+        alternative=(
+            f"Map of what the network says in the plane of its two inputs, with {data.n} data"
+            " points."
+        ),
         layers=layers,
         window=window,
     )
@@ -170,7 +187,7 @@ def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
     return SceneLayer(at=fixed(np.column_stack([x[:, :2], label])), **look)
 
 
-# rays: the neurons of a two-layer network ----------------------------------------------------------------------------
+# -- rays: the neurons of a two-layer network
 
 
 def no_plane(view: View) -> str | None:
@@ -180,20 +197,26 @@ def no_plane(view: View) -> str | None:
 
 
 def rays_of_run(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe the neurons as rays in the plane of their weights, on a scale that suits all `states`.
+    """Describe the neurons as rays in the plane of their weights, on a scale that suits all
+    `states`.
 
-    Above two dimensions it is the plane of the two leading right-singular vectors of the last hidden weights.
+    Above two dimensions it is the plane of the two leading right-singular vectors of the last
+    hidden weights.
     """
-    (m, d), data, names = view.hidden_shape, None, ("$w_{j,1}$", "$w_{j,2}$")
+    m, d = view.hidden_shape
+    data = None
+    names = ("$w_{j,1}$", "$w_{j,2}$")
     plane: Callable[[int], Floats] = view.weights
     if d > 2:
-        basis, names = leading_directions(view.weights(view.states - 1)), ("PC 1", "PC 2")
+        basis = leading_directions(view.weights(view.states - 1))
+        names = ("PC 1", "PC 2")
         plane = lambda i: project(view.weights(i), basis)  # noqa: E731
     elif view.no_dataset is None:
         signed = view.dataset.y.ndim == 1 and not view.classifies
         data = RaysData(view.dataset.x, view.dataset.y if signed else None)
         names = ("weight $w_{j,1}$", "bias $w_{j,2}$") if view.dataset.bias else names
-    drawn, shown = spread(m, detail.neurons), [plane(i) for i in states]
+    drawn = spread(m, detail.neurons)
+    shown = [plane(i) for i in states]
     limit = round_up(
         max(
             (float(norms(w[np.isfinite(w).all(axis=1)]).max(initial=0.0)) for w in shown),

@@ -21,9 +21,11 @@ STILL = 1e-3
 
 
 def story(view: View) -> list[int]:
-    """Return the indices of the first state, two on the way, and the last one whose weights are finite.
+    """Return the indices of the first state, two on the way, and the last one whose weights are
+    finite.
 
-    Those on the way are late on the loss's two longest plateaus; without two plateaus, spaced geometrically.
+    Those on the way are late on the loss's two longest plateaus; without two plateaus, spaced
+    geometrically.
     """
     last = max(view.states - 1, 0)
     if last < 4:
@@ -42,9 +44,11 @@ def story(view: View) -> list[int]:
 
 
 def plateaus_of(view: View) -> list[Plateau]:
-    """Return the plateaus of the loss, in order of time: where it rests before it falls on, or for good.
+    """Return the plateaus of the loss, in order of time: where it rests before it falls on, or for
+    good.
 
-    A slow decay, which never rests, is cut into stretches by `find_plateaus`; here those do not count.
+    A slow decay, which never rests, is cut into stretches by `find_plateaus`; here those do not
+    count.
     """
     kept = spread(len(view.run.losses), LOSSES)
     iterations = np.asarray(view.run.loss_iterations[kept], dtype=np.float64)
@@ -56,7 +60,9 @@ def plateaus_of(view: View) -> list[Plateau]:
 
 
 def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
-    """Whether the loss falls by `DROP` after a plateau, or stays on it to the end and hardly moves."""
+    """Whether the loss falls by `DROP` after a plateau, or stays on it to the end and hardly
+    moves.
+    """
     later = losses[iterations > plateau.last]
     if len(later):
         return bool(

@@ -49,7 +49,8 @@ def predictions(run: Run) -> list[Prediction]:
     """
     for section, part in run.config:
         loaded(part, section)
-    missing, predicted = _missing(run), []
+    missing = _missing(run)
+    predicted = []
     for cls in all_kinds("theory").values():
         theory = cls()
         assert isinstance(theory, Theory)
@@ -70,7 +71,8 @@ def predictions(run: Run) -> list[Prediction]:
             predicted.append(Prediction(theory, [missing], {}))
     if not predicted:
         raise UsageError(
-            "no theory applies to this run; `dyn list kinds` has all of them, `dyn explain` an example"
+            "no theory applies to this run; `dyn list kinds` has all of them, `dyn explain` an"
+            " example"
         )
     return predicted
 
@@ -81,15 +83,20 @@ def _missing(run: Run) -> str:
         return "recorded losses: the run broke off before the first"
     for name in run.config.architecture.shapes(run.dataset().d):
         if name not in run.parameters:
-            return f"all weights recorded: record.parameters is {run.config.record.parameters}, without {name}"
+            return (
+                f"all weights recorded: record.parameters is {run.config.record.parameters},"
+                f" without {name}"
+            )
     return ""
 
 
 def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
     return {
-        name: curve
-        if isinstance(curve, Curve)
-        else _beside(run, theory, name, np.asarray(curve, np.float64))
+        name: (
+            curve
+            if isinstance(curve, Curve)
+            else _beside(run, theory, name, np.asarray(curve, np.float64))
+        )
         for name, curve in theory.predict(run).items()
     }
 
@@ -97,18 +104,24 @@ def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
 def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve:
     """Return the prediction of a loss or a measure beside its record."""
     if name == "loss":
-        x, measured, label = run.loss_iterations, run.losses, called("loss")
+        x = run.loss_iterations
+        measured = run.losses
+        label = called("loss")
     elif name in run.measures:
-        x, measured, label = run.snapshot_iterations, run.measures[name], called(name)
+        x = run.snapshot_iterations
+        measured = run.measures[name]
+        label = called(name)
     else:
         known = ", ".join(["loss", *run.measures])
         raise InputError(
-            f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has {known}"
+            f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has"
+            f" {known}"
         )
     values = np.asarray(measured, np.float64)
     if predicted.shape != values.shape:
         raise InputError(
-            f"the theory {theory.kind} predicts {name!r} of shape {predicted.shape}, not {values.shape}"
+            f"the theory {theory.kind} predicts {name!r} of shape {predicted.shape}, not"
+            f" {values.shape}"
         )
     return Curve(label, np.asarray(x, np.float64), values, predicted)
 
@@ -122,7 +135,8 @@ def _chart(name: str, curve: Curve) -> Chart:
     measured, predicted = (
         np.reshape(v, (len(curve.x), -1))[:, :MANY] for v in (curve.measured, curve.predicted)
     )
-    x, count = np.asarray(curve.x, np.float64), measured.shape[1]
+    x = np.asarray(curve.x, np.float64)
+    count = measured.shape[1]
     order = np.argsort(x, kind="stable")
     said = f"theory, off by {curve.deviation:.2g} of the largest"
     lines = [

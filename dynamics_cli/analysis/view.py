@@ -1,4 +1,6 @@
-"""What panels read of a run, in float64: weights, signs, data, and the network as a function of its inputs."""
+"""What panels read of a run, in float64: weights, signs, data, and the network as a function of
+its inputs.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class View:
     """A run as panels see it. Nothing is read before it is asked for, and nothing twice."""
 
     def __init__(self, run: Run, log: LogAxes | None = None) -> None:
-        """Look at `run`; `log` says which axes of curves are logarithmic, by default the axes that this suits."""
+        """Look at `run`; `log` says which axes of curves are logarithmic, by default the axes
+        that this suits.
+        """
         self.run = run
         self.log = log
 
@@ -93,7 +97,9 @@ class View:
 
     @cached_property
     def complete(self) -> bool:
-        """Whether every parameter of the network is recorded, so that the network can be evaluated."""
+        """Whether every parameter of the network is recorded, so that the network can be
+        evaluated.
+        """
         architecture = self.run.config.architecture
         if not isinstance(architecture, Architecture):  # its kind is not loaded
             return False
@@ -101,7 +107,9 @@ class View:
 
     @cached_property
     def states(self) -> int:
-        """Number of recorded states before the first whose weights are not finite (where a run diverged)."""
+        """Number of recorded states before the first whose weights are not finite (where a run
+        diverged).
+        """
         count = len(self.iterations)
         while count and not all(
             np.isfinite(array[count - 1]).all() for array in self.run.parameters.values()
@@ -111,7 +119,9 @@ class View:
 
     @cached_property
     def dataset(self) -> Samples:
-        """The data of the run. Raises DynError when they are not there any more, or do not fit the weights."""
+        """The data of the run. Raises DynError when they are not there any more, or do not fit
+        the weights.
+        """
         dataset = self.run.dataset()
         if (
             self.two_layer
@@ -138,7 +148,8 @@ class View:
         return self.weight_shape("hidden_weight")
 
     def weights(self, i: int, name: str = "hidden_weight") -> Floats:
-        """Return a weight matrix of state `i`; the hidden one is (m, d), the bias its last column if there is one.
+        """Return a weight matrix of state `i`; the hidden one is (m, d), the bias its last column
+        if there is one.
 
         The rows of a convolution are its kernels.
         """
@@ -151,7 +162,9 @@ class View:
         return int(m), math.prod(columns)
 
     def signs(self, i: int) -> Floats:
-        """Return the signs (m,) of the output weights of state `i`, 0 for several outputs and if none are recorded."""
+        """Return the signs (m,) of the output weights of state `i`, 0 for several outputs and if
+        none are recorded.
+        """
         recorded = self.run.parameters.get("output_weight")
         m = self.hidden_shape[0]
         if recorded is None or recorded[i].size != m:
@@ -159,7 +172,9 @@ class View:
         return signs(np.array(recorded[i], dtype=np.float64).reshape(m))
 
     def network(self, i: int) -> Callable[[Floats], Floats]:
-        """Return the network of state `i`, inputs (n, d) -> outputs (n,) or (n, C); overflow gives infinity or NaN."""
+        """Return the network of state `i`, inputs (n, d) -> outputs (n,) or (n, C); overflow
+        gives infinity or NaN.
+        """
         network = self.run.network(i)
 
         def h(x: Floats) -> Floats:
@@ -170,8 +185,11 @@ class View:
         return h
 
     def line_function(self, i: int) -> Callable[[Floats], Floats]:
-        """Return the network of state `i` for one input, (k,) -> (k,) or (k, C); the 1 of a bias is appended."""
-        h, bias = self.network(i), self.dataset.bias
+        """Return the network of state `i` for one input, (k,) -> (k,) or (k, C); the 1 of a bias
+        is appended.
+        """
+        h = self.network(i)
+        bias = self.dataset.bias
 
         def function(t: Floats) -> Floats:
             columns = [t, np.ones_like(t)] if bias else [t]
@@ -182,8 +200,8 @@ class View:
     def curve_states(self, cost: int, most: int = CURVE_STATES) -> Ints:
         """Return indices of the states that a curve goes through, first and last included.
 
-        They are all states, or some when there are many or one of them costs the work of `cost` weights: half of them
-        evenly spread over the recorded states, half over the iterations.
+        They are all states, or some when there are many or one of them costs the work of `cost`
+        weights: half of them evenly spread over the recorded states, half over the iterations.
         """
         most = int(np.clip(CURVE_NUMBERS // max(cost, 1), 12, most))
         if self.states <= most:
@@ -194,7 +212,9 @@ class View:
 
 
 def spread(count: int, most: int) -> Ints:
-    """Return at most `most` (>= 2) of the indices 0 .. count - 1, evenly spread, first and last included."""
+    """Return at most `most` (>= 2) of the indices 0 .. count - 1, evenly spread, first and last
+    included.
+    """
     if count <= most:
         return np.arange(count)
     return np.unique(np.round(np.linspace(0, count - 1, most)).astype(np.int64))

@@ -1,4 +1,6 @@
-"""The networks themselves, as torch modules; each is built by the kind of its name (torch is imported only then)."""
+"""The networks themselves, as torch modules; each is built by the kind of its name (torch is
+imported only then).
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ def _register(network: nn.Module, shapes: Shapes) -> None:
 
 
 class TwoLayerNetwork(nn.Module):
-    """Two-layer network; a bias is a constant 1 appended to the input, its weight the last column of `hidden_weight`.
+    """Two-layer network; a bias is a constant 1 appended to the input, its weight the last column
+    of `hidden_weight`.
 
-    Both weights may carry leading replica axes: `hidden_weight` (..., m, d) and `output_weight` (..., m).
+    Both weights may carry leading replica axes: `hidden_weight` (..., m, d) and `output_weight`
+    (..., m).
     """
 
     def __init__(self, sigma: Activation, shapes: Shapes, *, train_output: bool) -> None:
@@ -42,7 +46,9 @@ class TwoLayerNetwork(nn.Module):
 
 
 class FullyConnectedNetwork(nn.Module):
-    """`h(x) = W_L sigma(... sigma(W_1 x + b_1) ...) + b_L`; parameters are named `weight_1`, `bias_1`, ..."""
+    """`h(x) = W_L sigma(... sigma(W_1 x + b_1) ...) + b_L`; parameters are named `weight_1`,
+    `bias_1`, ...
+    """
 
     def __init__(self, sigma: Activation, shapes: Shapes) -> None:
         super().__init__()
@@ -91,7 +97,9 @@ class MatrixProductNetwork(nn.Module):
 
 
 class ResidualNetwork(nn.Module):
-    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`; parameters `weight_1`, ..."""
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`; parameters
+    `weight_1`, ...
+    """
 
     def __init__(self, width: int, depth: int, d: int) -> None:
         super().__init__()
@@ -124,7 +132,9 @@ def _channels_last(kernels: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class ConvolutionalNetwork(nn.Module):
-    """Convolutions, some with a max pooling, then fully connected layers; ReLU after every layer but the last."""
+    """Convolutions, some with a max pooling, then fully connected layers; ReLU after every layer
+    but the last.
+    """
 
     def __init__(
         self, image: Sequence[int], layers: Sequence[tuple[tuple[int, ...], int, int, int]]
@@ -161,14 +171,19 @@ class ConvolutionalNetwork(nn.Module):
 
 
 class TransformerNetwork(nn.Module):
-    """Attention and MLPs on a residual stream, normalised before each of them; see `Transformer`."""
+    """Attention and MLPs on a residual stream, normalised before each of them; see
+    `Transformer`.
+    """
 
     def __init__(
         self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, normalised: bool
     ) -> None:
         super().__init__()
-        self.sigma, self.shapes = sigma.value, shapes
-        self.tokens, self.heads, self.normalised = tokens, heads, normalised
+        self.sigma = sigma.value
+        self.shapes = shapes
+        self.tokens = tokens
+        self.heads = heads
+        self.normalised = normalised
         _register(self, shapes)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -195,7 +210,9 @@ class TransformerNetwork(nn.Module):
         return nn.functional.layer_norm(r, r.shape[-1:]) if self.normalised else r
 
     def _attention(self, layer: int, r: Tensor) -> Tensor:
-        """Return attention's change of the stream (n, T, D), written out: fused kernels have no second derivative."""
+        """Return attention's change of the stream (n, T, D), written out: fused kernels have no
+        second derivative.
+        """
         n, T, _ = r.shape
         parts = (self._map(f"{part}{layer}", r) for part in ("query", "key", "value"))
         q, k, v = (

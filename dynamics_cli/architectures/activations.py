@@ -61,7 +61,9 @@ class Tanh(Activation, kind="tanh"):
 
 
 class Erf(Activation, kind="erf"):
-    """`erf(beta z)`, `erf(u) = 2/sqrt(pi) int_0^u exp(-t^2) dt`; Saad and Solla 1995 take `beta = 1/sqrt(2)`."""
+    """`erf(beta z)`, `erf(u) = 2/sqrt(pi) int_0^u exp(-t^2) dt`; Saad and Solla 1995 take `beta
+    = 1/sqrt(2)`.
+    """
 
     example = "{kind: erf, beta: 0.7071067811865476}"
     smooth = True
@@ -94,7 +96,9 @@ class Softplus(Activation, kind="softplus"):
 
 
 class Gelu(Activation, kind="gelu"):
-    """`z Phi(z)`, Phi the distribution function of the standard Gaussian (Hendrycks and Gimpel 2016)."""
+    """`z Phi(z)`, Phi the distribution function of the standard Gaussian (Hendrycks and Gimpel
+    2016).
+    """
 
     smooth = True
 
@@ -144,7 +148,9 @@ class Activated(Architecture):
     @model_validator(mode="before")
     @classmethod
     def _slope_beside_the_word(cls, data: Any) -> Any:
-        """Take `activation: {kind: leaky_relu, slope: s}` for the same as the word with its slope beside it."""
+        """Take `activation: {kind: leaky_relu, slope: s}` for the same as the word with its
+        slope beside it.
+        """
         activation = data.get("activation") if isinstance(data, Mapping) else None
         if isinstance(activation, LeakyRelu):
             activation = activation.model_dump()

@@ -26,7 +26,9 @@ Convolution = Annotated[
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer: `conv(n, k, s, p)` or `fc(n, o)`; its parameters are `weight_<number>` and `bias_<number>`."""
+    """One layer: `conv(n, k, s, p)` or `fc(n, o)`; its parameters are `weight_<number>` and
+    `bias_<number>`.
+    """
 
     number: int
     """1, 2, ... from the input on."""
@@ -48,7 +50,9 @@ class Layer:
 
 
 class OfImages(Architecture):
-    """The base of networks of images: convolutions, then fully connected layers, a ReLU after all but the last."""
+    """The base of networks of images: convolutions, then fully connected layers, a ReLU after
+    all but the last.
+    """
 
     own_precision = True
     image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)]
@@ -56,10 +60,13 @@ class OfImages(Architecture):
 
     @abstractmethod
     def layers(self) -> list[Layer]:
-        """Return all layers with their shapes; InputError where a convolution does not fit the images."""
+        """Return all layers with their shapes; InputError where a convolution does not fit the
+        images.
+        """
 
     def chain(self, convolutions: Iterable[Sequence[int]], widths: Iterable[int]) -> list[Layer]:
-        """Return layers of convolutions (kernels, size, stride, padding, pool) and of fully connected widths.
+        """Return layers of convolutions (kernels, size, stride, padding, pool) and of fully
+        connected widths.
 
         Images are pooled while there are pixels left to pool.
 
@@ -82,7 +89,9 @@ class OfImages(Architecture):
                     len(layers) + 1, name, weight, (kernels, rows, columns), stride, padding, pooled
                 )
             )
-            channels, rows, columns = kernels, rows // pooled, columns // pooled
+            channels = kernels
+            rows = rows // pooled
+            columns = columns // pooled
         inputs = channels * rows * columns
         for width in widths:
             layers.append(
@@ -94,7 +103,8 @@ class OfImages(Architecture):
     def build(self, d: int) -> ConvolutionalNetwork:
         """Return the network for flat images of `d` numbers.
 
-        Raises InputError when the images have another number of pixels, or a convolution does not fit them.
+        Raises InputError when the images have another number of pixels, or a convolution does not
+        fit them.
         """
         from dynamics_cli.architectures._networks import ConvolutionalNetwork
 
@@ -109,7 +119,9 @@ class OfImages(Architecture):
         return ConvolutionalNetwork(self.image, layers)
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
+        """Return the multiply-adds for one image: every weight once for each pixel of its
+        layer's output.
+        """
         return sum(math.prod(layer.weight) * math.prod(layer.output[1:]) for layer in self.layers())
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
@@ -117,10 +129,11 @@ class OfImages(Architecture):
         return [math.prod(layer.output) for layer in self.layers()]
 
     def layer_outputs(self, parameters: Parameters, x: Floats, number: int) -> NDArray[np.floating]:
-        """Return the output of layer `number` (1, 2, ...) for `x` (n, pixels), before its ReLU, flat: (n, features).
+        """Return the output of layer `number` (1, 2, ...) for `x` (n, pixels), before its ReLU,
+        flat: (n, features).
 
-        Evaluated in the precision of the parameters, some samples at a time. Raises ValueError when there is no such
-        layer.
+        Evaluated in the precision of the parameters, some samples at a time. Raises ValueError when
+        there is no such layer.
         """
         import torch
 
@@ -139,7 +152,9 @@ class OfImages(Architecture):
 
 
 class Convolutional(OfImages, kind="convolutional"):
-    """Convolutions, then fully connected layers, all with biases and a ReLU after every layer but the last."""
+    """Convolutions, then fully connected layers, all with biases and a ReLU after every layer
+    but the last.
+    """
 
     example = """\
 dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}

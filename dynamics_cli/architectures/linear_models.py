@@ -1,4 +1,6 @@
-"""Models that are linear in their inputs and deep in their weights: diagonal linear networks, products of matrices."""
+"""Models that are linear in their inputs and deep in their weights: diagonal linear networks,
+products of matrices.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ class LinearModel(Architecture):
 class DiagonalLinear(LinearModel, kind="diagonal_linear"):
     """`h(x) = <u^D - v^D, x>`, powers taken entry by entry (Woodworth et al. 2020, Section 4).
 
-    From `u = v = alpha w_0` its output is 0 at first, and `alpha` alone moves gradient flow from lazy to sparse.
+    From `u = v = alpha w_0` its output is 0 at first, and `alpha` alone moves gradient flow from
+    lazy to sparse.
     """
 
     example = """\
@@ -73,7 +76,9 @@ initialization: {kind: constant, scale: 0.1}
 
 
 class MatrixProduct(LinearModel, kind="matrix_product"):
-    """`W = W_N ... W_1` seen through its entries: a sample is a pair (row, column) (Arora et al. 2019)."""
+    """`W = W_N ... W_1` seen through its entries: a sample is a pair (row, column) (Arora et al.
+    2019).
+    """
 
     example = """\
 dataset: {kind: matrix_completion, rows: 20, rank: 2, observed: 200}
@@ -88,7 +93,9 @@ initialization: {kind: unbalanced, scale: 0.01}
     depth: Annotated[int, Field(ge=1, le=100)] = 2
     """Number N of factors."""
     width: PositiveInt | None = None
-    """Rows of the factors between the first and the last; by default the smaller side of `W`: no restriction."""
+    """Rows of the factors between the first and the last; by default the smaller side of `W`: no
+    restriction.
+    """
 
     @property
     def between_samples(self) -> bool:
@@ -101,7 +108,9 @@ initialization: {kind: unbalanced, scale: 0.01}
         return [columns, *[self.width or min(self.rows, columns)] * (self.depth - 1), self.rows]
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the factors; InputError where samples of `d` numbers are no pairs."""
+        """Return the shapes of the factors; InputError where samples of `d` numbers are no
+        pairs.
+        """
         sides = self.sides()
         if d != 2:
             raise InputError(

@@ -16,17 +16,20 @@ if TYPE_CHECKING:
 
 
 class Transformer(Activated, kind="transformer"):
-    """`r = W_E x_t + p_t`, in every layer `r <- r + attention(N r)`, `r <- r + MLP(N r)`, then `h = W_U N r_T`.
+    """`r = W_E x_t + p_t`, in every layer `r <- r + attention(N r)`, `r <- r + MLP(N r)`, then `h =
+    W_U N r_T`.
 
-    A sample is `tokens` blocks `x_t` of equally many numbers. The one-hot blocks of `modular_arithmetic` choose columns
-    of the embedding `W_E`; blocks of real numbers are tokens as well. The last token T gives the output. With heads of
-    width k, side by side, `attention(r)_t = W_O [sum_{s <= t} softmax_s(<q_t, k_s> / sqrt(k)) v_s]` for
-    `q, k, v = W_Q r, W_K r, W_V r` (causal; Vaswani et al. 2017, Eq. 1), and `MLP(r) = W_out sigma(W_in r)`. `N` is
-    layer normalisation without gain and shift, before each part (pre-LN: Xiong et al. 2020, Figure 1b).
+    A sample is `tokens` blocks `x_t` of equally many numbers. The one-hot blocks of
+    `modular_arithmetic` choose columns of the embedding `W_E`; blocks of real numbers are tokens as
+    well. The last token T gives the output. With heads of width k, side by side, `attention(r)_t =
+    W_O [sum_{s <= t} softmax_s(<q_t, k_s> / sqrt(k)) v_s]` for `q, k, v = W_Q r, W_K r, W_V r`
+    (causal; Vaswani et al. 2017, Eq. 1), and `MLP(r) = W_out sigma(W_in r)`. `N` is layer
+    normalisation without gain and shift, before each part (pre-LN: Xiong et al. 2020, Figure 1b).
 
-    Weights are `weight_embedding`, `weight_positions`, in layer 1 `weight_query1`, `weight_key1`, `weight_value1`,
-    `weight_attention1` (`W_O`), `weight_in1`, `weight_out1`, at last `weight_unembedding`; `initialization.scales` can
-    name them. Every initialisation of matrices of any shape will do, such as `lecun` or `default_scaled`.
+    Weights are `weight_embedding`, `weight_positions`, in layer 1 `weight_query1`, `weight_key1`,
+    `weight_value1`, `weight_attention1` (`W_O`), `weight_in1`, `weight_out1`, at last
+    `weight_unembedding`; `initialization.scales` can name them. Every initialisation of matrices of
+    any shape will do, such as `lecun` or `default_scaled`.
     """
 
     example = """\
@@ -73,8 +76,8 @@ loss: {kind: cross_entropy}
         if d % self.tokens:
             divisors = ", ".join(str(k) for k in range(1, min(d, 1000) + 1) if d % k == 0)
             raise InputError(
-                f"architecture.tokens: samples of {d} columns are not {self.tokens} tokens of equal length; "
-                f"divisors of {d} will do: {divisors}"
+                f"architecture.tokens: samples of {d} columns are not {self.tokens} tokens of equal"
+                f" length; divisors of {d} will do: {divisors}"
             )
         D = self.width
         M = 4 * D if self.mlp_width is None else self.mlp_width
@@ -110,11 +113,15 @@ loss: {kind: cross_entropy}
         )
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return the multiply-adds of one sample: tokens go through the matrices and meet the others in every head."""
+        """Return the multiply-adds of one sample: tokens go through the matrices and meet the
+        others in every head.
+        """
         matrices = sum(rows[0] * rows[-1] for name, rows in shapes.items() if len(rows) > 1)
         return self.tokens * matrices + 2 * self.layers * self.tokens**2 * self.width
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
-        """Return the numbers that matrices give for all tokens, and the attention of every layer."""
+        """Return the numbers that matrices give for all tokens, and the attention of every
+        layer.
+        """
         attention = [self.heads * self.tokens**2] * self.layers
         return [self.tokens * size for size in super().layer_sizes(shapes, d)] + attention

@@ -24,7 +24,9 @@ class TwoLayer(Activated, kind="two_layer"):
     width: PositiveInt
     """Number m of hidden neurons."""
     outputs: Annotated[PositiveInt | None, AfterValidator(lambda C: None if C == 1 else C)] = None
-    """Number C of outputs where labels are vectors or classes: `a_j` is a column of C numbers; by default 1."""
+    """Number C of outputs where labels are vectors or classes: `a_j` is a column of C numbers;
+    by default 1.
+    """
     train_output: bool = True
     """Whether the output weights a_j are trained or stay as initialised."""
 
@@ -40,7 +42,9 @@ class TwoLayer(Activated, kind="two_layer"):
         return TwoLayerNetwork(self.sigma, self.shapes(d), train_output=self.train_output)
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of both weights; importing torch for them would take longer than many a run."""
+        """Return the shapes of both weights; importing torch for them would take longer than
+        many a run.
+        """
         several = () if self.outputs is None else (self.outputs,)
         return {"hidden_weight": (self.width, d), "output_weight": (*several, self.width)}
 

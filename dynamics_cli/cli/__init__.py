@@ -1,9 +1,9 @@
 """The command line: `dyn`.
 
-Each command is one module that parses, calls a function of `api`, and prints; only the shell calls this room. Begin
-with `groups`, which takes the help texts from `api`, and `train`; `guard` turns errors into exit codes. Modules load
-when their command is asked for, and heavy libraries (torch, matplotlib, numpy, pydantic) only inside the command
-bodies, so that `dyn --help` answers at once.
+Each command is one module that parses, calls a function of `api`, and prints; only the shell calls
+this room. Begin with `groups`, which takes the help texts from `api`, and `train`; `guard` turns
+errors into exit codes. Modules load when their command is asked for, and heavy libraries (torch,
+matplotlib, numpy, pydantic) only inside the command bodies, so that `dyn --help` answers at once.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ Exit codes:
 )
 def main(parts: tuple[str, ...]) -> None:
     """Train, plot and reproduce experiments on the learning dynamics of neural networks."""
-    # A thread that waits for the others gives up its core after 0.5 ms instead of 10: where another program has a core,
-    # an iteration of a wide network then takes 0.6 ms, not 8. GNU's OpenMP reads this when torch or numba loads it.
-    # imports leave no garbage: looking for it takes a third of a second while they run, and again as Python ends
+    # A thread that waits for the others gives up its core after 0.5 ms instead of 10: where another
+    # program has a core, an iteration of a wide network then takes 0.6 ms, not 8. GNU's OpenMP
+    # reads this when torch or numba loads it. imports leave no garbage: looking for it takes a
+    # third of a second while they run, and again as Python ends
     gc.set_threshold(100_000, 50, 50)
     atexit.register(gc.freeze)
     if "OMP_WAIT_POLICY" not in os.environ:

@@ -19,7 +19,9 @@ Decorator = Callable[[Command], Command]
 
 
 class NamedPath(click.Path):
-    """A file or folder with a name: an empty text, as of a shell variable that is not set, would be the folder `.`."""
+    """A file or folder with a name: an empty text, as of a shell variable that is not set, would
+    be the folder `.`.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; UsageError for an empty text."""
@@ -57,7 +59,8 @@ def format_option(default: tuple[str, ...]) -> Decorator[Any]:
 def read_config(
     text: str, overrides: tuple[str, ...] = (), **settings: str | int | None
 ) -> RunConfig:
-    """Load the config that a CONFIG argument stands for; settings come from options such as `--seed`.
+    """Load the config that a CONFIG argument stands for; settings come from options such as
+    `--seed`.
 
     Raises ConfigError: with all problems at once.
     """

@@ -1,4 +1,6 @@
-"""`dyn audit`: which claims of figures hold for networks that were not trained, or not on these data."""
+"""`dyn audit`: which claims of figures hold for networks that were not trained, or not on these
+data.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,8 @@ def audit(
 def _report(audit: Audit) -> None:
     header, rows = audit.table()
     emit(
-        f"{audit.figure}: claims that networks decide: {len(audit.claims)}, nulls: {len(audit.outcomes)}\n"
+        f"{audit.figure}: claims that networks decide: {len(audit.claims)}, nulls:"
+        f" {len(audit.outcomes)}\n"
     )
     if rows:
         emit(text_table(header, rows) + "\n")

@@ -17,7 +17,8 @@ from dynamics_cli.cli.output import CountBar, emit
 def data() -> None:
     """Get data sets of images.
 
-    They are kept in the directory that DYN_DATA names, by default ~/.local/share/dyn ($XDG_DATA_HOME/dyn).
+    They are kept in the directory that DYN_DATA names, by default ~/.local/share/dyn
+    ($XDG_DATA_HOME/dyn).
     """
 
 

@@ -1,4 +1,6 @@
-"""Commands with the help texts of functions, groups of them, and the program, which imports a command when asked."""
+"""Commands with the help texts of functions, groups of them, and the program, which imports a
+command when asked.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ HEADING = {
 
 
 def help_texts(name: str) -> tuple[str, dict[str, str]]:
-    """Return the paragraphs of a public function's docstring before its sections, and the descriptions of arguments.
+    """Return the paragraphs of a public function's docstring before its sections, and the
+    descriptions of arguments.
 
-    The docstring is read from the source: a command that only prints its help does not import the function.
+    The docstring is read from the source: a command that only prints its help does not import the
+    function.
     """
     source = files("dynamics_cli") / f"{dyn.HOMES[name].replace('.', '/')}.py"
     doc = re.search(
@@ -50,8 +54,8 @@ def help_texts(name: str) -> tuple[str, dict[str, str]]:
 def documented(function: str, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a command with the help texts of a public function.
 
-    Arguments, and options that have no text of their own, show the function's description of the argument of their
-    name up to the first semicolon or full stop.
+    Arguments, and options that have no text of their own, show the function's description of the
+    argument of their name up to the first semicolon or full stop.
     """
     text, described = help_texts(function)
 
@@ -106,7 +110,9 @@ class CommandGroup(click.Group):
 
 
 class RootGroup(CommandGroup):
-    """The program itself: commands are imported when asked for; an error is one message and an exit code."""
+    """The program itself: commands are imported when asked for; an error is one message and an
+    exit code.
+    """
 
     def __init__(
         self,
@@ -115,9 +121,12 @@ class RootGroup(CommandGroup):
         groups: Mapping[str, Sequence[str]],
         **keywords: Any,
     ) -> None:
-        """Hold the table, name of a command -> `module:attribute`, and the headings of the help: names below each."""
+        """Hold the table, name of a command -> `module:attribute`, and the headings of the help:
+        names below each.
+        """
         super().__init__(*arguments, **keywords)
-        self.table, self.groups = table, groups
+        self.table = table
+        self.groups = groups
         self.commands = {
             name: click.Command(name) for name in table
         }  # their names, for click's suggestions
@@ -145,7 +154,9 @@ class RootGroup(CommandGroup):
         return command
 
     def main(self, *args: Any, standalone_mode: bool = True, **keywords: Any) -> Any:
-        """Run the command line and exit; without `standalone_mode` return, and let exceptions pass."""
+        """Run the command line and exit; without `standalone_mode` return, and let exceptions
+        pass.
+        """
         run = partial(super().main, *args, standalone_mode=False, **keywords)
         return sys.exit(guarded(partial(run, prog_name="dyn"))) if standalone_mode else run()
 
@@ -164,7 +175,9 @@ class RootGroup(CommandGroup):
 
 
 def _setting_like(error: click.NoSuchOption) -> str:
-    """Return the setting whose last word is nearest to an unknown option; empty for commands without `--set`."""
+    """Return the setting whose last word is nearest to an unknown option; empty for commands
+    without `--set`.
+    """
     from dynamics_cli.kinds import RunConfig
     from dynamics_cli.kinds.registry import SECTIONS, all_kinds
 

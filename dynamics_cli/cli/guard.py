@@ -20,9 +20,11 @@ from dynamics_cli.training.signals import SignalStop
 
 
 def guarded(run: Callable[[], Any]) -> int:
-    """Return the exit code of `run` after printing its error; a bug passes through, with its traceback.
+    """Return the exit code of `run` after printing its error; a bug passes through, with its
+    traceback.
 
-    SIGTERM ends a command as SIGINT does, with temporary files removed, and with an exit code of its own.
+    SIGTERM ends a command as SIGINT does, with temporary files removed, and with an exit code of
+    its own.
     """
     _open_closed_streams()
     _print_anything()
@@ -57,7 +59,9 @@ def guarded(run: Callable[[], Any]) -> int:
 
 
 def tell(error: DynError) -> None:
-    """Print the message of a user's mistake on stderr; the problems of a config stand one a line, file first."""
+    """Print the message of a user's mistake on stderr; the problems of a config stand one a
+    line, file first.
+    """
     problems = getattr(error, "problems", [error])
     _say("\n".join(f"Error: {one_line(str(problem))}" for problem in problems))
 
@@ -68,7 +72,9 @@ def _say(text: str) -> None:
 
 
 def _explained(error: BaseException) -> str | None:
-    """Return what is told of a file without permission, and of an error in code of others; None for a bug of ours."""
+    """Return what is told of a file without permission, and of an error in code of others; None
+    for a bug of ours.
+    """
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: permission denied"
     if isinstance(error, FileNotFoundError) and not _has_working_directory():
@@ -88,7 +94,9 @@ def _has_working_directory() -> bool:
 
 
 def hang_up() -> None:
-    """Stop writing to stdout for good, so that nothing complains when the interpreter flushes it at its end."""
+    """Stop writing to stdout for good, so that nothing complains when the interpreter flushes it
+    at its end.
+    """
     with contextlib.suppress(io.UnsupportedOperation):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -118,9 +126,11 @@ def _show_traceback() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open the standard streams that the shell has closed (`>&-`), so that no file of a run gets their numbers.
+    """Open the standard streams that the shell has closed (`>&-`), so that no file of a run gets
+    their numbers.
 
-    What is said on stderr goes nowhere. stdout is opened for reading, so that `emit` fails and tells why.
+    What is said on stderr goes nowhere. stdout is opened for reading, so that `emit` fails and
+    tells why.
     """
     wanted = (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY))
     for name, flags in wanted:  # by number: a file that is opened gets the lowest one that is free
@@ -132,7 +142,9 @@ def _open_closed_streams() -> None:
 
 
 def _print_anything() -> None:
-    """Let names of files and signs that the terminal's encoding does not know be shown as escapes."""
+    """Let names of files and signs that the terminal's encoding does not know be shown as
+    escapes.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,6 @@
-"""Output of commands: data on stdout, messages and progress on stderr, JSON that any program can read."""
+"""Output of commands: data on stdout, messages and progress on stderr, JSON that any program can
+read.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def say_problems(folders: Table) -> None:
 
 
 def folder_table(header: list[str], rows: list[list[str]]) -> str:
-    """Return one line for each folder; a narrow terminal shows only its name, and fewer of the last columns."""
+    """Return one line for each folder; a narrow terminal shows only its name, and fewer of the
+    last columns.
+    """
 
     def too_wide() -> bool:
         widest = sum(max(map(len, column)) for column in zip(header, *rows, strict=True))
@@ -108,7 +112,8 @@ def folder_table(header: list[str], rows: list[list[str]]) -> str:
     if too_wide():
         rows = [[name.rpartition("/")[2], *cells] for name, *cells in rows]
     while too_wide() and len(header) > 2:
-        header, rows = header[:-1], [row[:-1] for row in rows]
+        header = header[:-1]
+        rows = [row[:-1] for row in rows]
     return text_table(header, rows, right=range(2, len(header)))
 
 
@@ -117,12 +122,17 @@ LOG_INTERVAL = 10.0
 
 
 class CountBar:
-    """Things that are counted, such as images or jobs, on stderr; the bar appears with the first call."""
+    """Things that are counted, such as images or jobs, on stderr; the bar appears with the first
+    call.
+    """
 
     def __init__(
         self, unit: str, *, total: int | None = None, label: str = "", shown: bool
     ) -> None:
-        self.unit, self.total, self.label, self.shown = unit, total, label, shown
+        self.unit = unit
+        self.total = total
+        self.label = label
+        self.shown = shown
         self._bar: tqdm[NoReturn] | None = None
 
     def __enter__(self) -> Self:
@@ -134,14 +144,17 @@ class CountBar:
                 self._bar.close()
 
     def __call__(self, done: int, total: int | None, note: str = "") -> None:
-        """Note that `done` of `total` (None: not known) are done; what was done before the first call has no rate."""
+        """Note that `done` of `total` (None: not known) are done; what was done before the first
+        call has no rate.
+        """
         if not self.shown:
             return
         try:
             if self._bar is None:
                 from tqdm import tqdm
 
-                # a terminal gets ten lines a second, a log file a line now and then, and none of work done at once
+                # a terminal gets ten lines a second, a log file a line now and then, and none of
+                # work done at once
                 interval, delay = (
                     (0.1, 0.0) if sys.stderr.isatty() else (LOG_INTERVAL, LOG_INTERVAL)
                 )
@@ -159,7 +172,8 @@ class CountBar:
                 self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(done - self._bar.n)
         except OSError:  # stderr has gone away; the work goes on
-            self.shown, self._bar = False, None
+            self.shown = False
+            self._bar = None
 
 
 class TrainingBar(CountBar):

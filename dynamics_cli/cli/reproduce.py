@@ -88,13 +88,15 @@ def chosen_figures(
 ) -> list[str]:
     """Return the ids of the figures asked for; of papers, those that have the variant.
 
-    Raises UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.
+    Raises UsageError: there is no such figure, paper or variant, or not exactly one way of asking
+    was used.
     """
     from dynamics_cli.reproduction import catalogue
 
     if bool(names) == everything:
         raise click.UsageError("say which figures: figures, papers, or --all (`dyn list figures`)")
-    papers, chosen = catalogue.papers(), []
+    papers = catalogue.papers()
+    chosen = []
     for name in names or papers:
         if name in papers:
             chosen += [
@@ -141,7 +143,9 @@ def _report(figure: str, outcome: FigureResult) -> None:
 
 
 def _document(figure: str, outcome: Reproduced) -> dict[str, Any]:
-    """Return a figure as `--json` shows it; a failed figure has no files, and its message under `error`."""
+    """Return a figure as `--json` shows it; a failed figure has no files, and its message under
+    `error`.
+    """
     if isinstance(outcome, DynError):
         return {"figure": figure, "files": [], "claims": [], "runs": [], "error": str(outcome)}
     return outcome.as_dict()

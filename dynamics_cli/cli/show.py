@@ -49,8 +49,11 @@ def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:
 
 
 def _is_run(text: str) -> bool:
-    """Whether a run is meant; files and bundled configs are told apart without importing the reader of runs."""
-    if os.path.isfile(text) or text in bundled_configs():  # noqa: PTH113 - `Path.is_file` raises for a name too long
+    """Whether a run is meant; files and bundled configs are told apart without importing the
+    reader of runs.
+    """
+    # `Path.is_file` raises for a name that is too long
+    if os.path.isfile(text) or text in bundled_configs():  # noqa: PTH113
         return False
     from dynamics_cli.sweeps.find import stands_for_run
 
@@ -58,7 +61,8 @@ def _is_run(text: str) -> bool:
 
 
 def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> None:
-    """Print a config, and below it the sweep; keys that are left to the sweep have their first values.
+    """Print a config, and below it the sweep; keys that are left to the sweep have their first
+    values.
 
     Raises InputError: there is no such config, which is the last thing that the text can stand for.
     """
@@ -73,7 +77,8 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
         raise InputError(f"{error}; nor is it a run or a sweep") from error
     if (section := load_sweep(file, overrides)[0]) is None:
         config = read_config(text, overrides)
-        plain, jobs = to_plain(config), ""
+        plain = to_plain(config)
+        jobs = ""
     else:
         planned = dyn.plan_sweep(text, overrides=overrides, record="config")
         try:
@@ -81,7 +86,8 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
         except ConfigError:
             config = planned[0].config
         plain = {**to_plain(config), "sweep": section.model_dump(exclude_unset=True)}
-        points, seeds = len(planned) // planned.seeds, planned.seeds
+        points = len(planned) // planned.seeds
+        seeds = planned.seeds
         jobs = (
             f"# points x seeds: {points} x {seeds} = {len(planned)} jobs, which `dyn sweep` trains"
         )

@@ -99,7 +99,9 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 def run_and_show(
     config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any
 ) -> None:
-    """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed or diverged."""
+    """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed or
+    diverged.
+    """
     options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
         done = dyn.sweep(config, grid, progress=bar, **options)

@@ -123,7 +123,8 @@ def _show(run: Run, *, as_json: bool) -> None:
     """Print where the run is and its final numbers."""
     from dynamics_cli.runs.run import end_of, final_measures
 
-    end, measures = end_of(run), final_measures(run)
+    end = end_of(run)
+    measures = final_measures(run)
     document = {"path": run.path, **end, **({"measures": measures} if measures else {})}
     emit_either(
         document, pairs({"run": str(run.path), **named_cells({**end, **measures})}), as_json=as_json
@@ -135,7 +136,8 @@ def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
     from dynamics_cli.formulas.tracing import obstacle
     from dynamics_cli.kinds.base import kinds_in
 
-    plan, needs = prospect.plan, prospect.plan.needs
+    plan = prospect.plan
+    needs = prospect.plan.needs
     stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"
     lines = {
         "run": str(plan.directory),

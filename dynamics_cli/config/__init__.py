@@ -1,8 +1,8 @@
 """Configs: how they are read and checked, and when two of them are the same run.
 
-`api`, runs, sweeps and papers call `load_config`. Begin with `load`, which goes from a file to a validated config:
-`reader` makes plain data of it whose origins `source` knows, `schema` and `explain` put mistakes into words, and
-`identity` makes the hash of a run.
+`api`, runs, sweeps and papers call `load_config`. Begin with `load`, which goes from a file to a
+validated config: `reader` makes plain data of it whose origins `source` knows, `schema` and
+`explain` put mistakes into words, and `identity` makes the hash of a run.
 
 >>> from dynamics_cli.config import load_config
 >>> config = load_config({

@@ -35,14 +35,15 @@ WHOLE: dict[str, type[Section]] = {"config": RunConfig, "record": Record, "sweep
 def list_kinds(section: str | None = None) -> Table:
     """List the kinds that a config can name.
 
-    Of all sections, or of one; `dyn explain SECTION.KIND` says more. Kinds that serve one paper are left out. The
-    columns are section, kind, where it comes from, and what it is.
+    Of all sections, or of one; `dyn explain SECTION.KIND` says more. Kinds that serve one paper are
+    left out. The columns are section, kind, where it comes from, and what it is.
 
     Raises UsageError: there is no such section.
     """
     if section is not None and section not in SECTIONS:
         raise UsageError(
-            f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}"
+            f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are"
+            f" {', '.join(SECTIONS)}"
         )
     return Table(
         {"section": of, "kind": name, "from": origin(cls), "what": _sentence(cls)}
@@ -52,7 +53,8 @@ def list_kinds(section: str | None = None) -> Table:
 
 
 def find_explained(name: str) -> type[Section] | str:
-    """Return the kind that is called `section.kind`, or by its kind alone where that is unique, or a section.
+    """Return the kind that is called `section.kind`, or by its kind alone where that is unique, or
+    a section.
 
     A section without kinds is returned as its class, another by its name.
 
@@ -75,7 +77,8 @@ def find_explained(name: str) -> type[Section] | str:
         name, [*WHOLE, *SECTIONS, *known, *(full.partition(".")[2] for full in known)]
     )
     raise UsageError(
-        f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with PATH` adds others"
+        f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with PATH` adds"
+        " others"
     )
 
 
@@ -83,14 +86,15 @@ def explain(kind: str) -> str:
     """Explain a kind or a section: its purpose, its keys, an example.
 
     Args:
-        kind: `section.kind`, the kind alone where only one section has it, or a section such as `record`, `sweep`,
-            `dataset`, or the whole `config`.
+        kind: `section.kind`, the kind alone where only one section has it, or a section such as
+            `record`, `sweep`, `dataset`, or the whole `config`.
 
     Raises UsageError: there is no such kind or section; the message names the closest one.
     """
     cls = find_explained(kind)
     if isinstance(cls, str):
-        title, config = cls, section_example(cls)
+        title = cls
+        config = section_example(cls)
         lines = [f"The kinds of the section `{cls}`; `dyn explain {cls}.KIND` says more.", ""]
         for name, of in general_kinds(cls).items():
             lines += [
@@ -100,13 +104,13 @@ def explain(kind: str) -> str:
             ]
     else:
         title = next((name for name, section in WHOLE.items() if section is cls), "")
-        lines, config, keys = [inspect.cleandoc(cls.__doc__ or ""), ""], example(cls), key_rows(cls)
+        lines = [inspect.cleandoc(cls.__doc__ or ""), ""]
+        config = example(cls)
+        keys = key_rows(cls)
         if issubclass(cls, Kind):
-            title, panel, why = (
-                f"{cls.section}.{name_of(cls)}",
-                getattr(cls, "panel", None),
-                obstacle_of(cls),
-            )
+            title = f"{cls.section}.{name_of(cls)}"
+            panel = getattr(cls, "panel", None)
+            why = obstacle_of(cls)
             lines += [
                 f"From: {origin(cls)}",
                 *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else []),
@@ -143,7 +147,9 @@ def origin(cls: type[Kind]) -> str:
 
 
 def obstacle_of(cls: type[Kind]) -> str | None:
-    """Return why a kind is no formula, so that autograd trains it; numbers that a config must give are 1."""
+    """Return why a kind is no formula, so that autograd trains it; numbers that a config must
+    give are 1.
+    """
     fields = cls.model_fields.items()
     needed: dict[str, Any] = {
         key: 1.0 for key, field in fields if field.is_required() and field.annotation is float
@@ -152,7 +158,9 @@ def obstacle_of(cls: type[Kind]) -> str | None:
 
 
 def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
-    """Return name, type, default and description of the keys of a section, and whether they must be given."""
+    """Return name, type, default and description of the keys of a section, and whether they must
+    be given.
+    """
     properties = cls.model_json_schema()["properties"]
     descriptions: dict[str, str] = {}
     rows = []
@@ -163,7 +171,8 @@ def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
             continue
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         default = getattr(default, "kind", {}) if isinstance(default, Section) else default
-        values, what = describe(properties[key]), descriptions.get(key, "")
+        values = describe(properties[key])
+        what = descriptions.get(key, "")
         rows.append(
             {
                 "name": key,
@@ -198,7 +207,9 @@ def _descriptions(cls: type) -> dict[str, str]:
 
 
 def section_example(section: str) -> str:
-    """Return a config in YAML that uses a kind of a section; the plain config where it already does."""
+    """Return a config in YAML that uses a kind of a section; the plain config where it already
+    does.
+    """
     known = all_kinds(section)
     plain = next(
         (cls for name, cls in known.items() if f"{section}: {{kind: {name}" in PLAIN), None
@@ -207,7 +218,9 @@ def section_example(section: str) -> str:
 
 
 def example(cls: type[Section]) -> str:
-    """Return a config in YAML that uses a section: the config of two points with the sections of the example."""
+    """Return a config in YAML that uses a section: the config of two points with the sections of
+    the example.
+    """
     if not issubclass(cls, Kind):
         return f"{PLAIN}{cls.example}"
     written = cls.example or f"{{kind: {name_of(cls)}}}"
@@ -227,7 +240,10 @@ def example(cls: type[Section]) -> str:
 def _by_default(key: Mapping[str, Any]) -> str:
     if key["required"]:
         return " (required)"
-    return f", by default {'none' if key['default'] is None else json.dumps(key['default'], default=str)}"
+    return (
+        ", by default"
+        f" {'none' if key['default'] is None else json.dumps(key['default'], default=str)}"
+    )
 
 
 def _sentence(cls: type[Kind]) -> str:

@@ -24,7 +24,9 @@ for _name, _pattern, _first in CORE_SCALARS:
 
 
 def to_plain(config: RunConfig) -> dict[str, Any]:
-    """Return the config as plain data with every default written out; keys without a value are left out."""
+    """Return the config as plain data with every default written out; keys without a value are
+    left out.
+    """
     plain: dict[str, Any] = _kind_first(config.model_dump(exclude_none=True))
     return plain
 
@@ -49,14 +51,17 @@ def _kind_first(value: Any) -> Any:
 
 
 def to_yaml(config: RunConfig | dict[str, Any], width: int | None = None) -> str:
-    """Return the resolved config as YAML; reading it back, with this package or another one, gives the same config.
+    """Return the resolved config as YAML; reading it back, with this package or another one, gives
+    the same config.
 
-    Lines have at most `width` characters where that can be; by default some more than 120, as in run directories.
+    Lines have at most `width` characters where that can be; by default some more than 120, as in
+    run directories.
     """
     plain = to_plain(config) if isinstance(config, RunConfig) else config
 
     def written(width: int) -> str:
-        # other than ASCII is escaped: PyYAML writes some line separators raw, which do not read back
+        # other than ASCII is escaped: PyYAML writes some line separators raw, which do not read
+        # back
         return yaml.dump(
             plain, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=width
         )

@@ -25,7 +25,9 @@ class Mistake:
     """A mistake in a config: where it was written, the key, the remedy."""
 
     file: str
-    """The file as the user named it, or `--set`, `<config>` (a mapping), `<settings>` (keyword arguments)."""
+    """The file as the user named it, or `--set`, `<config>` (a mapping), `<settings>` (keyword
+    arguments).
+    """
     line: int | None
     """Line in the file, from 1; None where there are no lines."""
     key: str

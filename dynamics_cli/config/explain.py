@@ -1,4 +1,6 @@
-"""Pydantic's errors in words: the mistake, the allowed values, and the value that was probably meant."""
+"""Pydantic's errors in words: the mistake, the allowed values, and the value that was probably
+meant.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ OTHERS = "; `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"
 
 
 def explain(error: ValidationError, source: Written) -> list[Mistake]:
-    """Return the problems of `error` with the lines of `source`; values already complained about are left out."""
+    """Return the problems of `error` with the lines of `source`; values already complained about
+    are left out.
+    """
     told: dict[KeyPath, str] = {}
     for detail in error.errors(include_url=False, include_context=False)[:MAX_EXPLAINED]:
         loc = (

@@ -19,13 +19,16 @@ from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.registry import foreign_sources
 
 NUMERICS_VERSION = 3
-"""Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
+"""Raised when the same config gives other numbers than before, so that older runs are not taken
+for new ones.
+"""
 
 
 def canonical(
     config: RunConfig, *, device: str, backend: str, digests: dict[str, str] | None = None
 ) -> str:
-    """Return the text that is hashed: JSON with sorted keys, resolved device and backend, and contents for files.
+    """Return the text that is hashed: JSON with sorted keys, resolved device and backend, and
+    contents for files.
 
     `digests` keeps those of files, which many configs may name, from call to call.
 
@@ -51,8 +54,9 @@ def run_hash(
 ) -> str:
     """Return the identity of the run, a sha256 in hexadecimal.
 
-    It depends on the computation, not on how or where the config is written: the order of keys, `extends`, the spelling
-    of numbers, defaults written out and the place of the config and of files it names do not matter.
+    It depends on the computation, not on how or where the config is written: the order of keys,
+    `extends`, the spelling of numbers, defaults written out and the place of the config and of
+    files it names do not matter.
 
     Args:
         config: the resolved config.
@@ -69,7 +73,9 @@ def run_hash(
 
 
 def run_directory_name(config: RunConfig, identity: str) -> str:
-    """Return the name of the run's directory below the root of all runs: its name and the start of its hash."""
+    """Return the name of the run's directory below the root of all runs: its name and the start
+    of its hash.
+    """
     return f"{config.name}-{identity[:10]}"
 
 

@@ -1,4 +1,6 @@
-"""From a config file or a mapping to a validated `RunConfig`, or to everything that is wrong with it."""
+"""From a config file or a mapping to a validated `RunConfig`, or to everything that is wrong
+with it.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,17 @@ def load_config(
         source: the config.
         overrides: changes `section.key=value` as after `--set`; the values are YAML.
         check_files_exist: whether files that the config names must be there.
-        lenient: whether sections stay plain dictionaries where their kinds are not loaded, as in a run of others.
-        swept: whether this is one of the runs of a sweep, so that a section `sweep` says nothing here.
-        settings: top-level keys to replace last, e.g. `seed=3, device="cpu"`; None leaves the key as it is.
+        lenient: whether sections stay plain dictionaries where their kinds are not loaded, as in a
+            run of others.
+        swept: whether this is one of the runs of a sweep, so that a section `sweep` says nothing
+            here.
+        settings: top-level keys to replace last, e.g. `seed=3, device="cpu"`; None leaves the key
+            as it is.
 
     Returns:
-        The config with every default filled in. Paths in it are absolute: those in a file (also in one that is
-        extended) are taken relative to that file, others relative to the working directory.
+        The config with every default filled in. Paths in it are absolute: those in a file (also in
+        one that is extended) are taken relative to that file, others relative to the working
+        directory.
 
     Raises:
         ConfigError: with all problems at once, each with its file, line and key.
@@ -59,7 +65,10 @@ def load_config(
         file = [] if isinstance(source, Mapping) else [os.fspath(source)]
         changes = [f"--set={text}" for text in overrides if isinstance(text, str)]
         sweeping = shlex.join(["dyn", "sweep", *file, *changes])
-        told = f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config without it"
+        told = (
+            f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config"
+            " without it"
+        )
         plain.problems.append(plain.problem((SWEEP,), told))
     if plain.data.get(RECORDED) and not lenient:
         told = "a training loop outside of dyn made this run: it can be read, not trained"
@@ -74,7 +83,8 @@ def load_config(
 def written_config(
     source: Source, overrides: Sequence[str | Assignment] = (), **settings: object
 ) -> Written:
-    """Return a config as it is written, with all that it extends and all changes, before anything is validated.
+    """Return a config as it is written, with all that it extends and all changes, before anything
+    is validated.
 
     Raises:
         ConfigError: it cannot be read.
@@ -87,7 +97,8 @@ def written_config(
 def self_contained(
     source: Source, overrides: Sequence[str] = (), **settings: object
 ) -> dict[str, Any]:
-    """Return a config as it is written, without its section `sweep`, as plain data that any directory may read.
+    """Return a config as it is written, without its section `sweep`, as plain data that any
+    directory may read.
 
     Raises:
         ConfigError: it cannot be read.
@@ -102,7 +113,8 @@ def self_contained(
 def load_sweep(
     source: Source, overrides: Sequence[str] = ()
 ) -> tuple[SweepSection | None, Written]:
-    """Return the section `sweep` of a config, None where it has none, and the config as it is written.
+    """Return the section `sweep` of a config, None where it has none, and the config as it is
+    written.
 
     Raises:
         ConfigError: the section is not valid.
@@ -134,7 +146,8 @@ def _validate(
     source: Written, check_files_exist: bool, lenient: bool
 ) -> tuple[RunConfig | None, list[Mistake]]:
     """Return the config, if each value is right, and everything that is wrong."""
-    config, problems = None, list(source.problems)
+    config = None
+    problems = list(source.problems)
     context = {LENIENT: lenient}
     try:
         config = RunConfig.model_validate(source.data, context=context)
@@ -165,7 +178,9 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
 
 
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:
-    """Return the sections that are right by themselves, so that they are checked further even if others are wrong."""
+    """Return the sections that are right by themselves, so that they are checked further even if
+    others are wrong.
+    """
     sections = {}
     for name, field in RunConfig.model_fields.items():
         limited: Any = Annotated[field.annotation, field]
@@ -177,7 +192,9 @@ def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[s
 
 
 def _in_order(problems: Iterable[Mistake]) -> list[Mistake]:
-    """Sort by line within each file, files in the order in which they first appear; of many only the first are kept."""
+    """Sort by line within each file, files in the order in which they first appear; of many only
+    the first are kept.
+    """
     problems = list(dict.fromkeys(problems))
     files = list(dict.fromkeys(problem.file for problem in problems))
     ordered = sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or 0))

@@ -1,7 +1,9 @@
-"""From YAML texts, files and mappings to plain data that know their origins; nothing in a config can run code.
+"""From YAML texts, files and mappings to plain data that know their origins; nothing in a config
+can run code.
 
-Scalars follow the core schema of YAML 1.2, which includes JSON: `1e-3` is a number, `yes` is a text. Files bring what
-they extend. Before anything is validated, `--set section.key=value` and settings change these data.
+Scalars follow the core schema of YAML 1.2, which includes JSON: `1e-3` is a number, `yes` is a
+text. Files bring what they extend. Before anything is validated, `--set section.key=value` and
+settings change these data.
 """
 
 from __future__ import annotations
@@ -47,9 +49,12 @@ CORE_SCALARS = (  # the first match wins
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's loader with the scalars of YAML 1.2, and without aliases, which can stand for billions of values."""
+    """PyYAML's loader with the scalars of YAML 1.2, and without aliases, which can stand for
+    billions of values.
+    """
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's registry
+    # PyYAML's registry
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
         """Return the next node of the text."""
@@ -65,12 +70,14 @@ for _name, _pattern, _first in CORE_SCALARS:
 
 
 def read_text(text: str, file: str, directory: Path) -> Written:
-    """Read a YAML (or JSON) document; `file` names it in messages, its relative paths belong to `directory`.
+    """Read a YAML (or JSON) document; `file` names it in messages, its relative paths belong to
+    `directory`.
 
     Raises:
         ConfigError: it is no valid YAML.
     """
-    source, line = Written(None, {(): Place(file, 1, directory)}), None
+    source = Written(None, {(): Place(file, 1, directory)})
+    line = None
     try:
         is_json = text.lstrip().startswith("{")  # may be indented with tabs, which YAML forbids
         node = _Loader(text.replace("\t", " ") if is_json else text).get_single_node()
@@ -139,7 +146,8 @@ def _mapping(node: MappingNode, path: KeyPath, source: Written) -> dict[str, Any
     mapping: dict[str, Any] = {}
     file = source.origins[()].file
     for key_node, value_node in node.value:
-        line, key = key_node.start_mark.line + 1, key_node.value
+        line = key_node.start_mark.line + 1
+        key = key_node.value
         if not isinstance(key_node, ScalarNode) or key_node.tag != f"{_TAG}str":
             shown = key if isinstance(key_node, ScalarNode) else "a collection"
             told = f"a key must be a text, not {shown} (put it in quotes if it is meant)"
@@ -175,7 +183,8 @@ def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Writte
     Raises:
         ConfigError: a file cannot be read; nothing else is validated.
     """
-    path, line = Path(path), None
+    path = Path(path)
+    line = None
     try:
         if path.is_fifo() and Path("/dev") not in path.parents:  # where shells put what they pipe
             raise ValueError("it is a pipe, not a regular file")
@@ -203,7 +212,8 @@ def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Writte
             raise ConfigError(source.problems)
         told = f"is empty; needed are {NEEDED}"
         if source.data is not None:
-            told, line = f"must be a mapping of {NEEDED}, not {show(source.data)}", 1
+            told = f"must be a mapping of {NEEDED}, not {show(source.data)}"
+            line = 1
     raise ConfigError([Mistake(str(path), line, "", told)])
 
 
@@ -220,9 +230,12 @@ def _with_parents(source: Written, chain: Sequence[str]) -> Written:
         # shown as the child was named: relative where that was
         named = Path(origin.file).parent / extends if origin.line is not None else Path(extends)
         found = origin.directory / extends
-        if not os.path.exists(named) and (bundled := bundled_config(extends)) is not None:  # noqa: PTH110
+        # `Path.exists` raises for a name that no file can have
+        is_there = os.path.exists(named)  # noqa: PTH110
+        if not is_there and (bundled := bundled_config(extends)) is not None:
             named = found = bundled
-        if not os.path.exists(named):  # noqa: PTH110 - False for a name that no file can have
+            is_there = True
+        if not is_there:
             wrong = f"there is no file {named}, nor a bundled config of this name"
         elif os.path.realpath(found) in chain:
             wrong = f"extending {named} would go round in a circle"
@@ -278,11 +291,13 @@ class Assignment(NamedTuple):
 def apply(
     source: Written, overrides: Iterable[str | Assignment], settings: Mapping[str, object]
 ) -> None:
-    """Apply each `key=value` to `source`, the value read as YAML, then `settings`; problems are added to `source`.
+    """Apply each `key=value` to `source`, the value read as YAML, then `settings`; problems are
+    added to `source`.
 
-    A mapping replaces its section. Kinds are set first, whatever the order: setting one keeps the keys beside it that
-    the new kind knows and drops the others, but none that another override sets. Paths in values are relative to the
-    working directory. Settings replace top-level keys; None means that one was not given.
+    A mapping replaces its section. Kinds are set first, whatever the order: setting one keeps the
+    keys beside it that the new kind knows and drops the others, but none that another override
+    sets. Paths in values are relative to the working directory. Settings replace top-level keys;
+    None means that one was not given.
     """
     given = [
         change if isinstance(change, Assignment) else _assignment(change, source)

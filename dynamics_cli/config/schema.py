@@ -14,7 +14,9 @@ from dynamics_cli.kinds.registry import find_kind, general_kinds, one_of
 
 
 class SweepSection(Section):
-    """The settings that `dyn sweep` varies: a section of a config file that is no part of any of its runs."""
+    """The settings that `dyn sweep` varies: a section of a config file that is no part of any of
+    its runs.
+    """
 
     example = """\
 sweep:
@@ -27,7 +29,9 @@ sweep:
     grid: dict[str, Any] = Field(default_factory=dict)
     """Settings, each with its values: every combination is trained.
 
-    Values are a list, or a text: `1e-6:10:log:25` (first, last, count), `1:5:5`, `8:512:logint:7` (whole numbers)."""
+    Values are a list, or a text: `1e-6:10:log:25` (first, last, count), `1:5:5`, `8:512:logint:7`
+    (whole numbers).
+    """
     let: dict[str, Any] = Field(default_factory=dict)
     """Settings that are computed: `optimizer.lr: min(10, 0.1 / initialization.scale**2)`."""
     seeds: PositiveInt = 1
@@ -35,20 +39,29 @@ sweep:
     record: Literal["light", "ends", "config"] | None = None
     """Kept of each job: its ends and about a thousand losses; its ends; what `record` says.
 
-    By default what `record` says, as long as that is estimated below `record.limit_gib` for all jobs together."""
+    By default what `record` says, as long as that is estimated below `record.limit_gib` for all
+    jobs together.
+    """
     labels: dict[str, str] = Field(default_factory=dict)
-    """What pictures and pages call swept settings, measures, words of settings, `loss` and `iteration`."""
+    """What pictures and pages call swept settings, measures, words of settings, `loss` and
+    `iteration`.
+    """
     columns: dict[str, str] = Field(default_factory=dict)
-    """Further columns of the table, computed from the curves of each job: `grokked: first(test_accuracy > 0.95)`.
+    """Further columns of the table, computed from the curves of each job: `grokked:
+    first(test_accuracy > 0.95)`.
 
-    A curve is `loss`, a measure, or a number of a measure such as `singular_values.1`. Of a curve c with values at the
-    recorded states: `first(c > 0.95)`, the first iteration at which it is so (also >=, <, <=); `last(c)`; `least(c)`;
-    `largest(c)`; `at(c, 1000)`, its value at the state nearest to an iteration; `mean(c, 10)`, of its last 10 values.
-    Arithmetic is as in `let`, with swept settings, numbers of the config, and columns before this one."""
+    A curve is `loss`, a measure, or a number of a measure such as `singular_values.1`. Of a curve c
+    with values at the recorded states: `first(c > 0.95)`, the first iteration at which it is so
+    (also >=, <, <=); `last(c)`; `least(c)`; `largest(c)`; `at(c, 1000)`, its value at the state
+    nearest to an iteration; `mean(c, 10)`, of its last 10 values. Arithmetic is as in `let`, with
+    swept settings, numbers of the config, and columns before this one.
+    """
 
 
 def choice_at(path: KeyPath, data: object) -> OneOf | type[Section] | None:
-    """Return the kinds, or the section, that the value at `path` of a config must be; None where it is neither."""
+    """Return the kinds, or the section, that the value at `path` of a config must be; None where
+    it is neither.
+    """
     *above, key = path
     if isinstance(key, int):
         return choice_at(tuple(above), data)
@@ -66,7 +79,9 @@ def choice_at(path: KeyPath, data: object) -> OneOf | type[Section] | None:
 
 
 def section_at(path: KeyPath, data: object) -> type[Section] | None:
-    """Return the class of the section at `path`, where `data` (the whole config) says which kinds hold on the way."""
+    """Return the class of the section at `path`, where `data` (the whole config) says which
+    kinds hold on the way.
+    """
     choice = choice_at(path, data) if path else RunConfig
     if not isinstance(choice, OneOf):
         return choice
@@ -86,7 +101,9 @@ def value_at(path: KeyPath, data: object) -> object:
 
 
 def kinds(path: KeyPath, data: object = None) -> dict[str, bool]:
-    """Return the kinds that the section at `path` has, and whether each serves any paper; empty when it has none."""
+    """Return the kinds that the section at `path` has, and whether each serves any paper; empty
+    when it has none.
+    """
     choice = choice_at(path, data) if path else None
     if not isinstance(choice, OneOf):
         return {}
@@ -95,7 +112,9 @@ def kinds(path: KeyPath, data: object = None) -> dict[str, bool]:
 
 
 def known_keys(path: KeyPath, kind: object = None, data: object = None) -> list[str] | None:
-    """Return the keys of the section at `path` under `kind`; None when there is no such section or kind."""
+    """Return the keys of the section at `path` under `kind`; None when there is no such section
+    or kind.
+    """
     cls = choice_at(path, data) if path else RunConfig
     if isinstance(cls, OneOf):
         kind = cls.default if kind is None else kind

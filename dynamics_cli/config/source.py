@@ -24,7 +24,9 @@ class Place:
 
 @dataclass
 class Written:
-    """Plain data (mappings, lists, texts, numbers, booleans, None), the place of each value, and the mistakes."""
+    """Plain data (mappings, lists, texts, numbers, booleans, None), the place of each value, and
+    the mistakes.
+    """
 
     data: Any
     origins: dict[KeyPath, Place]
@@ -58,9 +60,11 @@ class Written:
         self.broken.add(path)
 
     def assign(self, path: tuple[str, ...], value: object, origin: Place) -> None:
-        """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it does not know.
+        """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it
+        does not know.
 
-        A number stands for the place of a value that a list has. Something on the way that is no section is a problem.
+        A number stands for the place of a value that a list has. Something on the way that is no
+        section is a problem.
         """
         section: Any = self.data
         place: KeyPath = ()

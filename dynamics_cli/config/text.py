@@ -49,7 +49,8 @@ def listing(words: list[str], most: int = 10) -> str:
 
 def _bounds(node: dict[str, Any]) -> str:
     bounds = [
-        f"{sign} {int(node[key]) if float(node[key]).is_integer() else node[key]}"  # 0.0 by pydantic 2.8
+        # 0.0 by pydantic 2.8
+        f"{sign} {int(node[key]) if float(node[key]).is_integer() else node[key]}"
         for sign, key in (
             (">", "exclusiveMinimum"),
             (">=", "minimum"),
@@ -62,7 +63,9 @@ def _bounds(node: dict[str, Any]) -> str:
 
 
 def _plural(node: dict[str, Any]) -> str:
-    """Return `integers >= 1` for `an integer >= 1`; of words and mappings only that they are texts or mappings."""
+    """Return `integers >= 1` for `an integer >= 1`; of words and mappings only that they are
+    texts or mappings.
+    """
     if "kinds" not in node and node.get("type") not in ("array", "integer", "number"):
         return "mappings" if node.get("type") == "object" else "texts"
     return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", describe(node))

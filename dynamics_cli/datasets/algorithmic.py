@@ -16,7 +16,9 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class ModularArithmetic(Dataset, kind="modular_arithmetic"):
-    """All pairs (a, b) modulo p with `a + b`, `a - b` or `a b` (grokking: Power et al. 2022, Gromov 2023)."""
+    """All pairs (a, b) modulo p with `a + b`, `a - b` or `a b` (grokking: Power et al. 2022,
+    Gromov 2023).
+    """
 
     example = """\
 dataset: {kind: modular_arithmetic, p: 23, train_fraction: 0.5, replaced_labels: 0.2}
@@ -74,7 +76,8 @@ class Polynomial(Dataset, kind="polynomial"):
 
 
 class SparseParity(Dataset, kind="sparse_parity"):
-    """Uniform signs `x` in {-1, 1}^dim, labelled by `prod_{i <= k} x_i`, the parity of the first k (Barak et al. 2022).
+    """Uniform signs `x` in {-1, 1}^dim, labelled by `prod_{i <= k} x_i`, the parity of the first k
+    (Barak et al. 2022).
 
     Which k entries matter is a matter of their numbering, for networks that treat all inputs alike.
     """

@@ -1,6 +1,8 @@
-"""Data sets of images: MNIST's digits, a pair or all ten; CIFAR-10; cats and dogs; the light effect on two classes.
+"""Data sets of images: MNIST's digits, a pair or all ten; CIFAR-10; cats and dogs; the light effect
+on two classes.
 
-The light effect makes one class dark, the other bright (Tachet des Combes et al. 2018, Section 5 and Appendix E.2).
+The light effect makes one class dark, the other bright (Tachet des Combes et al. 2018, Section 5
+and Appendix E.2).
 """
 
 from __future__ import annotations
@@ -54,13 +56,18 @@ class OfClasses(Dataset):
         return pixels, classes
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield settings of held-out images that nobody asked for, and a loss or a network for fewer classes."""
+        """Yield settings of held-out images that nobody asked for, and a loss or a network for
+        fewer classes.
+        """
         if self.test_per_class is not None and not self.test:
             yield ("dataset", "test_per_class"), "makes no sense with test: false"
         labels = getattr(sections.get("loss"), "labels", "real")
         outputs = getattr(sections.get("architecture"), "outputs", None) or 1
         if labels == "signs" and self.classes > 2:
-            told = f"{self.kind} has {self.classes} classes, the loss {sections['loss'].kind} tells two apart"
+            told = (
+                f"{self.kind} has {self.classes} classes, the loss {sections['loss'].kind} tells"
+                " two apart"
+            )
             yield ("dataset", "kind"), f"{told}: take mnist_pair"
         if labels == "classes" and 1 < outputs < self.classes:
             yield (
@@ -76,7 +83,8 @@ class OfClasses(Dataset):
             InputError: a class has fewer images than asked for, or a file is damaged.
         """
         x, y = self._rows(self._first("train", self.per_class, "per_class"))
-        x_test, y_test = None, None
+        x_test = None
+        y_test = None
         if self.test:
             x_test, y_test = self._rows(self._first("test", self.test_per_class, "test_per_class"))
         if self.center:
@@ -92,7 +100,8 @@ class OfClasses(Dataset):
         for label, of_class in images.items():
             if count is not None and len(of_class) < count:
                 raise InputError(
-                    f"dataset.{key} is {count}, there are {len(of_class)} such images of class {label}"
+                    f"dataset.{key} is {count}, there are {len(of_class)} such images of class"
+                    f" {label}"
                 )
         return [of_class[:count] for of_class in images.values()]
 
@@ -109,8 +118,9 @@ class Digits(OfClasses):
     """The base of data sets of MNIST's handwritten digits: rows of 784 pixels."""
 
     source: Literal["subset", "full"] = "subset"
-    """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`: all 70 000, which
-    `dyn data fetch mnist` downloads."""
+    """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`:
+    all 70 000, which `dyn data fetch mnist` downloads.
+    """
 
     def chosen(self) -> list[int]:
         """Return the digits, in the order of the classes."""
@@ -122,10 +132,12 @@ class Digits(OfClasses):
 
 
 class Cifar10(OfClasses, kind="cifar10"):
-    """CIFAR-10 (Krizhevsky 2009): 32 x 32 colour images of ten classes, which `dyn data fetch cifar10` downloads.
+    """CIFAR-10 (Krizhevsky 2009): 32 x 32 colour images of ten classes, which `dyn data fetch
+    cifar10` downloads.
 
-    Rows have 3 072 numbers: the red, the green, then the blue plane. The label is the class, from airplane (0) to truck
-    (9). A subset of 5 000 images that all computers can train on is `per_class: 500, test_per_class: 100`.
+    Rows have 3 072 numbers: the red, the green, then the blue plane. The label is the class, from
+    airplane (0) to truck (9). A subset of 5 000 images that all computers can train on is
+    `per_class: 500, test_per_class: 100`.
     """
 
     example = "{kind: cifar10, per_class: 500, test_per_class: 100, center: true}"
@@ -151,8 +163,9 @@ class MnistPair(Digits, kind="mnist_pair"):
     labels: Literal["signs", "classes"] = "signs"
     """`signs`: +1 for the first digit, -1 for the second; `classes`: 0 and 1, for cross entropy."""
     light_effect: bool = False
-    """Darken the first digit to pixels 0..127 of 255 and brighten the second to 128..255, held-out images included
-    (Tachet des Combes et al. 2018, Appendix E.2, there for cats and dogs)."""
+    """Darken the first digit to pixels 0..127 of 255 and brighten the second to 128..255, held-out
+    images included (Tachet des Combes et al. 2018, Appendix E.2, there for cats and dogs).
+    """
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield one digit named twice, and labels that do not suit the loss."""
@@ -181,8 +194,8 @@ class MnistPair(Digits, kind="mnist_pair"):
 class DogsVsCats(Dataset, kind="dogs_vs_cats"):
     """Kaggle's Dogs vs. Cats, which `dyn data add dogs-vs-cats` adds; cats are labelled 1, dogs -1.
 
-    Images are flat rows of numbers from 0 to 1: the red, the green, then the blue plane. Rows are float32, half the
-    memory of float64: 25 000 images of 64 x 64 pixels take 1.2 GB.
+    Images are flat rows of numbers from 0 to 1: the red, the green, then the blue plane. Rows are
+    float32, half the memory of float64: 25 000 images of 64 x 64 pixels take 1.2 GB.
     """
 
     titles: ClassVar[Mapping[str, str]] = {"size": "image size (pixels)"}
@@ -191,10 +204,13 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
     test_fraction: Fraction = 0.25
     """Share of each class that is held out, drawn from the data stream of the seed."""
     light_effect: bool = True
-    """Darken cats to pixels 0..127 of 255 and brighten dogs to 128..255, held-out images included (Tachet des Combes et
-    al. 2018, Appendix E.2)."""
+    """Darken cats to pixels 0..127 of 255 and brighten dogs to 128..255, held-out images included
+    (Tachet des Combes et al. 2018, Appendix E.2).
+    """
     images: str | None = None
-    """SHA-256 of the images, which the run records; by default those that are there, and others are refused."""
+    """SHA-256 of the images, which the run records; by default those that are there, and others
+    are refused.
+    """
 
     def resolve(self) -> Self:
         """Say which images are there; DataMissingError: none were added."""
@@ -211,8 +227,8 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
 
         Raises:
             DataMissingError: the images were not added, or are gone.
-            InputError: other images are there than the config names, a part would be empty, or the images do not fit
-                into memory.
+            InputError: other images are there than the config names, a part would be empty, or the
+                images do not fit into memory.
         """
         from dynamics_cli.datasets.files.dogs_vs_cats import find_images, read_images
 
@@ -224,12 +240,14 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
         checksum, pixels, dogs = read_images(path, self.size)
         if checksum != key:
             raise InputError(
-                f"{path}: has changed since it was added; `dyn data add dogs-vs-cats PATH` checks it again"
+                f"{path}: has changed since it was added; `dyn data add dogs-vs-cats PATH` checks"
+                " it again"
             )
         pixels = light_effect(pixels, dogs) if self.light_effect else pixels
         x = np.moveaxis(pixels, -1, 1).reshape(len(pixels), -1).astype(np.float32)  # (n, 3 size^2)
         x /= np.float32(255)
-        y, test = np.where(dogs, -1.0, 1.0), np.zeros(len(dogs), bool)
+        y = np.where(dogs, -1.0, 1.0)
+        test = np.zeros(len(dogs), bool)
         rng = stream(streams.seed, "data")
         for members in (np.flatnonzero(~dogs), np.flatnonzero(dogs)):
             count = round(self.test_fraction * len(members))
@@ -241,12 +259,15 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
 
 
 def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Scale pixels 0..255 to 0..127, or to 128..255 where `bright`, so that brightness alone tells the classes apart.
+    """Scale pixels 0..255 to 0..127, or to 128..255 where `bright`, so that brightness alone tells
+    the classes apart.
 
-    Each pixel value is halved and rounded down, and 128 is added to bright images: both halves of the scale are used
-    fully, and the image stays the same up to one part in 255. The paper states the two ranges only.
+    Each pixel value is halved and rounded down, and 128 is added to bright images: both halves of
+    the scale are used fully, and the image stays the same up to one part in 255. The paper states
+    the two ranges only.
 
-    `images` (n, ...) are bytes, `bright` (n,) says which become bright; in the paper dogs do, cats become dark.
+    `images` (n, ...) are bytes, `bright` (n,) says which become bright; in the paper dogs do, cats
+    become dark.
     """
     offset = np.where(bright, np.uint8(128), np.uint8(0)).astype(np.uint8)  # (n,)
     halved: NDArray[np.uint8] = np.right_shift(images, np.uint8(1))

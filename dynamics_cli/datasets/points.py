@@ -1,4 +1,6 @@
-"""Points of the config, or read from `.npz` and `.csv` files; orthonormal points (Boursier et al. 2022, A. 1)."""
+"""Points of the config, or read from `.npz` and `.csv` files; orthonormal points (Boursier et
+al. 2022, A. 1).
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,8 @@ def _same_length(
     key: str, labels: Sequence[float], inputs_key: str, inputs: Sequence[object]
 ) -> Iterator[Finding]:
     if len(labels) != len(inputs):
-        samples, values = counted(len(inputs), "sample"), counted(len(labels), "label")
+        samples = counted(len(inputs), "sample")
+        values = counted(len(labels), "label")
         yield (
             ("dataset", key),
             f"has {values}, but {inputs_key} has {samples}; there must be one label per sample",
@@ -90,7 +93,9 @@ def counted(number: int, noun: str) -> str:
 
 
 class File(Dataset, kind="file"):
-    """Points read from a `.npz` file (arrays `x`, `y`, optionally `x_test`, `y_test`) or a `.csv` file."""
+    """Points read from a `.npz` file (arrays `x`, `y`, optionally `x_test`, `y_test`) or a
+    `.csv` file.
+    """
 
     example = """\
 # python -c "import numpy; numpy.savetxt('data.csv', numpy.random.randn(20, 3), delimiter=',')"
@@ -98,7 +103,9 @@ dataset: {kind: file, path: data.csv, test_fraction: 0.2}
 """
     file_keys: ClassVar = ("path",)
     path: str
-    """The file, relative to the config that names it. A CSV has a header or none; its last columns are `y`."""
+    """The file, relative to the config that names it. A CSV has a header or none; its last
+    columns are `y`.
+    """
     test_fraction: Fraction | None = None
     """Hold out this share of the samples, drawn from the data stream of the seed."""
     outputs: PositiveInt | None = None
@@ -119,22 +126,27 @@ dataset: {kind: file, path: data.csv, test_fraction: 0.2}
             InputError: it is not a data set; the message says where.
         """
         arrays = read_samples(Path(self.path), self.outputs or 1)
-        x, y = arrays["x"], arrays["y"]
-        x_test, y_test = arrays.get("x_test"), arrays.get("y_test")
+        x = arrays["x"]
+        y = arrays["y"]
+        x_test = arrays.get("x_test")
+        y_test = arrays.get("y_test")
         if self.test_fraction is not None:
             if x_test is not None:
                 raise InputError(
-                    f"{self.path} holds x_test and y_test: leave dataset.test_fraction out, or them out of the file"
+                    f"{self.path} holds x_test and y_test: leave dataset.test_fraction out, or them"
+                    " out of the file"
                 )
             # checked before the split, so that messages speak of the file and not of a part of it
             make_samples(x, y, origin=self.path)
             count = round(self.test_fraction * len(x))
             if not 0 < count < len(x):
                 raise InputError(
-                    f"{self.path}: test_fraction {self.test_fraction} of {len(x)} samples leaves a part empty"
+                    f"{self.path}: test_fraction {self.test_fraction} of {len(x)} samples leaves a"
+                    " part empty"
                 )
             order = streams.rng("data").permutation(len(x))
-            test, train = np.sort(order[:count]), np.sort(order[count:])
+            test = np.sort(order[:count])
+            train = np.sort(order[count:])
             x, y, x_test, y_test = x[train], y[train], x[test], y[test]
         return make_samples(
             x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias, origin=self.path

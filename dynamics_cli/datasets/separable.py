@@ -20,17 +20,23 @@ class Gaussians(Dataset, kind="gaussians"):
     per_class: PositiveInt
     """Training points of each class."""
     mean: Coordinates
-    """Mean of the positive class; that of the negative class is the opposite. Coordinates left out are 0."""
+    """Mean of the positive class; that of the negative class is the opposite. Coordinates left
+    out are 0.
+    """
     dim: PositiveInt | None = None
     """Input dimension; by default the number of coordinates of `mean`."""
     deviation: Positive
-    """Standard deviation in every direction. Points on the wrong side of `<mean, x> = 0` are drawn again."""
+    """Standard deviation in every direction. Points on the wrong side of `<mean, x> = 0` are
+    drawn again.
+    """
     outliers: Annotated[list[Coordinates], Field(min_length=1)] | None = None
     """Further positive training points."""
     test_per_class: PositiveInt | None = None
     """Held-out points of each class."""
     draw: Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    """Draw from `numpy.random.default_rng(draw)`, the same data for every seed; by default from the seed's stream."""
+    """Draw from `numpy.random.default_rng(draw)`, the same data for every seed; by default from
+    the seed's stream.
+    """
     append_bias: bool = False
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""
 
@@ -61,7 +67,8 @@ class Gaussians(Dataset, kind="gaussians"):
 
         def one_class(sign: float, count: int) -> Floats:
             """Return `count` points, those on the wrong side replaced by new draws."""
-            x, wrong = np.zeros((count, dim)), np.arange(count)
+            x = np.zeros((count, dim))
+            wrong = np.arange(count)
             while len(wrong):  # at least half of the draws are on their side
                 x[wrong] = self.deviation * rng.standard_normal((len(wrong), dim)) + sign * mean
                 wrong = np.flatnonzero(sign * (x @ mean) <= 0)

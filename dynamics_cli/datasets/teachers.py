@@ -1,4 +1,6 @@
-"""Data that another network labels: teachers of any architecture, and linear maps of given singular values."""
+"""Data that another network labels: teachers of any architecture, and linear maps of given
+singular values.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,26 @@ from dynamics_cli.kinds.data import Samples, check_size, make_samples
 
 
 class _WithoutSamples(SimpleNamespace):
-    """The problem of an initialisation that draws a teacher: there are no samples, loss or optimizer."""
+    """The problem of an initialisation that draws a teacher: there are no samples, loss or
+    optimizer.
+    """
 
     def __getattr__(self, name: str) -> Any:
         raise InputError(
-            f"dataset.initialization: weights of a teacher cannot depend on {name}; it labels the samples"
+            f"dataset.initialization: weights of a teacher cannot depend on {name}; it labels the"
+            " samples"
         )
 
 
 class Teacher(Dataset, kind="teacher"):
-    """Gaussian inputs labelled by a network with Gaussian weights, `y = phi(x) + noise` (Goldt et al. 2019)."""
+    """Gaussian inputs labelled by a network with Gaussian weights, `y = phi(x) + noise` (Goldt
+    et al. 2019).
+    """
 
-    example = "{kind: teacher, n: 200, dim: 10, n_test: 200, architecture: {kind: two_layer, width: 2, activation: erf}}"
+    example = (
+        "{kind: teacher, n: 200, dim: 10, n_test: 200, architecture: {kind: two_layer, width: 2,"
+        " activation: erf}}"
+    )
     endless = True
     n: PositiveInt
     """Number of training samples."""
@@ -45,7 +55,9 @@ class Teacher(Dataset, kind="teacher"):
     architecture: Annotated[Architecture, OneOf("architecture")]
     """The teacher."""
     initialization: Annotated[Initialization, OneOf("initialization")] | None = None
-    """Draws the teacher's weights, as that of a network does; by default Gaussians of one `scale`."""
+    """Draws the teacher's weights, as that of a network does; by default Gaussians of one
+    `scale`.
+    """
     scale: Positive = 1.0
     """Standard deviation of the teacher's weights."""
     output_value: float | None = None
@@ -61,8 +73,9 @@ class Teacher(Dataset, kind="teacher"):
     append_bias: bool = False
     """Append a constant 1 to every input of teacher and student."""
     generator: Literal["torch"] | None = None
-    """Draw the teacher, its training and its held-out inputs one after the other from PyTorch's generator, as a script
-    after `torch.manual_seed(seed)`; by default from streams of dyn's."""
+    """Draw the teacher, its training and its held-out inputs one after the other from PyTorch's
+    generator, as a script after `torch.manual_seed(seed)`; by default from streams of dyn's.
+    """
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield sizes of weights beside an initialisation that draws them."""
@@ -125,7 +138,9 @@ class Teacher(Dataset, kind="teacher"):
 
 
 class SphereTeacher(Dataset, kind="sphere_teacher"):
-    """Inputs on the unit sphere, `y = sum_k s_k relu(<t_k, x>)`, unit `t_k` and fair signs (Chizat et al. 2019)."""
+    """Inputs on the unit sphere, `y = sum_k s_k relu(<t_k, x>)`, unit `t_k` and fair signs
+    (Chizat et al. 2019).
+    """
 
     example = "{kind: sphere_teacher, n: 100, dim: 10, n_test: 100}"
     endless = True
@@ -153,14 +168,17 @@ class SphereTeacher(Dataset, kind="sphere_teacher"):
         Raises InputError: they do not fit into memory.
         """
         check_size(self.n + (self.n_test or 0), self.dim)
-        rng, (T, s) = streams.rng("data"), self.teacher(streams)
+        rng = streams.rng("data")
+        T, s = self.teacher(streams)
         x = rng.standard_normal((self.n + (self.n_test or 0), self.dim))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         return make_samples(x, np.maximum(x @ T.T, 0.0) @ s, trained=self.n)
 
 
 class SparseRegression(Dataset, kind="sparse_regression"):
-    """`y = <beta, x> + noise`, x Gaussian, the first entries of beta `1/sqrt(nonzero)` (Woodworth et al. 2020)."""
+    """`y = <beta, x> + noise`, x Gaussian, the first entries of beta `1/sqrt(nonzero)`
+    (Woodworth et al. 2020).
+    """
 
     example = "{kind: sparse_regression, n: 20, dim: 50, nonzero: 3, noise: 0.1}"
     n: PositiveInt
@@ -193,7 +211,9 @@ class SparseRegression(Dataset, kind="sparse_regression"):
 
 
 class LinearMap(Dataset, kind="linear_map"):
-    """`y = U diag(s) V^T x` for random orthonormal `U`, `V`: modes of given strengths (Saxe et al. 2014)."""
+    """`y = U diag(s) V^T x` for random orthonormal `U`, `V`: modes of given strengths (Saxe et
+    al. 2014).
+    """
 
     example = """\
 dataset: {kind: linear_map, inputs: 8, outputs: 5, singular_values: [4.0, 2.0, 1.0]}
@@ -208,11 +228,15 @@ initialization: {kind: unbalanced, scale: 0.01}
     singular_values: list[Positive] = Field(min_length=1)
     """Singular values `s` of the map, at most as many as inputs and as outputs."""
     n: PositiveInt | None = None
-    """Number of samples; by default as many as inputs, which are then orthogonal: `sum_k x_k x_k^T / n = I` exactly."""
+    """Number of samples; by default as many as inputs, which are then orthogonal: `sum_k x_k
+    x_k^T / n = I` exactly.
+    """
     noise: NonNegative = 0.0
     """Standard deviation of Gaussian noise on the labels."""
     anisotropy: NonNegative | None = None
-    """`gamma`: column k of the inputs has variance `(d / (H k))^gamma`, `H = sum_k 1/k`, in place of 1."""
+    """`gamma`: column k of the inputs has variance `(d / (H k))^gamma`, `H = sum_k 1/k`, in
+    place of 1.
+    """
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield more singular values than the map can have."""
@@ -225,12 +249,16 @@ initialization: {kind: unbalanced, scale: 0.01}
         if self.n is None and getattr(sections.get("optimizer"), "samples", None) == "fresh":
             yield (
                 ("dataset", "n"),
-                "is missing; fresh samples are Gaussian, as those that the loss is recorded on must be",
+                (
+                    "is missing; fresh samples are Gaussian, as those that the loss is recorded on"
+                    " must be"
+                ),
             )
 
     def vectors(self, streams: Streams) -> tuple[Floats, Floats]:
         """Return `U` (outputs, r) and `V` (inputs, r), drawn from the Haar measure."""
-        rng, r = streams.rng("teacher"), len(self.singular_values)
+        rng = streams.rng("teacher")
+        r = len(self.singular_values)
         U, V = (
             np.linalg.qr(rng.standard_normal((side, r)))[0] for side in (self.outputs, self.inputs)
         )

@@ -1,19 +1,23 @@
-"""Formulas of kinds: a single text, from which NumPy, torch and compiled code and all derivatives come.
+"""Formulas of kinds: a single text, from which NumPy, torch and compiled code and all derivatives
+come.
 
-A formula is an ordinary method (`value(z)` of an activation, `values(h, y)` of a loss) made of arithmetic and of the
-functions of this module. Called with arrays or tensors it computes; called with an `Expression` it is traced: the
-operations are written down, can be differentiated, evaluated on arrays, and written out as source for the compiler.
+A formula is an ordinary method (`value(z)` of an activation, `values(h, y)` of a loss) made of
+arithmetic and of the functions of this module. Called with arrays or tensors it computes; called
+with an `Expression` it is traced: the operations are written down, can be differentiated, evaluated
+on arrays, and written out as source for the compiler.
 
-An expression has a level, which says how many numbers it stands for: a single one of the kind (`NUMBER`), one of each
-sample or tensor (`WHOLE`), or one of each output or weight (`EACH`). An operation has the highest level of its
-arguments; the reductions lead from `EACH` to `WHOLE`. Cross entropy divided by a temperature, line by line:
+An expression has a level, which says how many numbers it stands for: a single one of the kind
+(`NUMBER`), one of each sample or tensor (`WHOLE`), or one of each output or weight (`EACH`). An
+operation has the highest level of its arguments; the reductions lead from `EACH` to `WHOLE`. Cross
+entropy divided by a temperature, line by line:
 
     def values(self, h, y):                # h: EACH (outputs of a sample), y: WHOLE (its class)
         z = h / self.temperature           # NUMBER under EACH: divide, EACH
         return logsumexp(z) - pick(z, y)   # logsumexp and pick: WHOLE; their difference: WHOLE
 
-Its `gradient` by `h` is of level `EACH` again: `(exp(z - logsumexp(z)) - where(number_of_output == y, 1, 0)) /
-temperature`, in which the softmax of an output mixes its own `z` with a number of the whole sample.
+Its `gradient` by `h` is of level `EACH` again: `(exp(z - logsumexp(z)) - where(number_of_output ==
+y, 1, 0)) / temperature`, in which the softmax of an output mixes its own `z` with a number of the
+whole sample.
 """
 
 from __future__ import annotations
@@ -33,7 +37,9 @@ Array = Any
 
 
 class NotAFormulaError(TypeError):
-    """A method does something with its arguments that no formula does, such as asking which of two is larger."""
+    """A method does something with its arguments that no formula does, such as asking which of
+    two is larger.
+    """
 
 
 def _operators(operation: str) -> tuple[Any, Any]:
@@ -53,7 +59,10 @@ class Expression:
     def __init__(
         self, table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int
     ) -> None:
-        self.table, self.operation, self.arguments, self.level = table, operation, arguments, level
+        self.table = table
+        self.operation = operation
+        self.arguments = arguments
+        self.level = level
         self.key = len(table)
         """Its number: that of an argument is smaller."""
 
@@ -115,7 +124,9 @@ def _entry(
 
 
 def constant(table: dict[Any, Expression], value: Any) -> Expression:
-    """Return a number as an expression; an expression as it is. Raises `NotAFormulaError`: it is neither."""
+    """Return a number as an expression; an expression as it is. Raises `NotAFormulaError`: it is
+    neither.
+    """
     if isinstance(value, Expression):
         return value
     try:
@@ -137,8 +148,10 @@ def _number(node: Expression) -> float | None:
 
 def _simplified(operation: str, given: Sequence[Expression]) -> Expression | None:
     """Return an expression that is already there and has the same value, for all finite numbers."""
-    a, b = given[0], given[-1]
-    p, q = _number(a), _number(b)
+    a = given[0]
+    b = given[-1]
+    p = _number(a)
+    q = _number(b)
     if operation == "add":
         return b if p == 0 else a if q == 0 else None
     if operation == "subtract":
@@ -254,8 +267,9 @@ SUMS = ("total", "total_of_all")
 def _softplus_of_tensors(torch: Any, z: Any) -> Any:
     """Return `log(1 + exp(z))` with finite derivatives.
 
-    torch's own softplus is z from 20 on, and the second derivative of its `logaddexp` squares `exp(-z)`, which
-    overflows. Where that happens the value is `exp(z)` to rounding. Neither branch sees arguments of the other.
+    torch's own softplus is z from 20 on, and the second derivative of its `logaddexp` squares
+    `exp(-z)`, which overflows. Where that happens the value is `exp(z)` to rounding. Neither branch
+    sees arguments of the other.
     """
     low = math.log(torch.finfo(z.dtype).tiny) / 2
     above = z.clamp(min=low)
@@ -349,7 +363,9 @@ pick = _named("pick", "Return the output `h_y` of a sample whose class is y.")
 
 
 def clip(z: Array, low: Array, high: Array) -> Array:
-    """Return `z`, but no less than `low` and no more than `high`; the derivative is 1 between the two."""
+    """Return `z`, but no less than `low` and no more than `high`; the derivative is 1 between
+    the two.
+    """
     return minimum(maximum(z, low), high)
 
 
@@ -386,7 +402,8 @@ def _partials(node: Expression) -> list[tuple[Expression, Any]]:
         return [(z, _SLOPES[node.operation](z, node))]
     if node.operation in ("constant", "symbol", "less", "less_equal", "equal", "not_equal"):
         return []
-    a, b = node.arguments[0], node.arguments[-1]
+    a = node.arguments[0]
+    b = node.arguments[-1]
     table = node.table
     if node.operation == "where":
         return [
@@ -412,7 +429,9 @@ def _partials(node: Expression) -> list[tuple[Expression, Any]]:
 
 
 def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
-    """Return the derivative of an expression as its arguments move in the given directions (forward mode)."""
+    """Return the derivative of an expression as its arguments move in the given directions
+    (forward mode).
+    """
     table = node.table
     tangents: dict[Expression, Expression] = {
         at: constant(table, to) for at, to in directions.items()
@@ -433,7 +452,8 @@ def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
 
 
 def gradient(node: Expression, by: Expression) -> Expression:
-    """Return the derivatives of a number of a sample, or of each output, by each of the numbers `by` (reverse mode).
+    """Return the derivatives of a number of a sample, or of each output, by each of the numbers
+    `by` (reverse mode).
 
     Of a `node` of level `EACH` the sum over the outputs is differentiated.
     """

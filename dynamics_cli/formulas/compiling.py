@@ -17,8 +17,10 @@ import numba.np.linalg
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.event import Listener, register
 
-# this module of numba, which every kernel needs, imports all of SciPy's linear algebra only to learn that it is there
-_ensure_blas, numba.np.linalg.ensure_blas = numba.np.linalg.ensure_blas, lambda: None
+# this module of numba, which every kernel needs, imports all of SciPy's linear algebra only to
+# learn that it is there
+_ensure_blas = numba.np.linalg.ensure_blas
+numba.np.linalg.ensure_blas = lambda: None
 import numba.np.arraymath  # noqa: E402
 
 numba.np.linalg.ensure_blas = _ensure_blas
@@ -51,7 +53,9 @@ class CheckedFiles(IndexDataCacheFile):
 
 
 def _is_whole(path: Path) -> bool:
-    """Return whether a file is not there, or fits the checksum at its end; say once a process that one does not."""
+    """Return whether a file is not there, or fits the checksum at its end; say once a process
+    that one does not.
+    """
     try:
         contents = path.read_bytes()
     except FileNotFoundError:
@@ -64,7 +68,9 @@ def _is_whole(path: Path) -> bool:
 
 
 class Kept(FunctionCache):
-    """Numba's cache of a function; damage, a full disk and one that cannot be written cost time, never the run."""
+    """Numba's cache of a function; damage, a full disk and one that cannot be written cost time,
+    never the run.
+    """
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call] # of numba
@@ -96,7 +102,9 @@ numba.core.dispatcher.FunctionCache = numba.core.ccallback.FunctionCache = _cach
 
 @cache
 def cache_folder() -> Path | None:
-    """Return where numba keeps the compiled code of a module in this folder; None where nothing can be kept."""
+    """Return where numba keeps the compiled code of a module in this folder; None where nothing
+    can be kept.
+    """
     kept = _cache_of(cache_folder.__wrapped__)
     return None if kept.cache_path is None else Path(kept.cache_path)
 
@@ -121,12 +129,16 @@ def say_not_kept(why: str | None = None) -> None:
 
 
 class FirstCompilation(Listener):
-    """Says on a terminal, once a process, that compilation takes seconds before a first run begins."""
+    """Says on a terminal, once a process, that compilation takes seconds before a first run
+    begins.
+    """
 
     said = False
 
     def on_start(self, event: Any) -> None:
-        """Say that kernels are being compiled: those that come from the cache go through no pass."""
+        """Say that kernels are being compiled: those that come from the cache go through no
+        pass.
+        """
         if not self.said and sys.stderr.isatty():
             print(
                 "compiling kernels for this machine, which takes some seconds once",

@@ -227,7 +227,8 @@ def _compiled(dtype: np.dtype[Any], function: str) -> Native:
         except OSError as error:
             say_not_kept(error.strerror)
             path = None
-    exec(compile(source, str(path or module.__name__), "exec"), module.__dict__)  # noqa: S102 - our own formulas
+    code = compile(source, str(path or module.__name__), "exec")
+    exec(code, module.__dict__)  # noqa: S102 - our own formulas
     return Native(getattr(module, name), dtype, cache=path is not None, fastmath={"contract"})
 
 
@@ -266,7 +267,9 @@ def activation_unit(sigma: Traceable, dtype: np.dtype[Any], order: int = 1) -> U
 # -- losses
 
 _LOSS = """
-def loss(f: Reals, y: Reals, v: Reals, delta: Reals, n: int, C: int, weight: Real, numbers: Floats) -> float:
+def loss(
+    f: Reals, y: Reals, v: Reals, delta: Reals, n: int, C: int, weight: Real, numbers: Floats
+) -> float:
     summed = 0.0
     for q in range(n):
         {whole}
@@ -335,8 +338,8 @@ def _loss_unit(
 
 _UPDATE = """
 def update(
-    theta: Reals, g: Reals, memory: Reals, P: int, segments: Ints, S: int, factors: Floats, lr: float, iteration: int,
-    loss: float, numbers: Floats,
+    theta: Reals, g: Reals, memory: Reals, P: int, segments: Ints, S: int, factors: Floats,
+    lr: float, iteration: int, loss: float, numbers: Floats,
 ) -> None:
     tiny = real({tiny})
     {of_network}

@@ -1,4 +1,5 @@
-"""First and second derivatives of the training loss and of the outputs at a recorded state, in float64.
+"""First and second derivatives of the training loss and of the outputs at a recorded state, in
+float64.
 
 Vectors hold the trained weights in the order of the network, each flattened by rows.
 """
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from dynamics_cli.gradients.lanczos import Spectrum
 
 Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
-"""Trained weights (K, P), and the numbers of samples (K, B) or None for all, -> mean losses (K,), gradients (K, P)."""
+"""Trained weights (K, P), and the numbers of samples (K, B) or None for all, -> mean losses
+(K,), gradients (K, P).
+"""
 
 
 DERIVATIVES = 2**26
@@ -46,7 +49,9 @@ SMALLER = 0.1
 ASYMMETRY = 1e-3
 """Difference of `v^T H w` and `w^T H v`, relative to `||H v||`, that is no rounding error."""
 DIRECTIONS = 3
-"""Directions along which a second derivative is compared with differences; a kink may lie on one."""
+"""Directions along which a second derivative is compared with differences; a kink may lie on
+one.
+"""
 
 
 def derivatives_of(state: State) -> Derivatives:
@@ -102,7 +107,9 @@ class Derivatives(ABC):
 
     @abstractmethod
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Return the product of the tangent kernel of the first samples, which is not formed, with vectors (n C,)."""
+        """Return the product of the tangent kernel of the first samples, which is not formed,
+        with vectors (n C,).
+        """
 
     @abstractmethod
     def gauss_newton_product(self, v: Floats) -> Floats:
@@ -111,17 +118,16 @@ class Derivatives(ABC):
     def largest(
         self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
     ) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues, descending, of the Hessian, or unless `whole` of its Gauss-Newton part.
+        """Return the k largest eigenvalues, descending, of the Hessian, or unless `whole` of its
+        Gauss-Newton part.
 
-        Beside them their vectors (P, k); `start` is (P,) or (P, j), see `measures.lanczos.largest_eigenvalues`.
-        `block` picks a diagonal block.
+        Beside them their vectors (P, k); `start` is (P,) or (P, j), see
+        `measures.lanczos.largest_eigenvalues`. `block` picks a diagonal block.
         """
         from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
-        multiply, v = (
-            self.hessian_product if whole else self.gauss_newton_product,
-            np.zeros(self.size),
-        )
+        multiply = self.hessian_product if whole else self.gauss_newton_product
+        v = np.zeros(self.size)
 
         def product(part: Floats) -> Floats:
             v[block] = part
@@ -135,7 +141,9 @@ class Derivatives(ABC):
 
     @abstractmethod
     def potential(self, count: int, labels: Floats) -> Potential:
-        """Return the mean loss over `count` training samples with the given labels (n,) or (n, C), at other weights."""
+        """Return the mean loss over `count` training samples with the given labels (n,) or (n,
+        C), at other weights.
+        """
 
     def weights(self, parameters: Parameters) -> Floats:
         """Return the trained weights (P,) among those by name."""
@@ -163,8 +171,11 @@ def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[
 def features_of(
     architecture: Any, parameters: Parameters, x: Floats
 ) -> list[tuple[Floats, Floats]]:
-    """Return preactivations and activations (n, m_l) of the hidden layers of a fully connected network, float64."""
-    h, layers = np.asarray(x, np.float64), []
+    """Return preactivations and activations (n, m_l) of the hidden layers of a fully connected
+    network, float64.
+    """
+    h = np.asarray(x, np.float64)
+    layers = []
     for W, b in layers_of(architecture, parameters)[:-1]:
         z = h @ W.T + b
         h = architecture.sigma.value(z)
@@ -173,7 +184,9 @@ def features_of(
 
 
 def engine_of(problem: Problem) -> Engine | None:
-    """Return the engine of a problem, made once; None where the network is none of layers, or a kind no formula."""
+    """Return the engine of a problem, made once; None where the network is none of layers, or a
+    kind no formula.
+    """
     known = vars(problem)
     if "engine" not in known:
         c: Any = problem.config.architecture
@@ -191,13 +204,16 @@ class ByEngine(Derivatives):
     """Fully connected networks whose activation and loss are formulas, by the compiled engine."""
 
     def __init__(self, state: State, engine: Engine) -> None:
-        self.problem, self._state, self._engine = state.problem, state, engine
+        self.problem = state.problem
+        self._state = state
+        self._engine = engine
         self.names, self.size = engine.names, len(engine.places)
 
     @property
     def _evaluated(self) -> Engine:
         """The engine, which has evaluated this state last."""
-        engine, work = self._engine, self._engine.work
+        engine = self._engine
+        work = self._engine.work
         if engine.evaluated is not self:
             if self.problem.config.architecture.centered:
                 work.write(self._state.start)
@@ -225,15 +241,15 @@ class ByEngine(Derivatives):
         return ByAutograd(self._state)
 
     def _layers(self, x: Floats, slopes: Floats) -> Iterator[tuple[Floats, Floats, bool, bool]]:
-        """Yield the inputs of each layer (n, m), and the derivatives of F by its preactivations, the last layer first.
+        """Yield the inputs of each layer (n, m), and the derivatives of F by its preactivations,
+        the last layer first.
 
-        `slopes` (n, C) are those by the outputs. With them, whether weights and biases of the layer are trained.
+        `slopes` (n, C) are those by the outputs. With them, whether weights and biases of the layer
+        are trained.
         """
         c: Any = self.problem.config.architecture
-        layers, hidden = (
-            layers_of(c, self._state.parameters),
-            features_of(c, self._state.parameters, x),
-        )
+        layers = layers_of(c, self._state.parameters)
+        hidden = features_of(c, self._state.parameters, x)
         delta = slopes * (c.output_scale or 1.0)
         for k in reversed(range(len(layers))):
             name = c.matrices[k]
@@ -245,13 +261,16 @@ class ByEngine(Derivatives):
     def largest(
         self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
     ) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues and their vectors; that of the whole Hessian in a compiled call."""
+        """Return the k largest eigenvalues and their vectors; that of the whole Hessian in a
+        compiled call.
+        """
         if not whole or len(start) < self.size or k > 1:
             return super().largest(start, k, whole=whole, block=block)
         from dynamics_cli.gradients.engine.curvature import REAL, hessian_product
         from dynamics_cli.gradients.lanczos import LIMIT, Spectrum
 
-        engine, known = self._evaluated, vars(self.problem)
+        engine = self._evaluated
+        known = vars(self.problem)
         if "spectrum" not in known:  # made once, as the engine
             known["spectrum"] = Spectrum(
                 self.size, LIMIT, hessian_product(REAL).address, engine.state
@@ -261,11 +280,10 @@ class ByEngine(Derivatives):
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""
-        x, C = (
-            self.problem.dataset.x[:count],
-            getattr(self.problem.config.architecture, "outputs", None) or 1,
-        )
-        n, outputs = len(x), [list(self._layers(x, np.tile(row, (len(x), 1)))) for row in np.eye(C)]
+        x = self.problem.dataset.x[:count]
+        C = getattr(self.problem.config.architecture, "outputs", None) or 1
+        n = len(x)
+        outputs = [list(self._layers(x, np.tile(row, (len(x), 1)))) for row in np.eye(C)]
         K = np.zeros((n, C, n, C))
         for of_layer in zip(*outputs, strict=True):
             h, _, weight, bias = of_layer[0]
@@ -276,12 +294,15 @@ class ByEngine(Derivatives):
         return K.reshape(n * C, n * C)
 
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Return the product with the tangent kernel of the first samples, by torch: it is for many outputs alone."""
+        """Return the product with the tangent kernel of the first samples, by torch: it is for
+        many outputs alone.
+        """
         return self._by_torch.kernel_product(count)
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-        samples, loss = self.problem.dataset, self.problem.loss
+        samples = self.problem.dataset
+        loss = self.problem.loss
         slopes = loss.derivatives(self._state.network(samples.x), samples.y)
         layers = self._layers(samples.x, slopes.reshape(samples.n, -1))
         parts = [
@@ -291,7 +312,9 @@ class ByEngine(Derivatives):
 
     def potential(self, count: int, labels: Floats) -> Potential:
         """Return the mean loss, and its gradient, by the engine."""
-        engine, samples, work = self._evaluated, self.problem.dataset, self._engine.batch(count)
+        engine = self._evaluated
+        samples = self.problem.dataset
+        work = self._engine.batch(count)
         work.write(self._state.parameters)
         base = engine.work.base.reshape(samples.n, -1).copy()
         given: list[tuple[Any, Any]] = [
@@ -301,7 +324,8 @@ class ByEngine(Derivatives):
         ]
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
-            losses, gradients = np.empty(len(weights)), np.empty(weights.shape)
+            losses = np.empty(len(weights))
+            gradients = np.empty(weights.shape)
             for k, theta in enumerate(weights):
                 if k == 0 or rows is not None:
                     for source, working in given:
@@ -332,7 +356,9 @@ def functions_in(loss: torch.Tensor) -> list[str]:
 
 
 def _owner(name: str) -> str:
-    """Return the name of the module that a weight belongs to; weights of a parametrization to the module it is for."""
+    """Return the name of the module that a weight belongs to; weights of a parametrization to
+    the module it is for.
+    """
     return (
         name.partition(".parametrizations.")[0]
         if ".parametrizations." in name
@@ -351,7 +377,8 @@ class ByAutograd(Derivatives):
         super().__init__(state)
         import torch
 
-        problem, samples = state.problem, state.problem.dataset
+        problem = state.problem
+        samples = state.problem.dataset
         architecture = problem.config.architecture
         initial = state.start if architecture.centered else state.parameters
         self._device = architecture.device
@@ -373,7 +400,8 @@ class ByAutograd(Derivatives):
         )
         self._at_once = problem.block_samples(self._device)
         self._kept: tuple[torch.Tensor, ...] | None = None
-        self._twice, self._maps_samples = False, True
+        self._twice = False
+        self._maps_samples = True
         self._maps_weights = True
 
     def _blocks(self, count: int | None = None) -> Iterator[tuple[Any, torch.Tensor]]:
@@ -394,7 +422,9 @@ class ByAutograd(Derivatives):
         return h
 
     def _split(self, v: Floats | torch.Tensor) -> list[torch.Tensor]:
-        """Return a vector (P,) as tensors of the shapes of the trained weights, and of their precision."""
+        """Return a vector (P,) as tensors of the shapes of the trained weights, and of their
+        precision.
+        """
         import torch
 
         weights = list(self._weights.values())
@@ -403,13 +433,16 @@ class ByAutograd(Derivatives):
         return [part.view_as(w).to(w) for part, w in zip(parts, weights, strict=True)]
 
     def _gradients(self) -> Iterator[tuple[torch.Tensor, ...]]:
-        """Yield the gradient of the part of each block in the training loss, with its graph; a single graph is kept."""
+        """Yield the gradient of the part of each block in the training loss, with its graph; a
+        single graph is kept.
+        """
         import torch
 
         if self._kept is not None:
             yield self._kept
             return
-        loss, weights = self.problem.loss, list(self._weights.values())
+        loss = self.problem.loss
+        weights = list(self._weights.values())
         for x, y in self._blocks():
             share = loss.sample_weight(len(self._y)) / loss.sample_weight(len(y))
             part = share * loss.total(self._model(x), y)
@@ -432,7 +465,8 @@ class ByAutograd(Derivatives):
 
         self._check_twice_differentiable()
         self._check_symmetric()
-        weights, parts = list(self._weights.values()), self._split(v)
+        weights = list(self._weights.values())
+        parts = self._split(v)
 
         def along(gradient: tuple[torch.Tensor, ...]) -> Floats:
             inner = sum((g * part).sum() for g, part in zip(gradient, parts, strict=True))
@@ -447,9 +481,11 @@ class ByAutograd(Derivatives):
         return reduce(np.add, map(along, self._gradients()))
 
     def _check_twice_differentiable(self) -> None:
-        """Compare a product with differences of gradients where the graph has an `autograd.Function` in Python.
+        """Compare a product with differences of gradients where the graph has an
+        `autograd.Function` in Python.
 
-        The backward of such a function may hide what it depends on; then second derivatives are 0 without an error.
+        The backward of such a function may hide what it depends on; then second derivatives are 0
+        without an error.
 
         Raises:
             InputError: they differ.
@@ -465,13 +501,16 @@ class ByAutograd(Derivatives):
             self._kept = None  # a graph of before knows other nodes of the weights
             if not agree:
                 raise InputError(
-                    f"{', '.join(functions)}: its second derivative disagrees with its gradient, so "
-                    "curvature would be wrong; compute its backward by torch operations on saved tensors"
+                    f"{', '.join(functions)}: its second derivative disagrees with its gradient, so"
+                    " curvature would be wrong; compute its backward by torch operations on saved"
+                    " tensors"
                 )
         self._twice = True
 
     def _agree_along(self, seed: int) -> bool:
-        """Return whether the Hessian of two samples agrees with differences of gradients in a random direction."""
+        """Return whether the Hessian of two samples agrees with differences of gradients in a
+        random direction.
+        """
         import torch
 
         weights = list(self._weights.values())
@@ -518,8 +557,8 @@ class ByAutograd(Derivatives):
     def _check_symmetric(self) -> None:
         """Compare `v^T H w` with `w^T H v` for few samples, once for each problem.
 
-        Some operations of torch, such as that of `weight_norm`, have a wrong second derivative, which makes the
-        Hessian asymmetric.
+        Some operations of torch, such as that of `weight_norm`, have a wrong second derivative,
+        which makes the Hessian asymmetric.
 
         Raises:
             InputError: they differ; the message names the modules.
@@ -537,21 +576,24 @@ class ByAutograd(Derivatives):
                 if self._is_asymmetric((owners == owner).astype(float))
             ]
             raise InputError(
-                f"{', '.join(wrong) or 'the network'}: torch's second derivative is not symmetric, so "
-                "curvature would be wrong; write the module in elementary operations of torch"
+                f"{', '.join(wrong) or 'the network'}: torch's second derivative is not symmetric,"
+                " so curvature would be wrong; write the module in elementary operations of torch"
             )
         known["symmetric"] = True
 
     def _is_asymmetric(self, within: Floats) -> bool:
         """Return whether the Hessian of few samples is asymmetric, also at smaller weights.
 
-        `within` (P,) is 1 for the weights of the block that is looked at, and 0 for others. Where a softmax is
-        saturated, all of a Hessian can be rounding errors, which are asymmetric; at smaller weights it is not.
+        `within` (P,) is 1 for the weights of the block that is looked at, and 0 for others. Where a
+        softmax is saturated, all of a Hessian can be rounding errors, which are asymmetric; at
+        smaller weights it is not.
         """
         return all(self._differs(within, share) for share in (1.0, SMALLER))
 
     def _differs(self, within: Floats, share: float) -> bool:
-        """Return whether `v^T H w` and `w^T H v` differ for a pair of random vectors, at a share of the weights."""
+        """Return whether `v^T H w` and `w^T H v` differ for a pair of random vectors, at a share
+        of the weights.
+        """
         import torch
 
         weights = {name: (share * w.detach()).requires_grad_() for name, w in self._weights.items()}
@@ -573,7 +615,8 @@ class ByAutograd(Derivatives):
         rng = np.random.default_rng(0)
         for _ in range(PAIRS):
             v, w = rng.standard_normal((2, self.size)) * within
-            Hv, Hw = product(v), product(w)
+            Hv = product(v)
+            Hw = product(w)
             size = max(float(np.linalg.norm(Hv)), float(np.linalg.norm(Hw)))
             if abs(v @ Hw - w @ Hv) > ASYMMETRY * size:
                 return True
@@ -585,7 +628,8 @@ class ByAutograd(Derivatives):
 
         weights = {name: p.detach() for name, p in self._weights.items()}
         along = dict(zip(weights, self._split(v), strict=True))
-        loss, weight = self.problem.loss, self.problem.loss.sample_weight(len(self._y))
+        loss = self.problem.loss
+        weight = self.problem.loss.sample_weight(len(self._y))
 
         def product(x: Any, y: torch.Tensor) -> Floats:
             def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -606,7 +650,9 @@ class ByAutograd(Derivatives):
         return reduce(np.add, [product(x, y) for x, y in self._blocks()])
 
     def _jacobian(self, of: Any, rows: slice) -> list[torch.Tensor]:
-        """Return the derivatives by each weight of a function of weights, inputs (1, d) and label, over samples."""
+        """Return the derivatives by each weight of a function of weights, inputs (1, d) and
+        label, over samples.
+        """
         import torch
         from torch.func import jacrev, vmap
         from torch.utils._pytree import tree_map
@@ -614,10 +660,8 @@ class ByAutograd(Derivatives):
         def single(weights: Any, x: Any, y: torch.Tensor) -> Any:
             return of(weights, tree_map(lambda sample: sample[None], x), y[None])
 
-        weights, samples = (
-            {name: p.detach() for name, p in self._weights.items()},
-            (self._x[rows], self._y[rows]),
-        )
+        weights = {name: p.detach() for name, p in self._weights.items()}
+        samples = (self._x[rows], self._y[rows])
         if self._maps_samples:
             try:
                 return list(vmap(jacrev(single), (None, 0, 0))(weights, *samples).values())
@@ -631,7 +675,9 @@ class ByAutograd(Derivatives):
         return [torch.stack([jacobian[name] for jacobian in each]) for name in weights]
 
     def _few(self, count: int, outputs: int = 1) -> list[slice]:
-        """Return parts of the first samples for which all derivatives of the outputs are held at once."""
+        """Return parts of the first samples for which all derivatives of the outputs are held at
+        once.
+        """
         return _parts(count, max(1, min(self._at_once, DERIVATIVES // (outputs * self.size))))
 
     def kernel(self, count: int) -> Floats:
@@ -645,7 +691,8 @@ class ByAutograd(Derivatives):
             return torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
 
         C = getattr(self.problem.config.architecture, "outputs", None) or 1
-        K, parts = np.empty((count, C, count, C)), self._few(count, C)
+        K = np.empty((count, C, count, C))
+        parts = self._few(count, C)
         for k, rows in enumerate(parts):
             J = jacobian(rows)
             for columns in parts[: k + 1]:
@@ -655,7 +702,9 @@ class ByAutograd(Derivatives):
         return K.reshape(count * C, count * C)
 
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Return the product with the tangent kernel of the first samples, by a pass back and one ahead."""
+        """Return the product with the tangent kernel of the first samples, by a pass back and
+        one ahead.
+        """
         import torch
 
         weights = {name: p.detach() for name, p in self._weights.items()}
@@ -664,7 +713,8 @@ class ByAutograd(Derivatives):
             return (partial(self._outputs, x=x) for x, _ in self._blocks(count))
 
         def product(u: Floats) -> Floats:
-            at, along = 0, {name: torch.zeros_like(w) for name, w in weights.items()}
+            at = 0
+            along = {name: torch.zeros_like(w) for name, w in weights.items()}
             for outputs in functions():
                 h, pull = torch.func.vjp(outputs, weights)[:2]
                 (back,) = pull(torch.from_numpy(u[at : at + h.numel()]).view_as(h).to(h))
@@ -690,7 +740,8 @@ class ByAutograd(Derivatives):
         """Return the mean loss, and its gradient, at several weights side by side."""
         import torch
 
-        problem, values = self.problem, self.problem.loss.values
+        problem = self.problem
+        values = self.problem.loss.values
         targets = torch.from_numpy(np.array(labels)).to(self._y)
 
         def loss(theta: torch.Tensor, x: Any, y: torch.Tensor) -> torch.Tensor:
@@ -700,7 +751,9 @@ class ByAutograd(Derivatives):
         both = torch.func.grad_and_value(loss)
 
         def one_by_one(theta: torch.Tensor, part: Any) -> tuple[torch.Tensor, ...]:
-            """Return gradients (K, P) and losses (K,) by backward passes outside of `torch.func`."""
+            """Return gradients (K, P) and losses (K,) by backward passes outside of
+            `torch.func`.
+            """
             pairs = []
             for k, weights in enumerate(theta):
                 samples = part if isinstance(part, slice) else part[k]
@@ -711,10 +764,8 @@ class ByAutograd(Derivatives):
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
             parts: list[Any] = _parts(count, self._at_once) if rows is None else [rows]
-            theta, at_once = (
-                torch.from_numpy(weights).to(self._device),
-                max(1, self._at_once // count),
-            )
+            theta = torch.from_numpy(weights).to(self._device)
+            at_once = max(1, self._at_once // count)
             mapped = torch.func.vmap(
                 both, (0, *[None if rows is None else 0] * 2), chunk_size=at_once
             )

@@ -1,11 +1,11 @@
 """Lanczos iterations: the largest eigenvalues of a symmetric operator, and its spectral density.
 
-Iterations of one vector are compiled. Their operator is a function of Python, or a compiled unit, which they call
-without leaving compiled code. From one vector an eigenvalue that occurs several times is found once, so that several
-eigenvalues are found from as many vectors, `Block`.
+Iterations of one vector are compiled. Their operator is a function of Python, or a compiled unit,
+which they call without leaving compiled code. From one vector an eigenvalue that occurs several
+times is found once, so that several eigenvalues are found from as many vectors, `Block`.
 
-Sources: Golub and Van Loan, Matrix Computations, Section 10.1; Ruhe 1979, Math. Comp. 33, 680 (vectors of a block one
-by one).
+Sources: Golub and Van Loan, Matrix Computations, Section 10.1; Ruhe 1979, Math. Comp. 33, 680
+(vectors of a block one by one).
 """
 
 from __future__ import annotations
@@ -26,14 +26,25 @@ from dynamics_cli.measures.arrays import Floats
 
 REAL = np.dtype(np.float64)
 LIMIT = 300
-"""Products before iterations for the largest eigenvalues start again from the vectors that they found."""
+"""Products before iterations for the largest eigenvalues start again from the vectors that they
+found.
+"""
 IMPROVED = 0.9
-"""Iterations start again while a start lowers the residual to this share: then rounding of products limits it."""
-INACCURATE = "an eigenvalue is less accurate than asked: rounding of products, or too many eigenvalues close to it"
+"""Iterations start again while a start lowers the residual to this share: then rounding of
+products limits it.
+"""
+INACCURATE = (
+    "an eigenvalue is less accurate than asked: rounding of products, or too many eigenvalues close"
+    " to it"
+)
 EXHAUSTED = 1e-14
-"""Length of a new direction, relative to the operator, that is rounding: the vectors span an invariant space."""
+"""Length of a new direction, relative to the operator, that is rounding: the vectors span an
+invariant space.
+"""
 EIGENVALUES = extending.get_cython_function_address("scipy.linalg.cython_lapack", "dsterf")
-"""LAPACK's `dsterf(order, diagonal, beside it, info)`, which replaces the diagonal by the eigenvalues."""
+"""LAPACK's `dsterf(order, diagonal, beside it, info)`, which replaces the diagonal by the
+eigenvalues.
+"""
 _DOTTED = 6
 """Rows from which on `dots` vectorises."""
 
@@ -52,7 +63,10 @@ LANCZOS = Record(
         (
             "wanted",
             "int",
-            "1: the residual of the largest eigenvalue ends the iterations; 0: they end at the limit",
+            (
+                "1: the residual of the largest eigenvalue ends the iterations; 0: they end at the"
+                " limit"
+            ),
         ),
         ("tolerance", "float", "of the relative residual"),
         ("alpha", "Floats", "(limit,) diagonal of the tridiagonal matrix"),
@@ -67,11 +81,14 @@ LANCZOS = Record(
 
 @piece
 def subtract_projections(state: Lanczos, m: int) -> Any:
-    """Subtract from vector m its projections on those before; return its squared length without them.
+    """Subtract from vector m its projections on those before; return its squared length without
+    them.
 
     The negative projections stand in `scratch`.
     """
-    P, Q, along = state.size, state.directions, state.scratch
+    P = state.size
+    Q = state.directions
+    along = state.scratch
     w = offset(Q, m * P)
     call(state.dots, (Q, w, max(m + 1, _DOTTED), P, along))
     square = along[m]
@@ -86,15 +103,20 @@ def subtract_projections(state: Lanczos, m: int) -> Any:
 def residual_of(state: Lanczos, m: int, length: float) -> Any:
     """Return the relative residual of the largest eigenvalue.
 
-    It is `length` times the last entry of the normalised eigenvector of the tridiagonal matrix, whose entries follow
-    from the last to the first: in this direction they grow.
+    It is `length` times the last entry of the normalised eigenvector of the tridiagonal matrix,
+    whose entries follow from the last to the first: in this direction they grow.
     """
-    alpha, beta, values, beside = state.alpha, state.beta, state.values, state.scratch
+    alpha = state.alpha
+    beta = state.beta
+    values = state.values
+    beside = state.scratch
     for i in range(m):
         values[i], beside[i] = alpha[i], beta[i]
     state.order[0] = m
     call(state.eigenvalues, (state.order, values, beside, offset(state.order, 1)))
-    entry, after, squares = 1.0, 0.0, 1.0
+    entry = 1.0
+    after = 0.0
+    squares = 1.0
     for j in range(m - 1, 0, -1):
         if beta[j - 1] == 0.0:  # vectors before j are of another invariant space
             break
@@ -108,20 +130,22 @@ def residual_of(state: Lanczos, m: int, length: float) -> Any:
 
 @unit
 def iterate(state: Lanczos, steps: int) -> float:
-    """Do up to `steps` iterations, until they end; return the relative residual, where it was computed.
+    """Do up to `steps` iterations, until they end; return the relative residual, where it was
+    computed.
 
-    They end at the limit, where there is no further direction, or where the residual is within the tolerance.
+    They end at the limit, where there is no further direction, or where the residual is within the
+    tolerance.
     """
-    P, wanted, alpha, beta, progress, residual = (
-        state.size,
-        state.wanted,
-        state.alpha,
-        state.beta,
-        state.progress,
-        0.0,
-    )
+    P = state.size
+    wanted = state.wanted
+    alpha = state.alpha
+    beta = state.beta
+    progress = state.progress
+    residual = 0.0
     for m in range(progress[0] + 1, progress[0] + 1 + steps):
-        q, w, largest = offset(state.directions, (m - 1) * P), offset(state.directions, m * P), 0.0
+        q = offset(state.directions, (m - 1) * P)
+        w = offset(state.directions, m * P)
+        largest = 0.0
         if state.multiply != 0:
             call(state.multiply, (state.operator, q, w))
         subtract_projections(state, m)
@@ -144,7 +168,9 @@ def iterate(state: Lanczos, steps: int) -> float:
 
 @unit
 def orthogonalise(state: Lanczos, m: int) -> float:
-    """Subtract from vector m its projections on those before, which `values` keeps; return its length."""
+    """Subtract from vector m its projections on those before, which `values` keeps; return its
+    length.
+    """
     for turn in range(2):  # twice is enough (Parlett)
         square = subtract_projections(state, m)
         for i in range(m):
@@ -161,7 +187,9 @@ class Spectrum:
     def __init__(
         self, P: int, limit: int, multiply: Callable[[Floats], Floats] | int, operator: Any = None
     ) -> None:
-        """Take the most iterations, and `v -> A v` or the address of a unit that does so with a record."""
+        """Take the most iterations, and `v -> A v` or the address of a unit that does so with a
+        record.
+        """
         limit = min(limit, P)
         self._multiply, self._directions = multiply, np.empty((min(limit, 8) + 8, P))
         self._alpha, self._beta, self._values, self._progress = (
@@ -190,33 +218,45 @@ class Spectrum:
         )
 
     def largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
-        """Return the eigenvalues (k,), the largest first, their vectors (P, k), and the largest relative residual."""
+        """Return the eigenvalues (k,), the largest first, their vectors (P, k), and the largest
+        relative residual.
+        """
         return _restarted(partial(self._largest, tolerance=tolerance), start, tolerance)
 
     def _largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
         values, inner, residual = self._decomposed(start.ravel(), 1, tolerance)
-        row, vector = np.ascontiguousarray(inner[:, -1]), np.empty((1, self._state.size))
+        row = np.ascontiguousarray(inner[:, -1])
+        vector = np.empty((1, self._state.size))
         m, *at = len(values), *(address_of(array) for array in (row, self._directions, vector))
         product(REAL).call(at[0], m, 1, *at[1:], 1, m, self._state.size, 0)
         return values[-1:].copy(), np.ascontiguousarray(vector.T), residual
 
     def quadrature(self, start: Floats) -> tuple[Floats, Floats]:
-        """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors (m,)."""
+        """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors
+        (m,).
+        """
         values, inner, _ = self._decomposed(start, 0, 0.0)
         return values, inner[0]
 
     def _decomposed(
         self, start: Floats, wanted: int, tolerance: float
     ) -> tuple[Floats, Floats, float]:
-        """Return eigenvalues (m,), ascending, and vectors of the tridiagonal matrix, and the residual."""
-        state, residual, m = self._state, 0.0, 0
-        state.wanted, state.tolerance, self._progress[:] = wanted, tolerance, 0
+        """Return eigenvalues (m,), ascending, and vectors of the tridiagonal matrix, and the
+        residual.
+        """
+        state = self._state
+        residual = 0.0
+        m = 0
+        state.wanted = wanted
+        state.tolerance = tolerance
+        self._progress[:] = 0
         self._directions[0] = start / np.linalg.norm(start)
         while not self._progress[1]:
             self._make_room(m + 2)
             steps = len(self._directions) - 1 - m
             if not isinstance(self._multiply, int):
-                self._directions[m + 1], steps = self._multiply(self._directions[m]), 1
+                self._directions[m + 1] = self._multiply(self._directions[m])
+                steps = 1
             residual = iterate(REAL).call(ctypes.addressof(state), steps)
             m = int(self._progress[0])
         values, vectors, failed = dstev(self._alpha[:m], self._beta[: max(m - 1, 1)])
@@ -234,16 +274,21 @@ class Spectrum:
 
 
 class Block(Spectrum):
-    """Lanczos iterations from several vectors; each new direction is orthogonalised against all before it.
+    """Lanczos iterations from several vectors; each new direction is orthogonalised against all
+    before it.
 
-    An eigenvalue is found as often as it occurs, at most as often as there are vectors at the start.
+    An eigenvalue is found as often as it occurs, at most as often as there are vectors at the
+    start.
     """
 
     def __init__(self, P: int, k: int, limit: int, multiply: Callable[[Floats], Floats]) -> None:
-        """Take the number of vectors at the start, the most products of iterations, and `v -> A v`."""
+        """Take the number of vectors at the start, the most products of iterations, and `v -> A
+        v`.
+        """
         self._most = min(P, max(limit, 4 * k))
         super().__init__(P, self._most + k, multiply)
-        self._product, self._k = multiply, k
+        self._product = multiply
+        self._k = k
         self._rng = np.random.default_rng(0)
         self._count = 0
         """Number of orthonormal directions."""
@@ -251,9 +296,12 @@ class Block(Spectrum):
         """`<q_i, A q_j>` for i >= j; rows below the first m give residuals after m products."""
 
     def _largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
-        k, T, P = self._k, self._projections, self._state.size
+        k = self._k
+        T = self._projections
+        P = self._state.size
         self._begin(start)
-        size, check = 0.0, 2 * k
+        size = 0.0
+        check = 2 * k
         for m in range(1, self._most + 1):
             image = np.asarray(self._product(self._directions[m - 1]), np.float64)
             size = max(size, float(np.linalg.norm(image)))
@@ -273,7 +321,8 @@ class Block(Spectrum):
             residual = float(left.max(initial=0.0)) / max(size, 1e-300)
             if residual <= tolerance:
                 break
-        rows, vectors = np.ascontiguousarray(inner.T[::-1]), np.empty((k, P))
+        rows = np.ascontiguousarray(inner.T[::-1])
+        vectors = np.empty((k, P))
         at = [address_of(array) for array in (rows, self._directions, vectors)]
         product(REAL).call(at[0], m, 1, *at[1:], k, m, P, 0)
         return values[::-1].copy(), np.ascontiguousarray(vectors.T), residual
@@ -293,7 +342,8 @@ class Block(Spectrum):
             self._append(self._rng.standard_normal(self._state.size), 0.0)
 
     def _append(self, vector: Floats, shortest: float) -> tuple[Floats, float]:
-        """Append the direction of a vector without its projections on those before; return these and its length.
+        """Append the direction of a vector without its projections on those before; return these
+        and its length.
 
         The length is 0 where it is not above `shortest`, so that there is no new direction.
         """
@@ -310,7 +360,9 @@ class Block(Spectrum):
 
 
 def _largest_of_band(T: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return the k largest eigenvalues, ascending, and their vectors, of a matrix with k diagonals below its own."""
+    """Return the k largest eigenvalues, ascending, and their vectors, of a matrix with k
+    diagonals below its own.
+    """
     m = len(T)
     band = np.zeros((k + 1, m))
     for below in range(min(k + 1, m)):
@@ -324,13 +376,16 @@ def _largest_of_band(T: Floats, k: int) -> tuple[Floats, Floats]:
 def _restarted(
     iterations: Callable[[Floats], tuple[Floats, Floats, float]], start: Floats, tolerance: float
 ) -> tuple[Floats, Floats, float]:
-    """Return what iterations give; they start again from their vectors while that lowers a residual above tolerance."""
+    """Return what iterations give; they start again from their vectors while that lowers a
+    residual above tolerance.
+    """
     before = np.inf
     while True:
         values, vectors, residual = iterations(start)
         if residual <= tolerance or not residual <= IMPROVED * before:
             break
-        start, before = vectors, residual
+        start = vectors
+        before = residual
     if residual > tolerance:
         warnings.warn(INACCURATE, stacklevel=3)
     return values, vectors, residual
@@ -344,14 +399,16 @@ def largest_eigenvalues(
     tolerance: float = 1e-6,
     limit: int = LIMIT,
 ) -> tuple[Floats, Floats, float]:
-    """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual.
+    """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative
+    residual.
 
-    An eigenvalue that occurs several times is found as often. A warning says where the residual is above tolerance.
+    An eigenvalue that occurs several times is found as often. A warning says where the residual is
+    above tolerance.
 
     Args:
         product: `v -> A v` (P,).
-        start: (P,) or (P, j), not 0; the closer to the wanted vectors, the fewer products are needed. Random vectors
-            complete it to k.
+        start: (P,) or (P, j), not 0; the closer to the wanted vectors, the fewer products are
+            needed. Random vectors complete it to k.
         k: how many.
         tolerance: on `||A v - lambda v|| / ||A||`; vectors are orthogonalised fully.
         limit: most products before iterations start again from the vectors that they found.
@@ -365,12 +422,15 @@ def largest_eigenvalues(
 
 
 def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -> Floats:
-    """Return nodes and weights (2, steps) with `v^T f(A) v / v^T v ~ sum_i weight_i f(node_i)` for a start `v` (P,).
+    """Return nodes and weights (2, steps) with `v^T f(A) v / v^T v ~ sum_i weight_i f(node_i)` for
+    a start `v` (P,).
 
-    The rule is exact for polynomials of degree < 2 steps, and for every function once `v` spans an invariant space;
-    NaN stands beyond it. The mean over random `v` is `tr f(A) / P`, the spectral density as a measure.
+    The rule is exact for polynomials of degree < 2 steps, and for every function once `v` spans an
+    invariant space; NaN stands beyond it. The mean over random `v` is `tr f(A) / P`, the spectral
+    density as a measure.
 
-    Source: Golub and Welsch 1969; Ghorbani, Krishnan and Xiao 2019, Algorithm 1 (stochastic Lanczos quadrature).
+    Source: Golub and Welsch 1969; Ghorbani, Krishnan and Xiao 2019, Algorithm 1 (stochastic Lanczos
+    quadrature).
     """
     values, first = Spectrum(len(start), steps, product).quadrature(start)
     rule = np.full((2, steps), np.nan)

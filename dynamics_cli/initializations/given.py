@@ -16,7 +16,9 @@ from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Proble
 
 
 class Values(Initialization, kind="values"):
-    """Weights of a two-layer network written in the config itself, e.g. one neuron whose start is swept over a grid."""
+    """Weights of a two-layer network written in the config itself, e.g. one neuron whose start
+    is swept over a grid.
+    """
 
     example = """\
 architecture: {kind: two_layer, width: 1}
@@ -54,7 +56,9 @@ initialization: {kind: values, hidden_weight: [[1.0, 0.0]], output_weight: [1.0]
 
 
 class Constant(Initialization, kind="constant"):
-    """All weights equal to the scale: of a diagonal linear network `u = v = alpha 1` (Woodworth et al. 2020)."""
+    """All weights equal to the scale: of a diagonal linear network `u = v = alpha 1` (Woodworth
+    et al. 2020).
+    """
 
     example = "{kind: constant, scale: 0.1}"
     titles: ClassVar[Mapping[str, str]] = {"scale": "scale α"}
@@ -67,10 +71,13 @@ class Constant(Initialization, kind="constant"):
 
 
 class FromFile(Initialization, kind="file"):
-    """Weights read from a `.npz` file: `hidden_weight` (m, d), optional `hidden_bias` (m,), `output_weight` (m,)."""
+    """Weights read from a `.npz` file: `hidden_weight` (m, d), optional `hidden_bias` (m,),
+    `output_weight` (m,).
+    """
 
     example = """\
-# python -c "import numpy; numpy.savez('weights.npz', hidden_weight=numpy.eye(60, 2), output_weight=numpy.ones(60))"
+# import numpy
+# numpy.savez("weights.npz", hidden_weight=numpy.eye(60, 2), output_weight=numpy.ones(60))
 initialization: {kind: file, path: weights.npz}
 """
     file_keys: ClassVar = ("path",)
@@ -86,21 +93,26 @@ initialization: {kind: file, path: weights.npz}
             DataMissingError: the file is not there.
             InputError: it does not hold finite weights of the shapes of the network.
         """
-        shapes, path, suffix = problem.shapes, Path(self.path), self.suffix
+        shapes = problem.shapes
+        path = Path(self.path)
+        suffix = self.suffix
         bias = "hidden_bias" + suffix
         arrays = read_npz(path, required=tuple(name + suffix for name in shapes), optional=(bias,))
         parameters = {name: np.asarray(arrays[name + suffix], dtype=np.float64) for name in shapes}
         if "hidden_weight" in shapes and bias in arrays:
-            W, b = parameters["hidden_weight"], np.asarray(arrays[bias], dtype=np.float64)
+            W = parameters["hidden_weight"]
+            b = np.asarray(arrays[bias], dtype=np.float64)
             if W.ndim != 2 or b.shape != W.shape[:1]:
                 raise InputError(
-                    f"{path}: {bias} has shape {b.shape}, {W.shape[:1]} is needed beside hidden_weight"
+                    f"{path}: {bias} has shape {b.shape}, {W.shape[:1]} is needed beside"
+                    " hidden_weight"
                 )
             parameters["hidden_weight"] = np.concatenate([W, b[:, None]], axis=1)
         for name, shape in shapes.items():
             if parameters[name].shape != shape:
                 raise InputError(
-                    f"{path}: {name + suffix} gives shape {parameters[name].shape}, the network needs {shape}"
+                    f"{path}: {name + suffix} gives shape {parameters[name].shape}, the network"
+                    f" needs {shape}"
                 )
             if not np.isfinite(parameters[name]).all():
                 raise InputError(f"{path}: {name + suffix} holds values that are not finite")

@@ -1,4 +1,5 @@
-"""Weights drawn matrix by matrix: of a variance that fits their sizes, orthogonal, or with a given product.
+"""Weights drawn matrix by matrix: of a variance that fits their sizes, orthogonal, or with a given
+product.
 
 Biases are 0; the output weights (m,) of a two-layer network are the matrix (1, m).
 """
@@ -53,7 +54,9 @@ def matrices(shapes: Shapes, kind: str) -> dict[str, tuple[int, ...]]:
 
 
 def orthonormal(rng: Generator, rows: int, columns: int) -> Floats:
-    """Return `Q (rows, columns)` with orthonormal columns, or rows where they are fewer; uniform (Haar)."""
+    """Return `Q (rows, columns)` with orthonormal columns, or rows where they are fewer; uniform
+    (Haar).
+    """
     Q, R = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
     Q = Q * np.where(np.diag(R) < 0, -1.0, 1.0)  # of one sign by LAPACK's choice otherwise
     return Q if rows >= columns else Q.T
@@ -67,10 +70,8 @@ class PerMatrix(PerLayer):
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return weights; biases are 0."""
-        rng, drawn = (
-            streams.rng("initialization"),
-            {name: np.zeros(shape) for name, shape in problem.shapes.items()},
-        )
+        rng = streams.rng("initialization")
+        drawn = {name: np.zeros(shape) for name, shape in problem.shapes.items()}
         for name, shape in matrices(problem.shapes, self.kind).items():
             drawn[name] = self.scale * self.matrix(rng, shape, problem).reshape(
                 problem.shapes[name]
@@ -83,7 +84,8 @@ class PerMatrix(PerLayer):
 
 
 class Orthogonal(PerMatrix, kind="orthogonal"):
-    """Every matrix is uniform among those with `W^T W` or `W W^T` (of the fewer) `= scale^2 I` (Saxe et al. 2014).
+    """Every matrix is uniform among those with `W^T W` or `W W^T` (of the fewer) `= scale^2 I`
+    (Saxe et al. 2014).
 
     Convolutions are matrices (out, in x pixels), as in `torch.nn.init.orthogonal_`.
     """
@@ -97,7 +99,9 @@ class FanScaled(PerMatrix):
     """The base of kinds whose variance follows from the number of inputs or outputs of a neuron."""
 
     law: Literal["normal", "uniform", "truncated_normal"] = "normal"
-    """Gaussian, uniform around 0, or Gaussian cut at two standard deviations; all of the same variance."""
+    """Gaussian, uniform around 0, or Gaussian cut at two standard deviations; all of the same
+    variance.
+    """
 
     @abstractmethod
     def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
@@ -114,15 +118,15 @@ class FanScaled(PerMatrix):
         from scipy.special import ndtr, ndtri
 
         drawn: Floats = np.clip(ndtri(rng.uniform(ndtr(-CUT), ndtr(CUT), shape)), -CUT, CUT)
-        density, inside = (
-            math.exp(-(CUT**2) / 2) / math.sqrt(2 * math.pi),
-            math.erf(CUT / math.sqrt(2)),
-        )
+        density = math.exp(-(CUT**2) / 2) / math.sqrt(2 * math.pi)
+        inside = math.erf(CUT / math.sqrt(2))
         return drawn * (deviation / math.sqrt(1 - 2 * CUT * density / inside))
 
 
 class Lecun(FanScaled, kind="lecun"):
-    """Variance `1 / fan_in`: preactivations keep their variance along a linear network (LeCun et al. 1998)."""
+    """Variance `1 / fan_in`: preactivations keep their variance along a linear network (LeCun et
+    al. 1998).
+    """
 
     def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
         """Return `1 / fan_in`."""
@@ -130,7 +134,9 @@ class Lecun(FanScaled, kind="lecun"):
 
 
 class Xavier(FanScaled, kind="xavier"):
-    """Variance `2 / (fan_in + fan_out)`, for outputs and gradients alike (Glorot and Bengio 2010, Eq. 12)."""
+    """Variance `2 / (fan_in + fan_out)`, for outputs and gradients alike (Glorot and Bengio
+    2010, Eq. 12).
+    """
 
     def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
         """Return `2 / (fan_in + fan_out)`."""
@@ -138,7 +144,8 @@ class Xavier(FanScaled, kind="xavier"):
 
 
 class Kaiming(FanScaled, kind="kaiming"):
-    """Variance `2 / ((1 + alpha^2) fan_in)`, alpha the activation's negative slope (He et al. 2015, Eqs. 10 and 15).
+    """Variance `2 / ((1 + alpha^2) fan_in)`, alpha the activation's negative slope (He et al. 2015,
+    Eqs. 10 and 15).
 
     alpha is 0 for ReLU and activations without a slope, 1 for linear networks.
     """
@@ -153,8 +160,8 @@ class Kaiming(FanScaled, kind="kaiming"):
 class Product(Initialization):
     """The base of kinds that give the product `W_L ... W_1` and split it evenly.
 
-    With the product `U S V^T` of rank k, `W_l = R_l S^(1/L) R_(l-1)^T`, `R_0 = V`, `R_L = U`, and the R_l between of k
-    random orthonormal columns: then `W_(l+1)^T W_(l+1) = W_l W_l^T`.
+    With the product `U S V^T` of rank k, `W_l = R_l S^(1/L) R_(l-1)^T`, `R_0 = V`, `R_L = U`, and
+    the R_l between of k random orthonormal columns: then `W_(l+1)^T W_(l+1) = W_l W_l^T`.
     """
 
     scale: Positive
@@ -163,7 +170,9 @@ class Product(Initialization):
     def product(
         self, rng: Generator, problem: Problem, outputs: int
     ) -> tuple[Floats, Floats, Floats]:
-        """Return `U (C, k)`, the singular values (k,), descending, and `V (d, k)`; parts beyond all widths are cut."""
+        """Return `U (C, k)`, the singular values (k,), descending, and `V (d, k)`; parts beyond
+        all widths are cut.
+        """
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a network that is no product of matrices."""
@@ -178,14 +187,16 @@ class Product(Initialization):
         Raises:
             InputError: a layer's inputs do not match the neurons of the layer before.
         """
-        rng, shapes = streams.rng("initialization"), matrices(problem.shapes, self.kind)
+        rng = streams.rng("initialization")
+        shapes = matrices(problem.shapes, self.kind)
         sizes = [
             next(iter(shapes.values()))[1],
             *(shape[0] for shape in shapes.values()),
         ]  # d, m_1, ..., C
         if [shape[1:] for shape in shapes.values()] != [(size,) for size in sizes[:-1]]:
             raise InputError(
-                f"initialization.kind {self.kind}: {', '.join(shapes)} are no matrices to be multiplied"
+                f"initialization.kind {self.kind}: {', '.join(shapes)} are no matrices to be"
+                " multiplied"
             )
         U, s, V = self.product(rng, problem, sizes[-1])
         k = min(len(s), *sizes)
@@ -198,11 +209,13 @@ class Product(Initialization):
 
 
 class Decoupled(Product, kind="decoupled"):
-    """Linear networks along the singular vectors of the input-output correlation (Saxe et al. 2014, Section 1).
+    """Linear networks along the singular vectors of the input-output correlation (Saxe et al. 2014,
+    Section 1).
 
-    `sum_k y_k x_k^T / n = U S V^T`, and the network starts as `W_L ... W_1 = scale U V^T` in balanced layers: every
-    mode at the strength `scale`. Where `sum_k x_k x_k^T / n` is diagonal in V, the modes are learned independently.
-    Class numbers stand for unit vectors; modes whose singular value is 0 are left out.
+    `sum_k y_k x_k^T / n = U S V^T`, and the network starts as `W_L ... W_1 = scale U V^T` in
+    balanced layers: every mode at the strength `scale`. Where `sum_k x_k x_k^T / n` is diagonal in
+    V, the modes are learned independently. Class numbers stand for unit vectors; modes whose
+    singular value is 0 are left out.
     """
 
     example = """\
@@ -229,7 +242,8 @@ initialization: {kind: decoupled, scale: 1.0e-3}
         Raises:
             InputError: labels and inputs are not correlated.
         """
-        x, y = problem.dataset.x, problem.dataset.y
+        x = problem.dataset.x
+        y = problem.dataset.y
         labels = (
             np.eye(outputs)[y.astype(int)]
             if problem.loss.labels == "classes"
@@ -239,6 +253,7 @@ initialization: {kind: decoupled, scale: 1.0e-3}
         rank = int((s > 1e-12 * s[0]).sum())
         if rank == 0:
             raise InputError(
-                "initialization.kind decoupled: no input is correlated with any label, there are no modes"
+                "initialization.kind decoupled: no input is correlated with any label, there are no"
+                " modes"
             )
         return U[:, :rank], np.full(rank, self.scale), Vt[:rank].T

@@ -25,7 +25,9 @@ DivideBy = Literal["none", "sqrt_width", "sqrt_dim", "sqrt_width_times_dim"]
 
 
 def needs_two_layers(sections: Sections, key: str, what: str = "") -> Iterator[Finding]:
-    """Yield that `key` of the initialisation, or its kind `what`, needs a two-layer network where there is another."""
+    """Yield that `key` of the initialisation, or its kind `what`, needs a two-layer network
+    where there is another.
+    """
     architecture = sections.get("architecture")
     if architecture is not None and architecture.kind != "two_layer":
         yield ("initialization", key), f"{what} needs architecture.kind two_layer".lstrip()
@@ -51,20 +53,24 @@ class PerLayer(Initialization):
     """The base of kinds whose layers are independent of each other."""
 
     scales: list[NonNegative] | dict[str, NonNegative] | None = None
-    """A further factor for each layer, from the input on (a bias has that of its weight), or for parameters by name."""
+    """A further factor for each layer, from the input on (a bias has that of its weight), or for
+    parameters by name.
+    """
 
     def scaled(self, drawn: Mapping[str, Floats]) -> Mapping[str, Floats]:
         """Return the weights times the factors of their layers.
 
         Raises:
-            InputError: there is another number of factors than of layers, or no parameter of a name.
+            InputError: there is another number of factors than of layers, or no parameter of a
+                name.
         """
         if self.scales is None:
             return drawn
         if isinstance(self.scales, dict):
             for name in self.scales.keys() - drawn.keys():
                 raise InputError(
-                    f"initialization.scales: no parameter {name!r}; this network has {', '.join(drawn)}"
+                    f"initialization.scales: no parameter {name!r}; this network has"
+                    f" {', '.join(drawn)}"
                 )
             return {name: self.scales.get(name, 1.0) * value for name, value in drawn.items()}
         layers = np.cumsum(["bias" not in name for name in drawn]) - 1
@@ -86,11 +92,15 @@ class Scaled(Initialization):
     scale: Positive
     """Scale lambda of the weights, before the division."""
     divide_by: DivideBy = "none"
-    """Divide the scale by 1, sqrt(m), sqrt(d) or sqrt(m d); m is the width, d the input dimension without the bias."""
+    """Divide the scale by 1, sqrt(m), sqrt(d) or sqrt(m d); m is the width, d the input
+    dimension without the bias.
+    """
     output_value: Positive | None = None
     """If given, output weights are ± this value instead of the kind's draws."""
     output_signs: Literal["random", "halves"] = "random"
-    """Signs of the output weights: uniform on ±1, or + for the first half of the neurons and - for the second."""
+    """Signs of the output weights: uniform on ±1, or + for the first half of the neurons and -
+    for the second.
+    """
     only_two_layers: ClassVar[bool] = True
     """Whether the kind is defined for two-layer networks alone."""
 
@@ -113,7 +123,8 @@ class Scaled(Initialization):
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return hidden weights, then output weights, of a two-layer network."""
-        rng, shape = streams.rng("initialization"), problem.shapes["hidden_weight"]
+        rng = streams.rng("initialization")
+        shape = problem.shapes["hidden_weight"]
         s = self.divided(width=shape[0], dim=problem.dataset.input_dim)
         W = s * self.law(rng, shape)
         return {
@@ -126,7 +137,8 @@ class Scaled(Initialization):
         return rng.standard_normal(shape)
 
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
-        """Return output weights (m,) of the norms of hidden weights `W` (m, d); (C, m) have uniform directions.
+        """Return output weights (m,) of the norms of hidden weights `W` (m, d); (C, m) have uniform
+        directions.
 
         Raises:
             InputError: signs by halves are asked for and there are several outputs.
@@ -140,7 +152,8 @@ class Scaled(Initialization):
         if len(shape) > 1:
             if self.output_signs == "halves":
                 raise InputError(
-                    f"initialization.output_signs: halves needs a network with one output, not {shape[0]}"
+                    "initialization.output_signs: halves needs a network with one output, not"
+                    f" {shape[0]}"
                 )
             return on_sphere(rng, (m, shape[0])).T * magnitudes
         if self.output_signs == "halves":
@@ -163,7 +176,9 @@ class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
     only_two_layers = False
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
-        """Return Gaussian weights, each of the scale of its own layer; of two-layer networks all of the same."""
+        """Return Gaussian weights, each of the scale of its own layer; of two-layer networks all
+        of the same.
+        """
         if problem.config.architecture.kind == "two_layer":
             return self.scaled(super().draw(problem, streams))
         rng = streams.rng("initialization")
@@ -183,17 +198,19 @@ class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
 
 
 class Paired(Unbalanced, kind="paired"):
-    """Gaussians, the last hidden layer in pairs: equal incoming and opposite outgoing weights (the doubling trick).
+    """Gaussians, the last hidden layer in pairs: equal incoming and opposite outgoing weights (the
+    doubling trick).
 
-    The network is 0 at first (up to the rounding of sums), as in Chizat et al. 2019, and the tangent kernel of a
-    two-layer network is twice the kernel of half its neurons; in a deep network, earlier layers have
-    the gradient 0 at first. Neuron j has the partner `j + m/2`.
+    The network is 0 at first (up to the rounding of sums), as in Chizat et al. 2019, and the
+    tangent kernel of a two-layer network is twice the kernel of half its neurons; in a deep
+    network, earlier layers have the gradient 0 at first. Neuron j has the partner `j + m/2`.
     """
 
     example = "{kind: paired, scale: 0.1}"
     sphere: bool | None = None
-    """Draw incoming weights uniformly on the sphere of radius `scale`, biases 0, outgoing weights of that size, instead
-    of Gaussians (Kunin et al. 2024)."""
+    """Draw incoming weights uniformly on the sphere of radius `scale`, biases 0, outgoing weights
+    of that size, instead of Gaussians (Kunin et al. 2024).
+    """
 
     def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
         """Return Gaussians, or rows on the unit sphere."""
@@ -231,10 +248,13 @@ class Paired(Unbalanced, kind="paired"):
             )
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
-        """Return weights whose second half of neurons in the last hidden layer takes the first half back."""
+        """Return weights whose second half of neurons in the last hidden layer takes the first
+        half back.
+        """
         drawn = {name: np.array(value) for name, value in super().draw(problem, streams).items()}
         *_, before, last = [name for name in drawn if "bias" not in name]
-        half, names = len(drawn[before]) // 2, list(drawn)
+        half = len(drawn[before]) // 2
+        names = list(drawn)
         for name in names[names.index(before) : names.index(last)]:
             drawn[name][half:] = drawn[name][:half]
         drawn[last][..., half:] = -drawn[last][..., :half]
@@ -247,22 +267,28 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
     factor: Positive = 1.0
     """Multiplies every initial weight."""
     only: list[str] | None = None
-    """Names of the parameters that the factor multiplies, the others stay as drawn; by default all."""
+    """Names of the parameters that the factor multiplies, the others stay as drawn; by default
+    all.
+    """
     generator: Literal["torch"] | None = None
-    """Draw from PyTorch's generator, as a script that builds a `float32` network after `torch.manual_seed(seed)`; by
-    default from a stream of dyn's."""
+    """Draw from PyTorch's generator, as a script that builds a `float32` network after
+    `torch.manual_seed(seed)`; by default from a stream of dyn's.
+    """
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
-        """Draw uniformly in ± 1/sqrt(fan in), weights and biases alike, as `torch.nn.Linear` and `Conv2d` do.
+        """Draw uniformly in ± 1/sqrt(fan in), weights and biases alike, as `torch.nn.Linear` and
+        `Conv2d` do.
 
         Raises:
             InputError: `only` names a parameter that the network does not have.
         """
-        shapes, rng = problem.shapes, streams.by(self.generator).rng("initialization")
+        shapes = problem.shapes
+        rng = streams.by(self.generator).rng("initialization")
         for name in self.only or ():
             if name not in shapes:
                 raise InputError(
-                    f"initialization.only: no parameter {name!r}; this network has {', '.join(shapes)}"
+                    f"initialization.only: no parameter {name!r}; this network has"
+                    f" {', '.join(shapes)}"
                 )
         parameters = {}
         fan_in = 1

@@ -1,12 +1,14 @@
 """The base class of all sections of a config, and kinds: the classes that a config can name.
 
-A kind is one class: its fields are the YAML keys, its methods its behaviour. Naming it registers it:
+A kind is one class: its fields are the YAML keys, its methods its behaviour. Naming it registers
+it:
 
     class Tanh(Activation, kind="tanh"):
         ...
 
-There is one registry. Bundled kinds and kinds from outside enter it in the same way and have the same
-rights (see `registry`, which says where kinds come from). Nothing else in the program lists kinds.
+There is one registry. Bundled kinds and kinds from outside enter it in the same way and have the
+same rights (see `registry`, which says where kinds come from). Nothing else in the program lists
+kinds.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ Finding = tuple[tuple[str | int, ...], str]
 """Where something does not fit, as `("dataset", "x", 0)`, and why."""
 
 LENIENT = "lenient"
-"""In the context of a validation: a section whose kind is not loaded stays a plain dictionary, and is no error."""
+"""In the context of a validation: a section whose kind is not loaded stays a plain dictionary,
+and is no error.
+"""
 RECORDED = "recorded"
-"""The key, and the kind of sections, of a run that a training loop outside of the program made (`dyn.Recorder`)."""
+"""The key, and the kind of sections, of a run that a training loop outside of the program made
+(`dyn.Recorder`).
+"""
 OTHERS: set[str] = set()
 """Modules and top packages with code of others, as they are imported."""
 
@@ -41,7 +47,8 @@ OTHERS: set[str] = set()
 class Section(BaseModel):
     """An immutable section of a config; a key that it does not know is an error, never ignored."""
 
-    # strict: a text is not coerced into a number, nor a number into a boolean, nor a boolean into a number.
+    # strict: a text is not coerced into a number, nor a number into a boolean, nor a boolean into a
+    # number.
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
@@ -50,19 +57,26 @@ class Section(BaseModel):
         defer_build=True,  # of most kinds a process uses none
     )
     example: ClassVar[str] = ""
-    """YAML that `dyn explain` shows: the section, a kind as `{kind: ..., key: ...}`, or lines with all sections among
-    which it makes sense."""
+    """YAML that `dyn explain` shows: the section, a kind as `{kind: ..., key: ...}`, or lines with
+    all sections among which it makes sense.
+    """
 
 
 class Kind(Section):
-    """The base of all kinds; a base class of a section sets `section`, a kind has a name: `class X(Base, kind="x")`."""
+    """The base of all kinds; a base class of a section sets `section`, a kind has a name: `class
+    X(Base, kind="x")`.
+    """
 
     section: ClassVar[str] = ""
     """The part of a config whose `kind` names it, such as `dataset`; set by base classes."""
     file_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys that name files; their contents enter the identity of a run, and relative names begin at the config."""
+    """Keys that name files; their contents enter the identity of a run, and relative names begin
+    at the config.
+    """
     titles: ClassVar[Mapping[str, str]] = {}
-    """What pictures call keys of this class, with symbol and unit: `{"lr": "step size η"}`; others by their names."""
+    """What pictures call keys of this class, with symbol and unit: `{"lr": "step size η"}`;
+    others by their names.
+    """
     kind: str = ""
 
     def __init_subclass__(cls, kind: str | None = None, **options: Any) -> None:
@@ -78,7 +92,9 @@ class Kind(Section):
             _add(cls, kind)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield the mistakes of this section, alone or together with the others; by default none."""
+        """Yield the mistakes of this section, alone or together with the others; by default
+        none.
+        """
         yield from ()
 
 
@@ -86,8 +102,8 @@ def loaded(section: T, name: str) -> T:
     """Return a section of a recorded config.
 
     Raises:
-        InputError: it, or a section in it, is a plain dictionary, since its kind is not loaded, or it was that of a loop
-            outside of dyn.
+        InputError: it, or a section in it, is a plain dictionary, since its kind is not loaded, or
+            it was that of a loop outside of dyn.
     """
     if isinstance(section, dict) and section.get("kind") == RECORDED:
         raise InputError(f"the {name} is not kept: a training loop outside of dyn made the run")
@@ -122,11 +138,13 @@ def _add(cls: type[Kind], name: str) -> None:
     """
     if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}", name):
         raise InputError(
-            f"kind {name[:80]!r}: a name has at most 60 letters, digits, underscores, dots and hyphens"
+            f"kind {name[:80]!r}: a name has at most 60 letters, digits, underscores, dots and"
+            " hyphens"
         )
     if not cls.section:
         raise TypeError(
-            f"{cls.__qualname__} belongs to no section: derive it from Dataset, Loss, Measure or the like"
+            f"{cls.__qualname__} belongs to no section: derive it from Dataset, Loss, Measure or"
+            " the like"
         )
     if cls.__abstractmethods__:
         raise TypeError(
@@ -141,7 +159,8 @@ def _add(cls: type[Kind], name: str) -> None:
     if known is not None and known.__module__ != cls.__module__:
         taken = f"{known.__module__}.{known.__qualname__} has this name"
         raise InputError(
-            f"{cls.section}.kind {name!r} is taken: {taken}; give the kind of {cls.__qualname__} another"
+            f"{cls.section}.kind {name!r} is taken: {taken}; give the kind of {cls.__qualname__}"
+            " another"
         )
     _KINDS[cls.section][name] = cls
     if (module := cls.__module__.partition(".")[0]) != "dynamics_cli":
@@ -168,7 +187,9 @@ _LEAVES = frozenset({bool, int, float, str, type(None)})
 def kinds_in(
     value: object, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Kind]]:
-    """Yield every kind that a validated config, or a part of it, is made of, and where: `("record", "measures", 0)`."""
+    """Yield every kind that a validated config, or a part of it, is made of, and where:
+    `("record", "measures", 0)`.
+    """
     if isinstance(value, Kind):
         yield path, value
     items: Iterable[tuple[str | int, object]] = ()

@@ -8,7 +8,9 @@ from dynamics_cli.kinds.arrays import Floats
 
 
 class Clock:
-    """Tells the time of successive states: times known up front, gradient flow's or sums of scheduled steps."""
+    """Tells the time of successive states: times known up front, gradient flow's or sums of
+    scheduled steps.
+    """
 
     time = 0.0
     """Time of the next state where times are summed along the run; a checkpoint keeps it."""
@@ -17,12 +19,16 @@ class Clock:
         self.times = times
 
     def advance(self, first: int, losses: Floats) -> Floats:
-        """Return the times of states `first, ...` with these losses, and move on to the state after the last one."""
+        """Return the times of states `first, ...` with these losses, and move on to the state
+        after the last one.
+        """
         return self.times[first : first + len(losses)]
 
 
 class RescaledClock(Clock):
-    """Time of gradient flow along loss-scaled gradient descent: the step from state i takes `lr / L_i`."""
+    """Time of gradient flow along loss-scaled gradient descent: the step from state i takes `lr
+    / L_i`.
+    """
 
     def __init__(self, lr: float) -> None:
         self.lr = lr

@@ -19,7 +19,9 @@ from dynamics_cli.memory import refuse_beyond_memory
 
 @dataclass(frozen=True)
 class Samples:
-    """Training samples and, optionally, held-out samples; float64, whatever precision the run uses."""
+    """Training samples and, optionally, held-out samples; float64, whatever precision the run
+    uses.
+    """
 
     x: Floats
     """Inputs (n, d), the constant 1 of a bias as last column where there is one."""
@@ -50,7 +52,8 @@ class Samples:
         return self.d - int(self.bias)
 
     def whitened(self) -> Samples:
-        """Return the samples with inputs `x C^(-1/2)`, `C = x^T x / n` of the training inputs; a bias column stays.
+        """Return the samples with inputs `x C^(-1/2)`, `C = x^T x / n` of the training inputs; a
+        bias column stays.
 
         Raises InputError: there are fewer independent inputs than dimensions.
         """
@@ -65,7 +68,8 @@ class Samples:
         )
 
     def one_hot(self) -> Samples:
-        """Return the samples with labels (n, C), 1 for the class and 0 elsewhere; C is the largest class and 1.
+        """Return the samples with labels (n, C), 1 for the class and 0 elsewhere; C is the largest
+        class and 1.
 
         Raises InputError: labels are not the numbers 0, 1, ... of classes.
         """
@@ -88,9 +92,11 @@ def make_samples(
     append_bias: bool = False,
     origin: str = "the data set",
 ) -> Samples:
-    """Check shapes and values and append the bias column; samples after the first `trained` are held out.
+    """Check shapes and values and append the bias column; samples after the first `trained` are
+    held out.
 
-    Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.
+    Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not
+    finite.
     """
     if trained is not None and trained < len(x):
         x, x_test, y, y_test = x[:trained], x[trained:], y[:trained], y[trained:]
@@ -116,7 +122,8 @@ def make_samples(
 def check_size(rows: int, columns: int) -> None:
     """Refuse data that cannot be drawn in the memory of this machine, before they are.
 
-    Raises InputError: with the memory of the numbers, a copy of them and intermediate results, in float64.
+    Raises InputError: with the memory of the numbers, a copy of them and intermediate results, in
+    float64.
     """
     needed = 3 * 8 * rows * columns
     remedy = "; take fewer samples or dimensions"
@@ -131,7 +138,8 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
     for array, name in ((x, x_name), (y, y_name)):
         if np.asarray(array).dtype.kind not in "fiub":
             raise InputError(f"{name} holds {np.asarray(array).dtype}, numbers are needed")
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    x = np.asarray(x, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64)
     if x.ndim != 2:
         raise InputError(f"{x_name} must have shape (samples, dimensions), not {x.shape}")
     if y.ndim == 2 and y.shape[1] == 1:
@@ -148,13 +156,15 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
         if not np.isfinite(array).all():
             bad = np.argwhere(~np.isfinite(array))
             raise InputError(
-                f"{name} holds {array[tuple(bad[0])]} at {tuple(int(i) for i in bad[0])}; all values must be finite"
+                f"{name} holds {array[tuple(bad[0])]} at {tuple(int(i) for i in bad[0])}; all"
+                " values must be finite"
             )
     return x, y
 
 
 def _classes(y: Floats) -> Floats:
-    """Return the classes of labels: (C, C) of one-hot vectors, else (C,), the whole numbers that occur.
+    """Return the classes of labels: (C, C) of one-hot vectors, else (C,), the whole numbers that
+    occur.
 
     Raises InputError: the labels are neither.
     """
@@ -162,7 +172,8 @@ def _classes(y: Floats) -> Floats:
         return np.eye(y.shape[1])
     if y.ndim == 2 or (y != np.rint(y)).any():
         raise InputError(
-            "dataset.replaced_labels: labels must be classes, that is whole numbers or one-hot vectors"
+            "dataset.replaced_labels: labels must be classes, that is whole numbers or one-hot"
+            " vectors"
         )
     return np.unique(y)
 
@@ -174,7 +185,9 @@ class Dataset(Kind):
     random: ClassVar[bool] = True
     """Whether the samples may depend on the seed."""
     endless: ClassVar[bool] = False
-    """Whether `load` draws `n` independent samples from `data` and noise streams alone, so that there are ever more."""
+    """Whether `load` draws `n` independent samples from `data` and noise streams alone, so that
+    there are ever more.
+    """
 
     titles: ClassVar[Mapping[str, str]] = {
         "n": "training samples n",
@@ -183,18 +196,26 @@ class Dataset(Kind):
         "p": "modulus p",
     }
     one_hot: Literal[True] | None = None
-    """Turn class numbers 0, ..., C - 1 into vectors of C numbers, 1 for the class and else 0, for square losses."""
+    """Turn class numbers 0, ..., C - 1 into vectors of C numbers, 1 for the class and else 0,
+    for square losses.
+    """
     random_labels: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Share of the training labels that are permuted among each other, at random by the seed; by default none."""
+    """Share of the training labels that are permuted among each other, at random by the seed; by
+    default none.
+    """
     replaced_labels: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Share of the training labels that are replaced by classes drawn uniformly and independently; by default none.
+    """Share of the training labels that are replaced by classes drawn uniformly and independently;
+    by default none.
 
-    Of C classes a replaced label stays right with probability 1 / C. `random_labels` keeps the number of each class.
+    Of C classes a replaced label stays right with probability 1 / C. `random_labels` keeps the
+    number of each class.
     """
     seed: Annotated[int, Field(ge=0)] | None = None
     """Seed of the draws of the data set; by default the seed of the run."""
     whiten: bool | None = None
-    """Map training inputs linearly so that `sum_k x_k x_k^T / n = I`, held-out inputs alike; a bias column stays."""
+    """Map training inputs linearly so that `sum_k x_k x_k^T / n = I`, held-out inputs alike; a
+    bias column stays.
+    """
 
     @property
     def seeded(self) -> bool:
@@ -210,11 +231,12 @@ class Dataset(Kind):
         return streams if self.seed is None else replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
-        """Return the samples of `load`, changed by `whiten`, `one_hot`, and what makes labels random.
+        """Return the samples of `load`, changed by `whiten`, `one_hot`, and what makes labels
+        random.
 
         Raises:
-            InputError: see `load`; or they do not fit into memory, the inputs span too few directions to be whitened,
-                or labels that are to be replaced are no classes.
+            InputError: see `load`; or they do not fit into memory, the inputs span too few
+                directions to be whitened, or labels that are to be replaced are no classes.
         """
         streams = self.streams_of(streams)
         samples = self.load(streams)
@@ -224,7 +246,9 @@ class Dataset(Kind):
             samples = samples.one_hot()
         if not self._relabelled:
             return samples
-        rng, y, replaced = streams.rng("labels"), samples.y.copy(), samples.replaced
+        rng = streams.rng("labels")
+        y = samples.y.copy()
+        replaced = samples.replaced
         if self.random_labels is not None:
             chosen = rng.permutation(samples.n)[: round(self.random_labels * samples.n)]
             y[chosen] = y[rng.permutation(chosen)]
@@ -239,12 +263,16 @@ class Dataset(Kind):
         return replace(samples, y=y, replaced=replaced)
 
     def replacements(self, streams: Streams, n: int, count: int, classes: int) -> tuple[Ints, Ints]:
-        """Return which `count` of `n` training labels are replaced, and the numbers of the classes that they get."""
+        """Return which `count` of `n` training labels are replaced, and the numbers of the
+        classes that they get.
+        """
         rng = streams.rng("replaced labels")
         return rng.permutation(n)[:count], rng.integers(classes, size=count)
 
     def fresh(self, streams: FreshStreams, count: int) -> Samples:
-        """Return `count` samples from the distribution that `load` samples; for data sets that are `endless`."""
+        """Return `count` samples from the distribution that `load` samples; for data sets that
+        are `endless`.
+        """
         keys = {"n": count, "n_test": None}
         return self.model_copy(
             update={k: v for k, v in keys.items() if k in type(self).model_fields}
@@ -252,7 +280,8 @@ class Dataset(Kind):
 
     @abstractmethod
     def load(self, streams: Streams) -> Samples:
-        """Read or draw the samples, as many for each seed; draw from `streams.rng("data")`, which depends on the seed.
+        """Read or draw the samples, as many for each seed; draw from `streams.rng("data")`, which
+        depends on the seed.
 
         Raises:
             DataMissingError: a file is not there; the message says how to get it.

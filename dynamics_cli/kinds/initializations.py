@@ -30,7 +30,8 @@ class Initialization(Kind):
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return the initial value of every parameter of `problem.shapes`, float64, by name.
 
-        Draw from `streams.rng("initialization")`. `problem.dataset` holds the samples, `problem.loss` the loss.
+        Draw from `streams.rng("initialization")`. `problem.dataset` holds the samples,
+        `problem.loss` the loss.
 
         Raises:
             InputError: there are no such weights for this network or these data.

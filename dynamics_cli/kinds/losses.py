@@ -28,25 +28,33 @@ class Loss(Kind):
     smooth: ClassVar[bool] = True
     """Whether it has no kinks."""
     of_critic: ClassVar[bool] = False
-    """Whether a generator trained against it raises the mean output itself, not the loss of real samples."""
+    """Whether a generator trained against it raises the mean output itself, not the loss of real
+    samples.
+    """
     reduction: Literal["mean", "sum"] = "mean"
     """Mean or sum over the samples."""
 
     @abstractmethod
     def values(self, h: Array, y: Array) -> Array:
-        """Return `l(h_k, y_k)` per sample: shape (..., n) from outputs `h` (..., n) and labels `y` (n,).
+        """Return `l(h_k, y_k)` per sample: shape (..., n) from outputs `h` (..., n) and labels `y`
+        (n,).
 
-        Losses of `vector_labels` also take outputs (..., n, C) with labels (n, C). It is a formula: of one output and
-        its label, which are summed over the outputs, or, for labels that are classes, of the outputs of a sample.
+        Losses of `vector_labels` also take outputs (..., n, C) with labels (n, C). It is a formula:
+        of one output and its label, which are summed over the outputs, or, for labels that are
+        classes, of the outputs of a sample.
         """
 
     @final
     def derivatives(self, h: Array, y: Array) -> Array:
-        """Return `dl/dh` per sample, of the shape of `h`; `NotAFormulaError` where the loss is no formula."""
+        """Return `dl/dh` per sample, of the shape of `h`; `NotAFormulaError` where the loss is
+        no formula.
+        """
         return tracing.loss_slopes(self, h, y)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a mistake unless the network has a single output or, for losses of `many_outputs`, several."""
+        """Yield a mistake unless the network has a single output or, for losses of
+        `many_outputs`, several.
+        """
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
         if (
@@ -75,7 +83,8 @@ class Loss(Kind):
         values = self.values(h, y)
         if not values.ndim:
             raise InputError(
-                f"loss.kind {self.kind!r}: values returns a single number; return one for each sample"
+                f"loss.kind {self.kind!r}: values returns a single number; return one for each"
+                " sample"
             )
         return values.mean(-1) if self.reduction == "mean" else values.sum(-1)
 
@@ -84,9 +93,13 @@ class Loss(Kind):
         return 1.0 / n if self.reduction == "mean" else 1.0
 
     def numbered(self, y: Array) -> Array:
-        """Return labels as `values` takes them: integers where they are classes, else as they are."""
+        """Return labels as `values` takes them: integers where they are classes, else as they
+        are.
+        """
         return y.astype(np.int64) if self.labels == "classes" else y
 
     def predictions(self, h: Array) -> Array:
-        """Return predicted labels: signs for margin losses, the largest output's number for classes."""
+        """Return predicted labels: signs for margin losses, the largest output's number for
+        classes.
+        """
         raise TypeError(f"{type(self).__name__} does not classify")

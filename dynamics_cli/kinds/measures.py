@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class Measure(Kind):
-    """A number or an array that is recorded beside the weights; the word alone is short for `{kind: word}`."""
+    """A number or an array that is recorded beside the weights; the word alone is short for
+    `{kind: word}`.
+    """
 
     section: ClassVar[str] = "measure"
     by_default: ClassVar[bool] = False
@@ -26,7 +28,9 @@ class Measure(Kind):
     needs: ClassVar[str] = ""
     """The condition under which a problem offers it, for a message."""
     of_spectrum: ClassVar[bool] = False
-    """Whether it is all eigenvalues of the Hessian, or rules (probes, 2, steps) of their density."""
+    """Whether it is all eigenvalues of the Hessian, or rules (probes, 2, steps) of their
+    density.
+    """
     linear: ClassVar[bool] = False
     """Whether its axis, or its colours, are never logarithmic, as those of an accuracy."""
     at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
@@ -38,11 +42,15 @@ class Measure(Kind):
         return self.kind
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return the name and value of a line to draw beside the curve, such as `2 / η` beside the sharpness."""
+        """Return the name and value of a line to draw beside the curve, such as `2 / η` beside
+        the sharpness.
+        """
         return None
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of several numbers of it, for a legend; none where shades tell them apart."""
+        """Return the names of several numbers of it, for a legend; none where shades tell them
+        apart.
+        """
         return ()
 
     @abstractmethod

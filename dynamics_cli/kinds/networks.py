@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Activation(Kind):
-    """A function of a number, applied to every neuron; `activation: tanh` is short for `{kind: tanh}`."""
+    """A function of a number, applied to every neuron; `activation: tanh` is short for `{kind:
+    tanh}`.
+    """
 
     section: ClassVar[str] = "activation"
     smooth: ClassVar[bool] = False
@@ -39,14 +41,16 @@ class Activation(Kind):
 
     @abstractmethod
     def value(self, z: Array) -> Array:
-        """Return `sigma(z)`, of the shape of `z`: a formula, from which derivatives and the compiled form are made.
+        """Return `sigma(z)`, of the shape of `z`: a formula, from which derivatives and the
+        compiled form are made.
 
         A value that is no formula trains by autograd.
         """
 
     @final
     def derivative(self, z: Array, order: int = 1) -> Array:
-        """Return `sigma'(z)`, or a higher derivative, of the shape of `z`, an array or a tensor; of kinks it is 0.
+        """Return `sigma'(z)`, or a higher derivative, of the shape of `z`, an array or a tensor; of
+        kinks it is 0.
 
         Raises `NotAFormulaError`: the value is no formula.
         """
@@ -60,19 +64,25 @@ class Architecture(Kind):
     own_precision: ClassVar[bool] = False
     """Whether functions are evaluated in the precision of the weights instead of in float64."""
     players: ClassVar[tuple[str, ...]] = ()
-    """Names of networks that are trained against each other, each with a loss of its own; none of a single network."""
+    """Names of networks that are trained against each other, each with a loss of its own; none
+    of a single network.
+    """
     factors: ClassVar[bool] = False
     """Whether the weights are factors of a matrix, which are multiplied once for all samples."""
     engine: ClassVar[bool] = False
-    """Whether it is made of matrices `...weight...`, biases `...bias...` and one activation `sigma` between them, or a
-    diagonal network, so that the engine trains it. It holds for the class that says so: relatives may differ."""
+    """Whether it is made of matrices `...weight...`, biases `...bias...` and one activation `sigma`
+    between them, or a diagonal network, so that the engine trains it. It holds for the class that
+    says so: relatives may differ.
+    """
     titles: ClassVar[Mapping[str, str]] = {"output_scale": "output scale α", "depth": "depth L"}
     output_scale: Positive | None = None
     """Multiplies the output: `alpha` of lazy training (Chizat et al. 2019, Eq. 2); by default 1."""
     centered: bool | None = None
     """Subtract the output of the initial network, so that the function begins at 0."""
     train: Annotated[list[str], Field(min_length=1)] | None = None
-    """Names of the weights that are trained, the others stay as initialised (`random features`); by default all."""
+    """Names of the weights that are trained, the others stay as initialised (`random features`);
+    by default all.
+    """
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -80,17 +90,23 @@ class Architecture(Kind):
 
     @property
     def matrices(self) -> tuple[str, ...]:
-        """Names of the matrices of a fully connected network, from the input on; none of other networks."""
+        """Names of the matrices of a fully connected network, from the input on; none of other
+        networks.
+        """
         return ()
 
     @property
     def two_layer(self) -> bool:
-        """Whether it is `sum_j a_j sigma(<w_j, x>)` of weights `hidden_weight` (m, d) and `output_weight` (m,)."""
+        """Whether it is `sum_j a_j sigma(<w_j, x>)` of weights `hidden_weight` (m, d) and
+        `output_weight` (m,).
+        """
         return "hidden_weight" in self.matrices and getattr(self, "outputs", None) is None
 
     @property
     def between_samples(self) -> bool:
-        """Whether inputs are any real numbers, so that the network is a function between samples too."""
+        """Whether inputs are any real numbers, so that the network is a function between samples
+        too.
+        """
         return True
 
     @property
@@ -100,7 +116,8 @@ class Architecture(Kind):
 
     @abstractmethod
     def build(self, d: int) -> nn.Module:
-        """Return the network for inputs (n, d), bias column included; its outputs are (n,), or (n, C) for several.
+        """Return the network for inputs (n, d), bias column included; its outputs are (n,), or (n,
+        C) for several.
 
         The values of its weights do not matter: the initialisation replaces them.
 
@@ -112,7 +129,8 @@ class Architecture(Kind):
         """Return name -> shape of every parameter for inputs of `d` columns; nothing is allocated.
 
         Raises:
-            InputError: the network does not suit the inputs, or has more weights than can be counted.
+            InputError: the network does not suit the inputs, or has more weights than can be
+                counted.
         """
         import torch
 
@@ -131,7 +149,9 @@ class Architecture(Kind):
         return "cpu"
 
     def inputs_of(self, x: Floats) -> Any:
-        """Return inputs (n, d) as measures give them to the network, by slices or arrays of numbers of samples."""
+        """Return inputs (n, d) as measures give them to the network, by slices or arrays of
+        numbers of samples.
+        """
         import torch
 
         return torch.tensor(x)
@@ -150,7 +170,8 @@ class Architecture(Kind):
     def network(
         self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu"
     ) -> nn.Module:
-        """Return the network as it is trained, with its initial weights: scaled, centred, some weights frozen.
+        """Return the network as it is trained, with its initial weights: scaled, centred, some
+        weights frozen.
 
         Raises:
             InputError: `train` names a weight that the network does not have.
@@ -175,7 +196,9 @@ class Architecture(Kind):
         return network
 
     def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
-        """Return the network with the given weights, and its dtype; with `strict` all weights must be given."""
+        """Return the network with the given weights, and its dtype; with `strict` all weights
+        must be given.
+        """
         import torch
 
         tensors = {name: torch.from_numpy(np.array(value)) for name, value in parameters.items()}
@@ -185,7 +208,9 @@ class Architecture(Kind):
         return model, dtype
 
     def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
-        """Return `x (n, d) -> h(x)`, (n,) or (n, C) in float64, of the network with the given weights."""
+        """Return `x (n, d) -> h(x)`, (n,) or (n, C) in float64, of the network with the given
+        weights.
+        """
         import torch
 
         model, dtype = self.loaded(parameters, d)
@@ -203,12 +228,14 @@ class Architecture(Kind):
         """
         if self.output_scale is None and not self.centered:
             return self._function(parameters)
-        alpha, now = self.output_scale or 1.0, self._function(parameters)
+        alpha = self.output_scale or 1.0
+        now = self._function(parameters)
         if not self.centered:
             return lambda x: alpha * now(x)
         if start is None:
             raise InputError(
-                "architecture.centered: without its initial weights the function of a network is unknown"
+                "architecture.centered: without its initial weights the function of a network is"
+                " unknown"
             )
         first = self._function(start)
         return lambda x: alpha * (now(x) - first(x))

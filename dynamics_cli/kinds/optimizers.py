@@ -28,7 +28,9 @@ class Schedule(Kind):
 
     @abstractmethod
     def factor(self, iteration: int, iterations: int) -> float:
-        """Return the factor of `lr` in the update from state `iteration` of a run of `iterations` updates."""
+        """Return the factor of `lr` in the update from state `iteration` of a run of
+        `iterations` updates.
+        """
 
 
 class Optimizer(Kind):
@@ -36,18 +38,24 @@ class Optimizer(Kind):
 
     section: ClassVar[str] = "optimizer"
     is_flow: ClassVar[bool] = False
-    """Whether it is gradient flow itself, without steps: with `times()` of the states, `until` the last, and `rtol`."""
+    """Whether it is gradient flow itself, without steps: with `times()` of the states, `until`
+    the last, and `rtol`.
+    """
     stop_below: NonNegative | None = None
     """Stop at the first recorded loss at or below this value."""
 
     @property
     def plain(self) -> bool:
-        """Whether a step is along the gradient, or along that divided by the loss, unless further keys are given."""
+        """Whether a step is along the gradient, or along that divided by the loss, unless
+        further keys are given.
+        """
         return False
 
     @property
     def spans_gradients(self) -> bool:
-        """Whether weights move by sums of their gradients, with factors that all weights of a tensor share."""
+        """Whether weights move by sums of their gradients, with factors that all weights of a
+        tensor share.
+        """
         return False
 
     @abstractmethod
@@ -66,7 +74,8 @@ class Optimizer(Kind):
 class Descent(Optimizer):
     """The base of optimizers that take steps from gradients; a new optimizer defines `update`.
 
-    A step is `update(parameters, gradients, ...)`; the rest (batches, losses, checkpoints) is done around it.
+    A step is `update(parameters, gradients, ...)`; the rest (batches, losses, checkpoints) is done
+    around it.
     """
 
     adaptive: ClassVar[bool] = False
@@ -79,7 +88,9 @@ class Descent(Optimizer):
     lr: Positive
     """Step size."""
     layer_lr: dict[str, NonNegative] | None = None
-    """Factors of the step size by the names of weights, such as `{output_weight: 0.1}`; by default 1."""
+    """Factors of the step size by the names of weights, such as `{output_weight: 0.1}`; by
+    default 1.
+    """
     schedule: Annotated[Schedule, OneOf("schedule", word=True)] | None = None
     """How the step size changes along the run; by default it does not."""
 
@@ -105,11 +116,13 @@ class Descent(Optimizer):
         return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
-        """Return a weight after an update, given its gradient `g`, its memory, and numbers of the step.
+        """Return a weight after an update, given its gradient `g`, its memory, and numbers of the
+        step.
 
-        A formula. `memory["name"]` is 0 at first, then the value that the update before assigned; it is kept in the
-        checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the tensor as a whole. `formulas.total` sums
-        over the weights of a tensor; `formulas.total_of_all` over all trained weights, whose `step.memory` is then.
+        A formula. `memory["name"]` is 0 at first, then the value that the update before assigned;
+        it is kept in the checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the
+        tensor as a whole. `formulas.total` sums over the weights of a tensor;
+        `formulas.total_of_all` over all trained weights, whose `step.memory` is then.
         """
         raise NotImplementedError
 
@@ -129,14 +142,16 @@ class Descent(Optimizer):
         iteration: int,
         loss: Tensor,
     ) -> None:
-        """Change the `parameters` in place, from state `iteration` to the next: by `updated`, unless a kind says how.
+        """Change the `parameters` in place, from state `iteration` to the next: by `updated`,
+        unless a kind says how.
 
         Args:
             parameters: those that are trained.
             gradients: of the loss, of the same shapes.
             lr: step size of this iteration, the schedule taken into account.
             names: of the parameters.
-            state: the memory of the optimizer, empty at first; it is kept in the checkpoint. A key is any text.
+            state: the memory of the optimizer, empty at first; it is kept in the checkpoint. A key
+                is any text.
             iteration: number of updates done.
             loss: of the batch, before the update.
 
@@ -144,7 +159,8 @@ class Descent(Optimizer):
             InputError: an update that is no formula sums over all of them.
 
         """
-        step, known = StepNumbers(lr, iteration, loss), facts(self)
+        step = StepNumbers(lr, iteration, loss)
+        known = facts(self)
         if len(parameters) > 1 and known is not None and known.over_all:
             import torch
 
@@ -178,7 +194,9 @@ class StateMemory:
     """The memory for a tensor, or as a whole, as tensors in the state of an optimizer."""
 
     def __init__(self, state: MutableMapping[str, Tensor], prefix: str, like: Tensor) -> None:
-        self._state, self._prefix, self._like = state, prefix, like
+        self._state = state
+        self._prefix = prefix
+        self._like = like
 
     def __getitem__(self, name: str) -> Tensor:
         key = f"{self._prefix}{name}"
@@ -189,7 +207,9 @@ class StateMemory:
 
 
 class Minibatch(Descent):
-    """The base of optimizers that may work on batches; exactly one of `iterations` and `epochs` is given."""
+    """The base of optimizers that may work on batches; exactly one of `iterations` and `epochs`
+    is given.
+    """
 
     titles: ClassVar[Mapping[str, str]] = {"batch_size": "batch size B"}
     iterations: PositiveInt | None = None
@@ -201,7 +221,9 @@ class Minibatch(Descent):
     replacement: bool = False
     """Draw every batch with replacement instead of splitting a permutation per epoch."""
     samples: Literal["fresh"] | None = None
-    """`fresh`: every update draws new samples (online); the `n` of the data set are for the recorded loss alone."""
+    """`fresh`: every update draws new samples (online); the `n` of the data set are for the
+    recorded loss alone.
+    """
 
     def count(self, steps_per_epoch: int) -> int:
         """Return the number of updates."""

@@ -38,7 +38,10 @@ def _geometric() -> Snapshots:
 class Record(Section):
     """The contents of the run directory."""
 
-    example = "record: {snapshots: {kind: every, interval: 100}, measures: [weight_norm, sharpness], loss_every: 10}\n"
+    example = (
+        "record: {snapshots: {kind: every, interval: 100}, measures: [weight_norm, sharpness],"
+        " loss_every: 10}\n"
+    )
     snapshots: Annotated[Snapshots, OneOf("snapshots", default="geometric")] = Field(
         default_factory=_geometric
     )
@@ -46,7 +49,9 @@ class Record(Section):
     parameters: Literal["all", "none"] | list[str] = "all"
     """Which parameters are recorded: all, none, or a list of names."""
     measures: list[Annotated[Measure, OneOf("measure", word=True)]] | None = None
-    """Which measures are recorded (default: those that the loss and the data set offer, e.g. accuracies)."""
+    """Which measures are recorded (default: those that the loss and the data set offer, e.g.
+    accuracies).
+    """
     loss_every: PositiveInt | None = None
     """Iterations between two recorded losses (default: 1 for full batch, an epoch otherwise)."""
     limit_gib: Annotated[float, Field(gt=0)] = 4.0
@@ -57,7 +62,9 @@ class RunConfig(Section):
     """Everything that determines a run; the same config is the same run."""
 
     recorded: Literal[True] | None = None
-    """Written by `dyn.Recorder`: a training loop outside of `dyn` made the run, which `dyn train` cannot repeat."""
+    """Written by `dyn.Recorder`: a training loop outside of `dyn` made the run, which `dyn
+    train` cannot repeat.
+    """
     name: Name
     """Opens the name of the run directory."""
     seed: Seed = 0
@@ -65,7 +72,9 @@ class RunConfig(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; `auto` takes a GPU for iterations of more than 1e8 multiply-adds."""
     backend: Literal["auto", "torch", "compiled"] = "auto"
-    """The code that trains; `auto`: compiled on a CPU for networks of layers, `torch` (the reference) otherwise."""
+    """The code that trains; `auto`: compiled on a CPU for networks of layers, `torch` (the
+    reference) otherwise.
+    """
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of weights and data."""
     dataset: Annotated[Dataset, OneOf("dataset")]
@@ -106,7 +115,9 @@ class Problem:
 
     @property
     def iterations(self) -> int:
-        """Number of the last state of the whole run: of updates, or of points in time along gradient flow."""
+        """Number of the last state of the whole run: of updates, or of points in time along
+        gradient flow.
+        """
         return self.config.optimizer.count(self.steps_per_epoch)
 
     @property
@@ -174,8 +185,8 @@ class Problem:
 class State:
     """The state of a network in training, as a measure sees it.
 
-    A run gives its arrays read-only: NumPy refuses to write to them, and torch to share their memory, where
-    `torch.tensor(array)` makes a copy.
+    A run gives its arrays read-only: NumPy refuses to write to them, and torch to share their
+    memory, where `torch.tensor(array)` makes a copy.
     """
 
     problem: Problem
@@ -185,7 +196,9 @@ class State:
     _start: Callable[[], Parameters]
     iteration: int
     memory: MutableMapping[str, NDArray[Any]] = field(default_factory=dict)
-    """The memory of the measure at work from state to state, empty at first; it is kept in the checkpoint."""
+    """The memory of the measure at work from state to state, empty at first; it is kept in the
+    checkpoint.
+    """
     shared: dict[str, Any] = field(default_factory=dict)
     """Intermediate results that the measures of this state share."""
 
@@ -211,7 +224,9 @@ class State:
 
 
 def read_only(arrays: Mapping[str, NDArray[Any]], order: Iterable[str]) -> Mapping[str, Any]:
-    """Return views of arrays by name, in an order of the names, that nobody can write to or replace."""
+    """Return views of arrays by name, in an order of the names, that nobody can write to or
+    replace.
+    """
     views = {name: arrays[name].view() for name in order}
     for view in views.values():
         view.flags.writeable = False

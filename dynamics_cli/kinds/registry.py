@@ -1,12 +1,17 @@
-"""Where kinds come from: the program itself, files and folders named by `dyn --with`, installed packages.
+"""Where kinds come from: the program itself, files and folders named by `dyn --with`, installed
+packages.
 
-- Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a config names its kind.
-- `dyn --with PATH`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file or a package in a folder.
-- Installed packages name modules by entry points of the group `dyn`. They are imported when a kind is unknown, or when
+- Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a config names
+  its kind.
+- `dyn --with PATH`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file or a package
+  in a folder.
+- Installed packages name modules by entry points of the group `dyn`. They are imported when a kind
+  is unknown, or when
   all kinds are listed. A broken package is reported once, on stderr, and hides no other.
 
-A package, named or installed, may be a paper, with the module `kinds` beside its figures. The source of a kind that is
-not bundled is part of the identity of every run that uses it: its whole file or, in a package, all its `.py` files.
+A package, named or installed, may be a paper, with the module `kinds` beside its figures. The
+source of a kind that is not bundled is part of the identity of every run that uses it: its whole
+file or, in a package, all its `.py` files.
 
 `OneOf`, in the annotation of a key, says that its value is a kind of a section.
 """
@@ -46,10 +51,11 @@ SECTIONS = {
     "snapshots": "recording",
     "theory": "theory",
 }
-"""Section that has kinds, in the order of a config -> the room of the program that holds the bundled kinds.
+"""Section that has kinds, in the order of a config -> the room of the program that holds the
+bundled kinds.
 
-Folders in a room, and modules whose name begins with `_`, are not looked into. Kinds of a single paper are in
-`experiments/<paper>/<room>/`.
+Folders in a room, and modules whose name begins with `_`, are not looked into. Kinds of a single
+paper are in `experiments/<paper>/<room>/`.
 """
 GROUP = "dyn"
 """Entry points of this group name modules with kinds, and papers."""
@@ -102,7 +108,9 @@ def get_kind(section: str, name: str) -> type[Kind]:
 
 
 def loaded_kinds(section: str) -> dict[str, type[Kind]]:
-    """Return the kinds of a section, bundled and named by `--with`, in alphabetical order; packages are not asked."""
+    """Return the kinds of a section, bundled and named by `--with`, in alphabetical order;
+    packages are not asked.
+    """
     named_packages(os.environ.get(WITH, ""))
     _load_room(SECTIONS[section])
     return dict(sorted(registered(section).items()))
@@ -115,7 +123,9 @@ def all_kinds(section: str) -> dict[str, type[Kind]]:
 
 
 def general_kinds(section: str) -> dict[str, type[Kind]]:
-    """Return the kinds of a section without those of a single bundled paper; a theory speaks of any run."""
+    """Return the kinds of a section without those of a single bundled paper; a theory speaks of
+    any run.
+    """
     papers = "dynamics_cli._bundled.experiments."
     known = all_kinds(section).items()
     return {
@@ -144,7 +154,8 @@ def _load_room(room: str, text: str = ', kind="') -> None:
 
 @cache
 def named_packages(paths: str) -> dict[str, ModuleType]:
-    """Import the files and folders of `DYN_WITH`; return the packages among them by the names of their folders.
+    """Import the files and folders of `DYN_WITH`; return the packages among them by the names of
+    their folders.
 
     Raises:
         InputError: one cannot be imported.
@@ -156,7 +167,9 @@ def named_packages(paths: str) -> dict[str, ModuleType]:
 
 @cache
 def installed_packages() -> dict[str, ModuleType]:
-    """Import the modules that installed packages name; a broken package is reported on stderr and left out."""
+    """Import the modules that installed packages name; a broken package is reported on stderr
+    and left out.
+    """
     packages = {}
     for point in entry_points(group=GROUP):
         try:
@@ -167,13 +180,15 @@ def installed_packages() -> dict[str, ModuleType]:
 
 
 def use(path: str | Path) -> None:
-    """Load a file of kinds or the folder of a paper, here and in processes that are started later: `dyn --with PATH`.
+    """Load a file of kinds or the folder of a paper, here and in processes that are started later:
+    `dyn --with PATH`.
 
     A file that was edited since is loaded anew.
 
     Raises InputError: it cannot be imported.
     """
-    absolute, named = str(Path(path).absolute()), os.environ.get(WITH, "")
+    absolute = str(Path(path).absolute())
+    named = os.environ.get(WITH, "")
     load(Path(absolute))
     if absolute not in named.split(os.pathsep):
         os.environ[WITH] = os.pathsep.join(filter(None, [named, absolute]))
@@ -185,7 +200,8 @@ def load(path: Path) -> ModuleType:
     Raises:
         InputError: it cannot be imported, or another module has its name.
     """
-    name, place = path.name.removesuffix(".py"), path
+    name = path.name.removesuffix(".py")
+    place = path
     while (
         place.parent / "__init__.py"
     ).is_file():  # a module of a package has the name that it has there
@@ -240,14 +256,16 @@ def _load_module(name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Import code of others while stdout, which belongs to our data, is stderr; an exit is an error like any other.
+    """Import code of others while stdout, which belongs to our data, is stderr; an exit is an error
+    like any other.
 
     No bytecode is written: Python takes it for any file of equal size and second of change.
 
     Raises:
         InputError: in place of whatever the code raises.
     """
-    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    written = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -260,7 +278,8 @@ def importing() -> Iterator[None]:
 
 
 def place_of(error: BaseException, within: str | None = None) -> str | None:
-    """Return an exception with the file and line of the last code of others that it came through; None for ours.
+    """Return an exception with the file and line of the last code of others that it came through;
+    None for ours.
 
     With `within`, only code of modules whose names begin so counts.
     """
@@ -282,7 +301,9 @@ class KindError(RunError):
 
 @contextlib.contextmanager
 def blamed() -> Iterator[None]:
-    """Call kinds; an exception of one from outside, or its `sys.exit()`, becomes a `KindError` that names the line."""
+    """Call kinds; an exception of one from outside, or its `sys.exit()`, becomes a `KindError`
+    that names the line.
+    """
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -310,8 +331,8 @@ def source_of(cls: type[Kind]) -> KindSource | None:
         place = next(iter(getattr(module, "__path__", ())), getattr(module, "__file__", None))
         if place is None:
             raise InputError(
-                f"{cls.__qualname__} has no source that can be read, so a run of it could not be told from another; "
-                "write it to a file"
+                f"{cls.__qualname__} has no source that can be read, so a run of it could not be"
+                " told from another; write it to a file"
             )
         _SOURCES[top] = _read(Path(place))
     return _SOURCES[top]
@@ -347,7 +368,8 @@ def foreign_sources(config: object) -> dict[str, KindSource]:
 
 
 class OneOf:
-    """Says that the value of a key is a kind of a section: `dataset: Annotated[Dataset, OneOf("dataset")]`.
+    """Says that the value of a key is a kind of a section: `dataset: Annotated[Dataset,
+    OneOf("dataset")]`.
 
     Args:
         section: the section of the kinds.
@@ -357,7 +379,9 @@ class OneOf:
     """
 
     def __init__(self, section: str, *, default: str | None = None, word: bool = False) -> None:
-        self.section, self.default, self.word = section, default, word
+        self.section = section
+        self.default = default
+        self.word = word
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         dump = (
@@ -370,7 +394,9 @@ class OneOf:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return a note for `dyn explain`: pydantic has no schema of values that a function validates."""
+        """Return a note for `dyn explain`: pydantic has no schema of values that a function
+        validates.
+        """
         return {"kinds": self.section}
 
     def _validate(self, value: object, info: ValidationInfo) -> Kind | dict[str, Any]:
@@ -392,7 +418,9 @@ class OneOf:
 
     @staticmethod
     def _dump(value: Kind | dict[str, Any]) -> Any:
-        """Return the word for a kind that has all its defaults, so that a config reads as people write it."""
+        """Return the word for a kind that has all its defaults, so that a config reads as people
+        write it.
+        """
         if isinstance(value, dict):  # of a kind that is not loaded
             return value["kind"] if len(value) == 1 else value
         plain = not value.file_keys and all(
@@ -404,7 +432,9 @@ class OneOf:
 
 
 def one_of(field: Any) -> OneOf | None:
-    """Return the note of a field whose value, or each of whose values, is one of the kinds of a section."""
+    """Return the note of a field whose value, or each of whose values, is one of the kinds of a
+    section.
+    """
     notes = [*field.metadata, field.annotation]
     for note in notes:
         if isinstance(note, OneOf):

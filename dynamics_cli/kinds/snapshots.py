@@ -15,7 +15,9 @@ class Snapshots(Kind):
 
     section: ClassVar[str] = "snapshots"
     include: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=list)
-    """Iterations kept besides those of the schedule; those after the end of the run are not reached."""
+    """Iterations kept besides those of the schedule; those after the end of the run are not
+    reached.
+    """
 
     @abstractmethod
     def next_after(self, iteration: int) -> int | None:

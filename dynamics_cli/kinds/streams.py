@@ -1,4 +1,6 @@
-"""Independent random streams of one seed, so that a change in the use of a stream leaves the others as they were."""
+"""Independent random streams of one seed, so that a change in the use of a stream leaves the
+others as they were.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Streams:
 
 @dataclass(frozen=True)
 class TeacherStreams(Streams):
-    """The streams of a teacher: its weights are drawn from the stream `teacher`, apart from its student's."""
+    """The streams of a teacher: its weights are drawn from the stream `teacher`, apart from its
+    student's.
+    """
 
     def rng(self, name: str, *position: int) -> np.random.Generator:
         """Return the generator of the stream `teacher`."""
@@ -54,12 +58,16 @@ class TeacherStreams(Streams):
 
 @dataclass(frozen=True)
 class FreshStreams(Streams):
-    """The streams of a block of fresh samples: inputs and noise of its own; the teacher is the run's."""
+    """The streams of a block of fresh samples: inputs and noise of its own; the teacher is the
+    run's.
+    """
 
     block: int
 
     def rng(self, name: str, *position: int) -> np.random.Generator:
-        """Return the generator of a stream; samples take most of the time of a step, so theirs is fast."""
+        """Return the generator of a stream; samples take most of the time of a step, so theirs
+        is fast.
+        """
         if name not in ("data", "label noise", "labels"):
             return super().rng(name, *position)
         number = zlib.crc32(f"fresh {name}".encode()) | 2**32
@@ -71,8 +79,8 @@ class FreshStreams(Streams):
 class TorchStreams(Streams):
     """PyTorch's generator of the seed under all names, drawn from in turn, as a script does.
 
-    Numbers are float32 whatever the precision of the run and PyTorch's default, so that runs of `float32` and `float64`
-    begin at the same weights.
+    Numbers are float32 whatever the precision of the run and PyTorch's default, so that runs of
+    `float32` and `float64` begin at the same weights.
     """
 
     @cached_property
@@ -82,7 +90,9 @@ class TorchStreams(Streams):
         return torch.Generator().manual_seed(self.seed)
 
     def rng(self, name: str, *position: int) -> Any:
-        """Return the generator, wherever its draws are, with the methods of NumPy's that draw weights and inputs."""
+        """Return the generator, wherever its draws are, with the methods of NumPy's that draw
+        weights and inputs.
+        """
         return self
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> NDArray[np.float64]:

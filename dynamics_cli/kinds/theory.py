@@ -29,7 +29,9 @@ class Curve:
 
     @property
     def deviation(self) -> float:
-        """Largest `|predicted - measured|` over the largest `|measured|`; NaN where the theory says nothing at all."""
+        """Largest `|predicted - measured|` over the largest `|measured|`; NaN where the theory
+        says nothing at all.
+        """
         gap = np.abs(np.asarray(self.predicted, np.float64) - self.measured)
         known = np.isfinite(gap)
         size = float(np.abs(self.measured[known]).max(initial=0.0))
@@ -37,20 +39,25 @@ class Curve:
 
 
 class Theory(Kind):
-    """The predictions of a theory for a run: `dyn plot RUN --theory` draws them beside the measured curves.
+    """The predictions of a theory for a run: `dyn plot RUN --theory` draws them beside the measured
+    curves.
 
-    Papers keep their own in `experiments/<paper>/theory/`. `example` names the sections of a run that it speaks of.
+    Papers keep their own in `experiments/<paper>/theory/`. `example` names the sections of a run
+    that it speaks of.
     """
 
     section: ClassVar[str] = "theory"
 
     @abstractmethod
     def applies(self, run: Any) -> list[str] | None:
-        """Return the assumptions that a run (`runs.Run`) violates; None where the theory is about other networks."""
+        """Return the assumptions that a run (`runs.Run`) violates; None where the theory is
+        about other networks.
+        """
 
     @abstractmethod
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return predictions by name: of the recorded `loss` or a measure its values at all its records, or a `Curve`.
+        """Return predictions by name: of the recorded `loss` or a measure its values at all its
+        records, or a `Curve`.
 
         Raises:
             ValueError: nothing can be predicted for this run.

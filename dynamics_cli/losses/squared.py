@@ -1,6 +1,8 @@
-"""Square losses; of vectors the squared Euclidean norm of `h - y`, summed over the outputs, not averaged.
+"""Square losses; of vectors the squared Euclidean norm of `h - y`, summed over the outputs, not
+averaged.
 
-Masked entries of a matrix are labels of pairs (data set `matrix_completion`, architecture `matrix_product`).
+Masked entries of a matrix are labels of pairs (data set `matrix_completion`, architecture
+`matrix_product`).
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Mse(SquareLoss, kind="mse"):
 
 
 class HalfMse(SquareLoss, kind="half_mse"):
-    """`||h - y||^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n) sum` over samples."""
+    """`||h - y||^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n)
+    sum` over samples.
+    """
 
     def squares(self, h: Array, y: Array) -> Array:
         """Return `(h - y)^2 / 2`."""

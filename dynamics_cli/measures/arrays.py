@@ -1,4 +1,6 @@
-"""Conversion of callers' arrays (memory maps, float32) into float64 arrays of the expected number of axes."""
+"""Conversion of callers' arrays (memory maps, float32) into float64 arrays of the expected
+number of axes.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ Ints = NDArray[np.int64]
 def as_floats(values: ArrayLike, name: str, *, axes: int, batched: bool = False) -> Floats:
     """Return `values` as a float64 array with `axes` axes (at least `axes` when `batched`).
 
-    Float32 weights of scale 1e-20 must be converted before anything is squared, hence first thing everywhere.
-    Raises ValueError, naming `name`, when the number of axes is another.
+    Float32 weights of scale 1e-20 must be converted before anything is squared, hence first thing
+    everywhere. Raises ValueError, naming `name`, when the number of axes is another.
     """
     array: Floats = np.asarray(values, dtype=np.float64)
     if array.ndim < axes or (array.ndim > axes and not batched):
@@ -28,7 +30,8 @@ def as_points(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
 
     Raises ValueError when they are empty, differ in length or hold a number that is not finite.
     """
-    points, labels = as_floats(x, "x", axes=2), as_floats(y, "y", axes=1)
+    points = as_floats(x, "x", axes=2)
+    labels = as_floats(y, "y", axes=1)
     if len(points) != len(labels):
         raise ValueError(f"x has {len(points)} points but y has {len(labels)} labels")
     if points.size == 0:

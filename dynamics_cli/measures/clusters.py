@@ -33,7 +33,8 @@ class Clusters:
 
 
 def significant(W: ArrayLike, relative_norm: float = 1e-2) -> Bools:
-    """Return which neurons `(..., m)` of `W (..., m, d)` have a norm above `relative_norm` times the largest.
+    """Return which neurons `(..., m)` of `W (..., m, d)` have a norm above `relative_norm` times
+    the largest.
 
     The largest norm is taken in the same network (of each snapshot).
     """
@@ -50,16 +51,18 @@ def cluster_directions(
     relative_norm: float = 1e-2,
     signs: ArrayLike | None = None,
 ) -> Clusters:
-    """Group the neurons `W (m, d)`: two are linked when their angle is at most `angle_tolerance` degrees.
+    """Group the neurons `W (m, d)`: two are linked when their angle is at most `angle_tolerance`
+    degrees.
 
-    Groups are the connected components of these links, so neither the order of the neurons nor chance plays a part;
-    with `signs (m,)` (or output weights) neurons of different sign are never linked. Neurons below `relative_norm`
-    times the largest norm are left out. Groups are sorted by mass, ties by their first neuron. Raises ValueError on
-    shapes that do not match.
+    Groups are the connected components of these links, so neither the order of the neurons nor
+    chance plays a part; with `signs (m,)` (or output weights) neurons of different sign are never
+    linked. Neurons below `relative_norm` times the largest norm are left out. Groups are sorted by
+    mass, ties by their first neuron. Raises ValueError on shapes that do not match.
     """
     weights = as_floats(W, "W", axes=2)
     kept = np.flatnonzero(significant(weights, relative_norm))
-    w_bar, lengths = directions(weights[kept]), norms(weights[kept])
+    w_bar = directions(weights[kept])
+    lengths = norms(weights[kept])
     linked = w_bar @ w_bar.T >= np.cos(np.radians(angle_tolerance)) - 1e-14  # (k, k)
     if signs is not None:
         s = np.sign(as_floats(signs, "signs", axes=1))
@@ -69,14 +72,13 @@ def cluster_directions(
     component = connected_components(csr_array(linked), directed=False)[1] if len(kept) else kept
     groups = [np.flatnonzero(component == c) for c in range(component.max(initial=-1) + 1)]
     groups.sort(key=lambda members: (-np.sum(lengths[members] ** 2), members[0]))
-    labels, heads = np.full(len(weights), -1), np.empty((len(groups), weights.shape[1]))
+    labels = np.full(len(weights), -1)
+    heads = np.empty((len(groups), weights.shape[1]))
     for c, members in enumerate(groups):
         labels[kept[members]] = c
         heads[c] = lengths[members] / lengths[members].max() @ w_bar[members]
-    masses, sizes = (
-        [np.sum(lengths[members] ** 2) for members in groups],
-        [len(members) for members in groups],
-    )
+    masses = [np.sum(lengths[members] ** 2) for members in groups]
+    sizes = [len(members) for members in groups]
     return Clusters(
         labels, directions(heads), np.array(masses, np.float64), np.array(sizes, np.int64)
     )

@@ -1,7 +1,8 @@
 """Plateaus of a loss curve, the moments it crosses a level, and how far it falls.
 
-Everywhere `iterations (k,)` are ascending and `losses (k,)` stand under them. From the first loss that is not finite on
-(a run that diverged) everything is ignored. ValueError is raised for arrays that are empty or do not match.
+Everywhere `iterations (k,)` are ascending and `losses (k,)` stand under them. From the first loss
+that is not finite on (a run that diverged) everything is ignored. ValueError is raised for arrays
+that are empty or do not match.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Plateau:
 
 
 def _curve(iterations: ArrayLike, losses: ArrayLike) -> tuple[Floats, Floats]:
-    steps, values = as_floats(iterations, "iterations", axes=1), as_floats(losses, "losses", axes=1)
+    steps = as_floats(iterations, "iterations", axes=1)
+    values = as_floats(losses, "losses", axes=1)
     if steps.shape != values.shape:
         raise ValueError(f"{len(steps)} iterations but {len(values)} losses")
     bad = np.flatnonzero(~np.isfinite(values))
@@ -45,7 +47,9 @@ def _curve(iterations: ArrayLike, losses: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> float:
-    """Return the value `(k,)` recorded at the iteration nearest to a given one (the first of two as near)."""
+    """Return the value `(k,)` recorded at the iteration nearest to a given one (the first of two
+    as near).
+    """
     steps = as_floats(iterations, "iterations", axes=1)
     return float(as_floats(values, "values", axes=1)[np.argmin(np.abs(steps - iteration))])
 
@@ -70,11 +74,12 @@ def find_plateaus(
     minimum_fraction: float = 0.05,
     floor: float = 0.0,
 ) -> list[Plateau]:
-    """Return the plateaus in order of time: stretches whose largest loss is at most (1 + tolerance) times the smallest.
+    """Return the plateaus in order of time: stretches whose largest loss is at most (1 + tolerance)
+    times the smallest.
 
-    A stretch counts when it covers at least `minimum_fraction` of the recorded iterations; the longest is taken
-    first, then the longest to its left and right. Losses at or below `floor` times the first loss are the end of
-    training, not a saddle, and never count.
+    A stretch counts when it covers at least `minimum_fraction` of the recorded iterations; the
+    longest is taken first, then the longest to its left and right. Losses at or below `floor` times
+    the first loss are the end of training, not a saddle, and never count.
     """
     steps, values = _curve(iterations, losses)
     shortest = minimum_fraction * (steps[-1] - steps[0])
@@ -90,7 +95,8 @@ def find_plateaus(
         best = int(np.argmax(lengths))
         if lengths[best] < shortest or lengths[best] <= 0:
             continue
-        first, last = low + best, int(stops[best])
+        first = low + best
+        last = int(stops[best])
         plateaus.append((first, last))
         todo += [(low, first - 1), (last + 1, high)]
     return [
@@ -102,24 +108,32 @@ def find_plateaus(
 def _flat_ends(values: Floats, tolerance: float, floor: float) -> Ints:
     """Return for every index the last index up to which the curve is flat, -1 below the floor.
 
-    Extremes of all windows of 2^k values are known; every flat stretch grows by windows, the longest first.
+    Extremes of all windows of 2^k values are known; every flat stretch grows by windows, the
+    longest first.
     """
-    n, tables = len(values), [(values, np.where(values > floor, values, -np.inf))]
+    n = len(values)
+    tables = [(values, np.where(values > floor, values, -np.inf))]
     while 2 ** len(tables) <= n:
         (high, low), step = tables[-1], 2 ** (len(tables) - 1)
         tables.append((np.maximum(high[:-step], high[step:]), np.minimum(low[:-step], low[step:])))
-    stop, top, bottom = np.arange(n), np.full(n, -np.inf), np.full(n, np.inf)
+    stop = np.arange(n)
+    top = np.full(n, -np.inf)
+    bottom = np.full(n, np.inf)
     for k, (high, low) in reversed([*enumerate(tables)]):
         at = stop.clip(max=len(high) - 1)
-        wider_top, wider_bottom = np.maximum(top, high[at]), np.minimum(bottom, low[at])
+        wider_top = np.maximum(top, high[at])
+        wider_bottom = np.minimum(bottom, low[at])
         flat = (stop < len(high)) & (wider_top <= (1.0 + tolerance) * wider_bottom)
         stop = np.where(flat, stop + 2**k, stop)
-        top, bottom = np.where(flat, wider_top, top), np.where(flat, wider_bottom, bottom)
+        top = np.where(flat, wider_top, top)
+        bottom = np.where(flat, wider_bottom, bottom)
     return np.where(stop > np.arange(n), stop - 1, -1)
 
 
 def first_below(iterations: ArrayLike, losses: ArrayLike, value: float) -> int | None:
-    """Return the first recorded iteration at which the loss is below `value`, or None when it never is."""
+    """Return the first recorded iteration at which the loss is below `value`, or None when it
+    never is.
+    """
     steps, values = _curve(iterations, losses)
     below = np.flatnonzero(values < value)
     return int(steps[below[0]]) if below.size else None

@@ -1,8 +1,9 @@
 """The shortest vector that satisfies linear inequalities: `min ||w||^2 / 2` subject to `A w >= b`.
 
-Max-margin separators are such problems (`A = y_k x_k`, `b = 1`), and so are the max-margin directions of two-layer
-networks within one activation pattern. Solved exactly, by the active-set method of Lawson and Hanson (Solving Least
-Squares Problems, 1974, Chapter 23: LDP through non-negative least squares).
+Max-margin separators are such problems (`A = y_k x_k`, `b = 1`), and so are the max-margin
+directions of two-layer networks within one activation pattern. Solved exactly, by the active-set
+method of Lawson and Hanson (Solving Least Squares Problems, 1974, Chapter 23: LDP through
+non-negative least squares).
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ class LeastDistance:
     w: Floats
     """The shortest feasible vector (d,)."""
     multipliers: Floats
-    """Lagrange multipliers (n,): `w = A^T multipliers`, non-negative, zero where an inequality is slack."""
+    """Lagrange multipliers (n,): `w = A^T multipliers`, non-negative, zero where an inequality
+    is slack.
+    """
     kkt_residual: float
-    """Largest violation of stationarity, feasibility, sign and complementary slackness, relative to the solution."""
+    """Largest violation of stationarity, feasibility, sign and complementary slackness, relative
+    to the solution.
+    """
 
 
 def least_distance(A: ArrayLike, b: ArrayLike | float = 1.0) -> LeastDistance:
@@ -53,7 +58,8 @@ def least_distance(A: ArrayLike, b: ArrayLike | float = 1.0) -> LeastDistance:
         raise InfeasibleError("a row of A is 0 where b is positive")
     sizes[sizes == 0] = 1.0
     scale = max(float(np.abs(bounds / sizes).max()), np.finfo(float).tiny)
-    unit, wanted = rows / sizes[:, None], bounds / sizes / scale
+    unit = rows / sizes[:, None]
+    wanted = bounds / sizes / scale
     E = np.vstack([unit.T, wanted])  # (d + 1, n)
     f = np.zeros(len(E))
     f[-1] = 1.0
@@ -68,7 +74,9 @@ def least_distance(A: ArrayLike, b: ArrayLike | float = 1.0) -> LeastDistance:
 
 
 def _polished(A: Floats, b: Floats, multipliers: Floats) -> Floats:
-    """Solve the equations of the active inequalities once more; kept only while the multipliers stay non-negative."""
+    """Solve the equations of the active inequalities once more; kept only while the multipliers
+    stay non-negative.
+    """
     active = multipliers > 0
     if not active.any():
         return multipliers

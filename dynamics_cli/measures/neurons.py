@@ -1,4 +1,6 @@
-"""Norm, direction, kink, sign and balance of every neuron, for one network or a batch of snapshots."""
+"""Norm, direction, kink, sign and balance of every neuron, for one network or a batch of
+snapshots.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from dynamics_cli.measures.arrays import Floats, as_floats
 
 
 def norms(W: ArrayLike) -> Floats:
-    """Return the Euclidean norms `(..., m)` of the neurons `W (..., m, d)`, without underflow at any scale."""
+    """Return the Euclidean norms `(..., m)` of the neurons `W (..., m, d)`, without underflow at
+    any scale.
+    """
     weights = as_floats(W, "W", axes=1, batched=True)
     largest = np.abs(weights).max(axis=-1, initial=0.0, keepdims=True)  # (..., m, 1)
     scaled = np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0)
@@ -18,33 +22,41 @@ def norms(W: ArrayLike) -> Floats:
 
 
 def directions(W: ArrayLike) -> Floats:
-    """Return `w / ||w||` `(..., m, d)`; a neuron that is exactly 0 has no direction and gives NaN."""
+    """Return `w / ||w||` `(..., m, d)`; a neuron that is exactly 0 has no direction and gives
+    NaN.
+    """
     weights = as_floats(W, "W", axes=1, batched=True)
     lengths = norms(weights)[..., None]  # (..., m, 1)
     return np.divide(weights, lengths, out=np.full_like(weights, np.nan), where=lengths > 0)
 
 
 def cosines(W: ArrayLike, v: ArrayLike) -> Floats:
-    """Return the cosines `(..., m)` between the neurons `W (..., m, d)` and the vector `v (d,)`, within [-1, 1].
+    """Return the cosines `(..., m)` between the neurons `W (..., m, d)` and the vector `v (d,)`,
+    within [-1, 1].
 
-    `v` may also have the shape of `W` (one vector a neuron). Where a neuron or `v` is 0 the cosine is NaN.
+    `v` may also have the shape of `W` (one vector a neuron). Where a neuron or `v` is 0 the cosine
+    is NaN.
     """
-    w_bar, v_bar = directions(W), directions(v)
+    w_bar = directions(W)
+    v_bar = directions(v)
     result: Floats = np.clip(np.sum(w_bar * v_bar, axis=-1), -1.0, 1.0)
     return result
 
 
 def kinks(W: ArrayLike) -> Floats:
-    """Return where neurons `W (..., m, 2)` = (weight, bias) on the line switch on or off: `-b / w`, `(..., m)`.
+    """Return where neurons `W (..., m, 2)` = (weight, bias) on the line switch on or off: `-b / w`,
+    `(..., m)`.
 
-    A neuron without input weight has no kink: NaN. Raises ValueError unless the last axis has length 2.
+    A neuron without input weight has no kink: NaN. Raises ValueError unless the last axis has
+    length 2.
     """
     weights = as_floats(W, "W", axes=1, batched=True)
     if weights.shape[-1] != 2:
         raise ValueError(
             f"kinks need neurons (weight, bias) of 1-D inputs, not of length {weights.shape[-1]}"
         )
-    w, b = weights[..., 0], weights[..., 1]
+    w = weights[..., 0]
+    b = weights[..., 1]
     with np.errstate(over="ignore"):
         return np.divide(-b, w, out=np.full_like(w, np.nan), where=w != 0)
 
@@ -56,7 +68,8 @@ def signs(a: ArrayLike) -> Floats:
 
 
 def angle_of(W: ArrayLike) -> Floats:
-    """Return the angle of vectors in the plane `(..., 2)` from the first axis, in degrees, in (-180, 180].
+    """Return the angle of vectors in the plane `(..., 2)` from the first axis, in degrees, in
+    (-180, 180].
 
     The vector 0 has no angle: NaN. Raises ValueError unless the last axis has length 2.
     """

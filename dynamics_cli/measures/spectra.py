@@ -1,4 +1,6 @@
-"""Eigenvalues, singular values of layers and their balance, and a layer in the plane of its leading directions."""
+"""Eigenvalues, singular values of layers and their balance, and a layer in the plane of its
+leading directions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from dynamics_cli.measures.arrays import Floats, as_floats
 
 
 def _scaled(W: ArrayLike) -> tuple[Floats, Floats]:
-    """Return `W (..., m, d)` with largest entry 1, and that entry `(..., 1)` (0 for a layer that is 0)."""
+    """Return `W (..., m, d)` with largest entry 1, and that entry `(..., 1)` (0 for a layer that
+    is 0).
+    """
     weights = as_floats(W, "W", axes=2, batched=True)
     if weights.size and not np.isfinite(weights).all():
         raise ValueError("W must be finite to have singular values")
@@ -33,7 +37,9 @@ def singular_values(W: ArrayLike) -> Floats:
 
 
 def eigenvalues(A: Floats) -> Floats:
-    """Return the eigenvalues `(m,)` of a symmetric `A (m, m)`, descending; NaN when an entry is not finite."""
+    """Return the eigenvalues `(m,)` of a symmetric `A (m, m)`, descending; NaN when an entry is
+    not finite.
+    """
     if not np.isfinite(A).all():
         return np.full(len(A), np.nan)
     return np.asarray(np.linalg.eigvalsh(A)[::-1], np.float64)
@@ -50,9 +56,11 @@ def stable_rank(W: ArrayLike) -> Floats:
 
 
 def leading_directions(W: ArrayLike, k: int = 2) -> Floats:
-    """Return the `k` leading right-singular vectors `(k, d)` of `W (m, d)` (uncentred principal components).
+    """Return the `k` leading right-singular vectors `(k, d)` of `W (m, d)` (uncentred principal
+    components).
 
-    Each is turned so that its entry of largest size is positive, which makes the picture the same on every machine.
+    Each is turned so that its entry of largest size is positive, which makes the picture the same
+    on every machine.
     """
     weights = _scaled(as_floats(W, "W", axes=2))[0]
     vectors: Floats = np.linalg.svd(weights, full_matrices=False)[2][:k]
@@ -62,18 +70,24 @@ def leading_directions(W: ArrayLike, k: int = 2) -> Floats:
 
 
 def project(W: ArrayLike, basis: ArrayLike) -> Floats:
-    """Return coordinates `(..., m, k)` of neurons `W (..., m, d)` along the orthonormal rows of `basis (k, d)`."""
+    """Return coordinates `(..., m, k)` of neurons `W (..., m, d)` along the orthonormal rows of
+    `basis (k, d)`.
+    """
     result: Floats = as_floats(W, "W", axes=2, batched=True) @ as_floats(basis, "basis", axes=2).T
     return result
 
 
 def imbalances(matrices: Sequence[Floats]) -> Floats:
-    """Return `||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` (L - 1,) of matrices that follow each other, inputs first."""
+    """Return `||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` (L - 1,) of matrices that follow each other,
+    inputs first.
+    """
     return np.array([np.linalg.norm(b.T @ b - a @ a.T) for a, b in pairwise(matrices)])
 
 
 def effective_rank(values: ArrayLike) -> float:
-    """Return `exp(-sum p log p)`, `p = values / sum values`, of (k,) values >= 0 (Roy and Vetterli 2007)."""
+    """Return `exp(-sum p log p)`, `p = values / sum values`, of (k,) values >= 0 (Roy and
+    Vetterli 2007).
+    """
     v = np.asarray(values, np.float64)
     v = v[v > 0]
     p = v / v.sum() if len(v) else v
@@ -81,11 +95,13 @@ def effective_rank(values: ArrayLike) -> float:
 
 
 def density(rules: Floats, at: Floats, width: float) -> Floats:
-    """Return the mean density (k,) at points `at` (k,) of rules (probes, 2, steps), every node a Gaussian of a width.
+    """Return the mean density (k,) at points `at` (k,) of rules (probes, 2, steps), every node a
+    Gaussian of a width.
 
     Source: Ghorbani et al. 2019, Eq. 4.
     """
-    nodes, weights = rules[:, 0].ravel(), rules[:, 1].ravel() / len(rules)
+    nodes = rules[:, 0].ravel()
+    weights = rules[:, 1].ravel() / len(rules)
     known = ~np.isnan(nodes)
     gaussians = np.exp(-(((at[:, None] - nodes[known]) / width) ** 2) / 2) / (
         width * np.sqrt(2 * np.pi)

@@ -1,7 +1,8 @@
 """The two-layer network `h(x) = sum_j a_j sigma(<w_j, x>)` in float64.
 
-Activations are told by their slope for negative arguments: 0 is ReLU, 1 is linear, anything between is leaky ReLU. The
-derivative at 0 is that slope, so it is 0 for ReLU (Boursier et al. 2022, Appendix D).
+Activations are told by their slope for negative arguments: 0 is ReLU, 1 is linear, anything between
+is leaky ReLU. The derivative at 0 is that slope, so it is 0 for ReLU (Boursier et al. 2022,
+Appendix D).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def preactivations(x: ArrayLike, W: ArrayLike) -> Floats:
 
     Raises ValueError when the dimensions differ (a bias column that was forgotten).
     """
-    points, weights = as_floats(x, "x", axes=2), as_floats(W, "W", axes=2, batched=True)
+    points = as_floats(x, "x", axes=2)
+    weights = as_floats(W, "W", axes=2, batched=True)
     if points.shape[1] != weights.shape[-1]:
         raise ValueError(f"x has dimension {points.shape[1]} but the neurons {weights.shape[-1]}")
     result: Floats = points @ np.swapaxes(weights, -1, -2)

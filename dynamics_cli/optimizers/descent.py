@@ -1,7 +1,9 @@
-"""Gradient descent, full-batch and stochastic, with momentum or decay; and optimizers that normalise the gradient.
+"""Gradient descent, full-batch and stochastic, with momentum or decay; and optimizers that
+normalise the gradient.
 
-`w` are all trained weights, `g` the gradient, `i = 0, 1, ...` the iteration; losses are recorded without any decay.
-Last the schedules of step sizes; `t = i / N` is the share of the run that is done at state i of N.
+`w` are all trained weights, `g` the gradient, `i = 0, 1, ...` the iteration; losses are recorded
+without any decay. Last the schedules of step sizes; `t = i / N` is the share of the run that is
+done at state i of N.
 """
 
 from __future__ import annotations
@@ -26,11 +28,17 @@ class Plain(Descent):
     """The base of `gd` and `sgd`: steps along the gradient, with momentum and weight decay."""
 
     momentum: Beta | None = None
-    """mu of `b <- mu b + g`, `w <- w - lr b` with b = g at first (Polyak 1964), as in `torch.optim.SGD`."""
+    """mu of `b <- mu b + g`, `w <- w - lr b` with b = g at first (Polyak 1964), as in
+    `torch.optim.SGD`.
+    """
     nesterov: bool | None = None
-    """Whether the step is along `g + mu b` instead of `b` (Nesterov 1983, as in Sutskever et al. 2013)."""
+    """Whether the step is along `g + mu b` instead of `b` (Nesterov 1983, as in Sutskever et al.
+    2013).
+    """
     weight_decay: NonNegative | None = None
-    """lambda of `g + lambda w`, the gradient of the loss with `lambda/2 ||w||^2` added (coupled decay)."""
+    """lambda of `g + lambda w`, the gradient of the loss with `lambda/2 ||w||^2` added (coupled
+    decay).
+    """
 
     @property
     def plain(self) -> bool:
@@ -59,7 +67,9 @@ class Plain(Descent):
 
 
 class GradientDescent(Plain, kind="gd"):
-    """Full-batch gradient descent: `w <- w - lr g`; with momentum `b <- mu b + g`, `w <- w - lr b`, b = 0 at first."""
+    """Full-batch gradient descent: `w <- w - lr g`; with momentum `b <- mu b + g`, `w <- w - lr
+    b`, b = 0 at first.
+    """
 
     example = "{kind: gd, lr: 1.0e-2, iterations: 1000}"
     iterations: PositiveInt
@@ -86,7 +96,9 @@ class GradientDescent(Plain, kind="gd"):
                 )
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
-        """Return the weight after a step, the gradient divided by the loss where that is asked for."""
+        """Return the weight after a step, the gradient divided by the loss where that is asked
+        for.
+        """
         return super().updated(w, g / step.loss if self.loss_scaled else g, memory, step)
 
 
@@ -101,8 +113,8 @@ class StochasticGradientDescent(Plain, Minibatch, kind="sgd"):
 class Adam(Minibatch, kind="adam"):
     """Adam (Kingma and Ba 2015), full batch unless a batch size is given.
 
-    `m <- beta1 m + (1 - beta1) g`, `v <- beta2 v + (1 - beta2) g^2`, both 0 at first, and for update i from 0 on
-    `w <- w - lr (m / (1 - beta1^(i+1))) / (sqrt(v / (1 - beta2^(i+1))) + eps)`.
+    `m <- beta1 m + (1 - beta1) g`, `v <- beta2 v + (1 - beta2) g^2`, both 0 at first, and for
+    update i from 0 on `w <- w - lr (m / (1 - beta1^(i+1))) / (sqrt(v / (1 - beta2^(i+1))) + eps)`.
     """
 
     example = "{kind: adam, lr: 1.0e-3, iterations: 1000}"
@@ -134,7 +146,8 @@ class Adam(Minibatch, kind="adam"):
 
 
 class AdamW(Adam, kind="adamw"):
-    """Adam whose weights also shrink by `lr lambda w` in every update, whatever the gradient (decoupled decay).
+    """Adam whose weights also shrink by `lr lambda w` in every update, whatever the gradient
+    (decoupled decay).
 
     Loshchilov and Hutter 2019, as in `torch.optim.AdamW`.
     """
@@ -146,7 +159,8 @@ class AdamW(Adam, kind="adamw"):
 
 
 class RMSprop(Minibatch, kind="rmsprop"):
-    """`v <- decay v + (1 - decay) g^2`, `w <- w - lr g / (sqrt(v) + eps)`, for every weight (Tieleman and Hinton 2012).
+    """`v <- decay v + (1 - decay) g^2`, `w <- w - lr g / (sqrt(v) + eps)`, for every weight
+    (Tieleman and Hinton 2012).
 
     As `torch.optim.RMSprop`; v is 0 at first.
     """
@@ -176,8 +190,9 @@ class RMSprop(Minibatch, kind="rmsprop"):
 class GroupRMSprop(Minibatch, kind="group_rmsprop"):
     """One normaliser for all weights: `w <- w - lr g / (sqrt(v / (1 - decay^(i+1))) + eps)`.
 
-    `v <- decay v + (1 - decay) ||g||^2`, v = 0 at first: the path is gradient descent's, in a time that adapts
-    (the released code of Arora et al. 2019, Implicit regularization in deep matrix factorization).
+    `v <- decay v + (1 - decay) ||g||^2`, v = 0 at first: the path is gradient descent's, in a time
+    that adapts (the released code of Arora et al. 2019, Implicit regularization in deep matrix
+    factorization).
     """
 
     example = "{kind: group_rmsprop, lr: 1.0e-3, iterations: 1000}"
@@ -187,7 +202,9 @@ class GroupRMSprop(Minibatch, kind="group_rmsprop"):
     """Added to the denominator."""
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
-        """Return the weight after a step along the gradient, divided by the root of the mean square of its norm."""
+        """Return the weight after a step along the gradient, divided by the root of the mean
+        square of its norm.
+        """
         square = formulas.total_of_all(g * g)
         v = step.memory["square"] = self.decay * step.memory["square"] + (1 - self.decay) * square
         rate = step.lr / (formulas.sqrt(v / (1 - self.decay ** (step.iteration + 1))) + self.eps)
@@ -195,11 +212,13 @@ class GroupRMSprop(Minibatch, kind="group_rmsprop"):
 
 
 class Muon(Minibatch, kind="muon"):
-    """Steps along the orthogonal factor of the momentum: `W <- W - lr s O(g + mu b)`, `b <- mu b + g` (Jordan 2024).
+    """Steps along the orthogonal factor of the momentum: `W <- W - lr s O(g + mu b)`, `b <- mu b +
+    g` (Jordan 2024).
 
-    `O(U S V^T)` is about `U V^T`, by iterations `X <- 3.4445 X - 4.775 (X X^T) X + 2.0315 (X X^T)^2 X` from
-    `X = B / ||B||_F`, which bring singular values to between 0.6 and 1.2; `s = sqrt(max(1, rows / columns))`.
-    A convolution is a matrix with a row for each kernel; a vector is a row, so that its step has a length of about 1.
+    `O(U S V^T)` is about `U V^T`, by iterations `X <- 3.4445 X - 4.775 (X X^T) X + 2.0315 (X X^T)^2
+    X` from `X = B / ||B||_F`, which bring singular values to between 0.6 and 1.2; `s = sqrt(max(1,
+    rows / columns))`. A convolution is a matrix with a row for each kernel; a vector is a row, so
+    that its step has a length of about 1.
     """
 
     example = "{kind: muon, lr: 1.0e-2, iterations: 1000}"
@@ -234,7 +253,9 @@ class Muon(Minibatch, kind="muon"):
 
 
 def orthogonal_factor(matrix: Tensor, iterations: int = 5) -> Tensor:
-    """Return about `U V^T` (m, k) of a matrix `U S V^T`, by Newton-Schulz iterations of Jordan 2024; 0 where it is."""
+    """Return about `U V^T` (m, k) of a matrix `U S V^T`, by Newton-Schulz iterations of Jordan
+    2024; 0 where it is.
+    """
     tall = matrix.shape[0] > matrix.shape[1]
     X: Tensor = matrix.T if tall else matrix
     X = X / X.norm().clamp(min=1e-30)
@@ -253,7 +274,9 @@ class ConstantRate(Schedule, kind="constant"):
 
 
 class Cosine(Schedule, kind="cosine"):
-    """`(1 + cos(pi t)) / 2` after a linear rise over the first `warm_up` iterations (Loshchilov and Hutter 2017)."""
+    """`(1 + cos(pi t)) / 2` after a linear rise over the first `warm_up` iterations (Loshchilov
+    and Hutter 2017).
+    """
 
     warm_up: Annotated[int, Field(ge=0)] = 0
     """Iterations over which the factor rises from `1 / warm_up` to 1."""

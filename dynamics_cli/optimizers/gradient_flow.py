@@ -12,17 +12,20 @@ from dynamics_cli.kinds import Clock, Finding, Floats, Optimizer, Positive, Posi
 
 
 class GradientFlow(Optimizer, kind="gradient_flow"):
-    """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow at time `t_i`.
+    """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow
+    at time `t_i`.
 
-    Kinks of the activation are not located: a step in which a neuron changes its activation is shortened until it meets
-    the tolerance, so with kinks the number of steps grows as `1 / rtol`.
+    Kinks of the activation are not located: a step in which a neuron changes its activation is
+    shortened until it meets the tolerance, so with kinks the number of steps grows as `1 / rtol`.
     """
 
     is_flow = True
     example = "{kind: gradient_flow, until: 10.0, points: 1000}"
     titles: ClassVar[Mapping[str, str]] = {"until": "time of the end"}
     until: Positive
-    """Time `t_N` of the last state; gradient descent with step lr takes `until / lr` iterations for it."""
+    """Time `t_N` of the last state; gradient descent with step lr takes `until / lr` iterations
+    for it.
+    """
     points: PositiveInt = 2000
     """Number N of states after the initial one; their choice does not change the integration."""
     spacing: Literal["uniform", "geometric"] = "uniform"
@@ -38,7 +41,8 @@ class GradientFlow(Optimizer, kind="gradient_flow"):
 
     def times(self) -> Floats:
         """Return the times (N + 1,) of states 0..N."""
-        N, until = self.points, self.until
+        N = self.points
+        until = self.until
         if self.spacing == "geometric" and self.first is not None and N > 1:
             times = np.concatenate([[0.0], np.geomspace(self.first, until, N)])
         else:

@@ -1,7 +1,7 @@
 """One HTML file that shows runs, sweeps, figures and papers: offline, for years, without a server.
 
-`api.page` and `dyn page` call it; charts and scenes come from `analysis`, and `assets/*.js` draws them. Begin with
-`make.py`, then `drawn.py`.
+`api.page` and `dyn page` call it; charts and scenes come from `analysis`, and `assets/*.js` draws
+them. Begin with `make.py`, then `drawn.py`.
 """
 
 from dynamics_cli.pages.document import Page

@@ -1,7 +1,9 @@
-"""One HTML file: how text is escaped, how numbers travel, what it is made of, and what a browser lets it do.
+"""One HTML file: how text is escaped, how numbers travel, what it is made of, and what a browser
+lets it do.
 
-A page makes no request and evaluates no data: its policy allows the one script and the one style sheet whose SHA-256 it
-names, and pictures that it holds itself. Arrays are deflated (RFC 1951), the browser inflates those that are looked at.
+A page makes no request and evaluates no data: its policy allows the one script and the one style
+sheet whose SHA-256 it names, and pictures that it holds itself. Arrays are deflated (RFC 1951), the
+browser inflates those that are looked at.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ STYLES = ("uplot.min.css", "page.css")
 LONGEST = 2000
 """Characters of a text that a page shows; of a longer one the beginning and its length."""
 MOST_POINTS = 2**15
-"""Points of a curve that travel as they are; of more, those that can be seen on a linear or log axis (`decimate`)."""
+"""Points of a curve that travel as they are; of more, those that can be seen on a linear or log
+axis (`decimate`).
+"""
 _VOID = ("br", "img", "input", "meta")
 
 
@@ -44,7 +48,9 @@ class Html(str):
 
 
 def shown(text: object) -> str:
-    """Return a text as a page shows it: without characters that no file can hold, and cut where it is very long."""
+    """Return a text as a page shows it: without characters that no file can hold, and cut where
+    it is very long.
+    """
     whole = str(text).encode("utf-8", "backslashreplace").decode("utf-8")
     return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}… ({len(whole):,} characters)"
 
@@ -52,8 +58,8 @@ def shown(text: object) -> str:
 def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """Return an element; children are escaped unless they are `Html`, None is left out.
 
-    Attributes end in an underscore where Python has the word (`class_`), others become hyphens (`aria_label`); True
-    stands without a value, False and None are left out.
+    Attributes end in an underscore where Python has the word (`class_`), others become hyphens
+    (`aria_label`); True stands without a value, False and None are left out.
     """
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}"
@@ -85,7 +91,9 @@ def table(
     caption: str = "",
     **attributes: object,
 ) -> Html:
-    """Return a table whose first cells head their rows, in a frame that scrolls where it is too wide."""
+    """Return a table whose first cells head their rows, in a frame that scrolls where it is too
+    wide.
+    """
     head = (
         tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header)))
         if header
@@ -133,7 +141,10 @@ def _colors() -> str:
         )
         for palette in (PALETTE, DARK)
     )
-    dark_rule = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {dark} }} }}"
+    dark_rule = (
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {dark}"
+        " } }"
+    )
     return f":root {{ color-scheme: light; {light} }}\n{dark_rule}"
 
 
@@ -157,7 +168,8 @@ class Page:
     _arrays: list[str] = field(default_factory=list)
 
     def array(self, values: ArrayLike) -> dict[str, Any]:
-        """Keep numbers, or a byte a number, and return what the script reads them by; no bit is lost.
+        """Keep numbers, or a byte a number, and return what the script reads them by; no bit is
+        lost.
 
         Float64 that float32 holds exactly travels as that.
         """
@@ -169,7 +181,8 @@ class Page:
                 if np.array_equal(single.astype(np.float64), array, equal_nan=True):
                     array = single
         flat = array.ravel()
-        # the first bytes of all numbers, then the second ones, ...: neighbours are alike there, and deflate well
+        # the first bytes of all numbers, then the second ones, ...: neighbours are alike there, and
+        # deflate well
         planes = (
             flat.astype(flat.dtype.newbyteorder("<"))
             .view(np.uint8)
@@ -182,8 +195,11 @@ class Page:
         return {"id": len(self._arrays) - 1, "type": flat.dtype.str[1:], "shape": array.shape}
 
     def curve(self, x: ArrayLike, y: ArrayLike, name: str, **look: Any) -> dict[str, Any]:
-        """Keep a curve y (k,) over x (k,) and return its description; a very long one keeps its extremes."""
-        xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        """Keep a curve y (k,) over x (k,) and return its description; a very long one keeps its
+        extremes.
+        """
+        xs = np.asarray(x, np.float64)
+        ys = np.asarray(y, np.float64)
         if len(xs) > MOST_POINTS:
             look["of"] = len(xs)
             xs, ys = decimate(xs, ys, columns=MOST_POINTS // 12, log=None)
@@ -192,13 +208,18 @@ class Page:
     def panel(
         self, kind: str, title: str, alternative: str, *, wide: bool = False, **described: Any
     ) -> Html:
-        """Add an element that the script draws, and return its place; `alternative` describes the picture."""
+        """Add an element that the script draws, and return its place; `alternative` describes
+        the picture.
+        """
         number = len(self.panels)
         self.panels.append(
             {"kind": kind, "title": shown(title), **described, "alternative": shown(alternative)}
         )
         place = tag("div", id=f"panel-{number}", class_="drawn")
-        classes = f"panel {described.get('name', kind) if kind == 'scene' else kind}{' wide' if wide else ''}"
+        classes = (
+            "panel"
+            f" {described.get('name', kind) if kind == 'scene' else kind}{' wide' if wide else ''}"
+        )
         return tag(
             "figure",
             tag("figcaption", title),
@@ -254,6 +275,8 @@ class Page:
         return f"<Page {self.name}: {self.title}>"
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own that may run its script and nothing else."""
+        """Show the page in a notebook, in a frame of its own that may run its script and nothing
+        else.
+        """
         frame: dict[str, object] = {"sandbox": "allow-scripts", "width": "100%", "height": 800}
         return tag("iframe", srcdoc=Html(self.html()), title=self.title, **frame)

@@ -1,4 +1,6 @@
-"""What the script of a page draws: charts, and scenes as numbers of all states that a slider shows."""
+"""What the script of a page draws: charts, and scenes as numbers of all states that a slider
+shows.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ SIGNS = ({"o": "●", "*": "★", "s": "■", "^": "▲", "v": "▼", "D": "◆"
 
 def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
     """Add a chart; one over iterations marks the state of the slider."""
-    title, finite = in_unicode(chart.title or chart.ylabel), chart.values[np.isfinite(chart.values)]
+    title = in_unicode(chart.title or chart.ylabel)
+    finite = chart.values[np.isfinite(chart.values)]
     if not any(np.isfinite(line.columns).any() for line in chart.lines):
         return tag(
             "figure",
@@ -49,7 +52,10 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
     lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
     names = [*dict.fromkeys(line["name"] for line in lines if line["name"])]
     of = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") or title
-    said = f"Chart of {of} over the {in_unicode(chart.xlabel)}, from {cell(finite.min())} to {cell(finite.max())}."
+    said = (
+        f"Chart of {of} over the {in_unicode(chart.xlabel)}, from {cell(finite.min())} to"
+        f" {cell(finite.max())}."
+    )
     return page.panel(
         "chart",
         title,
@@ -66,8 +72,11 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
 
 
 def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
-    """Yield the curves of a line: all, some of very many, or their median with the edges of a band."""
-    x, y = np.asarray(line.x, np.float64), line.columns
+    """Yield the curves of a line: all, some of very many, or their median with the edges of a
+    band.
+    """
+    x = np.asarray(line.x, np.float64)
+    y = line.columns
     form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash], "points": line.points}
     if line.bands:
         medians, partial = line.medians()
@@ -85,7 +94,9 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
 
 
 def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:
-    """Add a scene of the states (k,) that the slider goes through, or of some where the page has no room for all."""
+    """Add a scene of the states (k,) that the slider goes through, or of some where the page has
+    no room for all.
+    """
     cost = sum(layer.at(int(shown[-1])).size for layer in scene.layers if layer.moves)
     maps = any(layer.form in ("field", "classes") for layer in scene.layers)
     kept = spread(len(shown), min(max(2, MOST // max(cost, 1)), MAPS if maps else MOST))
@@ -114,7 +125,9 @@ def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:
 def _layer(
     page: Page, layer: SceneLayer, states: list[int]
 ) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """Return the numbers and the look of a layer in all states, and its entries of the legend: colour, sign, name."""
+    """Return the numbers and the look of a layer in all states, and its entries of the legend:
+    colour, sign, name.
+    """
     parts = [layer.at(i) for i in states] if layer.moves else [layer.at(states[-1])[:DRAWN_DATA]]
     seen = np.any([layer.seen(part) for part in parts], axis=0)
     look = {key: getattr(layer, key) for key in SENT} | {"dash": DASHES[layer.dash]}
@@ -130,9 +143,11 @@ def _layer(
     sign = SIGNS[layer.hollow] if layer.form == "points" else {}
     default = "■" if layer.form in ("field", "classes") else "—"
     return {**look, **numbers}, [
-        ("unsigned", "□", in_unicode(role.name))
-        if role.color == "ground"
-        else (role.color, sign.get(role.marker, default), in_unicode(role.name))
+        (
+            ("unsigned", "□", in_unicode(role.name))
+            if role.color == "ground"
+            else (role.color, sign.get(role.marker, default), in_unicode(role.name))
+        )
         for role in layer.legend(seen)
     ]
 

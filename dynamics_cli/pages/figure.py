@@ -1,4 +1,6 @@
-"""The pages of figures and papers: pictures, claims with their verdicts, origins of settings, how to do it again."""
+"""The pages of figures and papers: pictures, claims with their verdicts, origins of settings,
+how to do it again.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ ROWS = 200
 
 
 def documents_of(paper: str) -> dict[str, Path]:
-    """Return the JSON files of the reproduced figures of a paper by their names, variants after their figures."""
+    """Return the JSON files of the reproduced figures of a paper by their names, variants after
+    their figures.
+    """
     folder = outputs_root() / "figures"
     return {
         name: file
@@ -61,11 +65,13 @@ CLASSES = {
 
 
 def add_paper(page: Page, key: str) -> None:
-    """Add a paper: how its claims came out, errata and choices from its notes, and every figure that was reproduced.
+    """Add a paper: how its claims came out, errata and choices from its notes, and every figure
+    that was reproduced.
 
     Raises RunError: a file is damaged.
     """
-    entry, files = catalogue.papers()[key], documents_of(key)
+    entry = catalogue.papers()[key]
+    files = documents_of(key)
     documents = {name: (file, read_document(file)) for name, file in files.items()}
     claims = {name: _claims(*document) for name, document in documents.items()}
     every = [claim for of_figure in claims.values() for claim in of_figure]
@@ -99,25 +105,29 @@ def add_paper(page: Page, key: str) -> None:
                 ),
             ),
             table(["figure", "title", "outcome"], rows, f"Figures of {key}") if rows else None,
-            table(
-                ["claim", "figure", "source", "expected", "measured"],
-                failed,
-                "What does not come out as printed",
-            )
-            if failed
-            else None,
-            folded(
-                "Not reproduced here",
-                tag(
-                    "ul",
-                    *(
-                        tag("li", tag("code", f"dyn reproduce {m.id}"), f" {m.title}")
-                        for m in missing
+            (
+                table(
+                    ["claim", "figure", "source", "expected", "measured"],
+                    failed,
+                    "What does not come out as printed",
+                )
+                if failed
+                else None
+            ),
+            (
+                folded(
+                    "Not reproduced here",
+                    tag(
+                        "ul",
+                        *(
+                            tag("li", tag("code", f"dyn reproduce {m.id}"), f" {m.title}")
+                            for m in missing
+                        ),
                     ),
-                ),
-            )
-            if missing
-            else None,
+                )
+                if missing
+                else None
+            ),
             class_="paper",
         )
     )
@@ -130,11 +140,9 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
 
     Raises CorruptRunError: a picture is not the one that was written with the JSON.
     """
-    claims, numbers, name = (
-        _claims(file, document),
-        document.get("numbers", {}),
-        str(document["figure"]),
-    )
+    claims = _claims(file, document)
+    numbers = document.get("numbers", {})
+    name = str(document["figure"])
     origins = origins_of(name, [run["config"] for run in document["runs"]])
     outcome = [f"A setting was chosen by outcome: {text}" for text in chosen_by_outcome(origins)]
     parts = [
@@ -148,9 +156,11 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
             for kind in KINDS
         ),
         *(tag("p", text) for text in outcome),
-        tag("ul", *(tag("li", f"{key}: {number(value)}") for key, value in numbers.items()))
-        if numbers
-        else None,
+        (
+            tag("ul", *(tag("li", f"{key}: {number(value)}") for key, value in numbers.items()))
+            if numbers
+            else None
+        ),
         _audit(file, document),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
@@ -163,7 +173,9 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
 
 
 def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
-    """Return what is damaged in the runs of a figure that are still there; the picture is as it was drawn."""
+    """Return what is damaged in the runs of a figure that are still there; the picture is as it
+    was drawn.
+    """
     directories = dict.fromkeys(run_path(file, run["path"]) for run in document["runs"])
     findings = [
         finding
@@ -179,7 +191,9 @@ def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
 
 
 def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them beside it."""
+    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them
+    beside it.
+    """
     try:
         return seeds_of(file, document) or [
             ClaimOverSeeds.from_dict(claim) for claim in document["claims"]
@@ -217,7 +231,9 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
 
 
 def _audit(file: Path, document: Mapping[str, Any]) -> Html | None:
-    """Return which claims hold under nulls, where `dyn audit` has left its table beside the figure."""
+    """Return which claims hold under nulls, where `dyn audit` has left its table beside the
+    figure.
+    """
     if (audit := read_audit(beside(file, AUDIT))) is None:
         return None
     if not audit_belongs(audit.as_dict(), document):
@@ -262,12 +278,15 @@ def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
     if not any(Path(name).suffix in PICTURES for name in document["sha256"]):
         yield tag(
             "p",
-            "The picture was written in a format that no page can hold; --format png writes one that can.",
+            "The picture was written in a format that no page can hold; --format png writes one"
+            " that can.",
         )
 
 
 def _size(png: bytes) -> dict[str, object]:
-    """Return width and height of a PNG of 300 dots an inch, for a screen, so that nothing moves while it loads."""
+    """Return width and height of a PNG of 300 dots an inch, for a screen, so that nothing moves
+    while it loads.
+    """
     if png[:4] != b"\x89PNG":
         return {}
     width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))

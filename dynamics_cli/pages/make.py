@@ -1,4 +1,6 @@
-"""From what a user names to a page: of a run, several runs, a sweep, a figure, a paper, or all papers."""
+"""From what a user names to a page: of a run, several runs, a sweep, a figure, a paper, or all
+papers.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,14 @@ def pages_folder() -> Path:
 def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -> Page:
     """Write one HTML file that shows everything, offline.
 
-    Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
-    over one another and the settings that differ; of a sweep its phase diagram; of figures and papers that were
-    reproduced the pictures and every claim. The file needs no server and asks for nothing.
+    Of a run its curves, a slider through its states, its config and where it was made; of several
+    runs their curves over one another and the settings that differ; of a sweep its phase diagram;
+    of figures and papers that were reproduced the pictures and every claim. The file needs no
+    server and asks for nothing.
 
     Args:
-        what: runs as `load_run` takes them; or a sweep, the id or the result of a reproduced figure, the JSON file
-            beside it, or the key of a paper; by default all papers.
+        what: runs as `load_run` takes them; or a sweep, the id or the result of a reproduced
+            figure, the JSON file beside it, or the key of a paper; by default all papers.
         theory: add the predictions of theories for a run, which may take long.
 
     Returns:
@@ -82,7 +85,8 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
 
 
 def _papers() -> Page:
-    page, papers = Page("papers", "Papers and what was reproduced of them"), catalogue.papers()
+    page = Page("papers", "Papers and what was reproduced of them")
+    papers = catalogue.papers()
     links = (tag("li", tag("a", entry.title, href=f"#{key}")) for key, entry in papers.items())
     page.body.append(tag("nav", tag("ul", *links), aria_label="papers"))
     for key in papers:

@@ -32,7 +32,8 @@ def add_run(page: Page, run: Run, *, theory: bool = False) -> None:
 
 
 def add_comparison(page: Page, runs: Sequence[Run]) -> None:
-    """Add the curves of several runs over one another, and what differs in their configs and final numbers.
+    """Add the curves of several runs over one another, and what differs in their configs and final
+    numbers.
 
     Raises CorruptRunError: a run is damaged.
     """
@@ -71,7 +72,9 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
 
 
 def _changes(runs: Sequence[Run]) -> Iterator[Html]:
-    """Yield what has changed since the runs were trained; panels that need changed data are left out."""
+    """Yield what has changed since the runs were trained; panels that need changed data are left
+    out.
+    """
     changes: dict[str, str] = {}
     for run in runs:
         changes |= changes_of(run.path, run.info, run.config)
@@ -79,7 +82,7 @@ def _changes(runs: Sequence[Run]) -> Iterator[Html]:
         yield tag("ul", *(tag("li", change) for change in changes.values()), class_="messages")
 
 
-# pictures -----------------------------------------------------------------------------------------------------------
+# -- pictures
 
 
 def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
@@ -89,7 +92,8 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
     yield tag("p", f"{run.status}, {run.iterations:,} iterations{loss}")
     numbers: dict[str, Floats] = {}
     if len(states):
-        steps, numbers = np.asarray(view.iterations[states], np.float64), _numbers(view, states)
+        steps = np.asarray(view.iterations[states], np.float64)
+        numbers = _numbers(view, states)
         kept = [{"name": name, "y": page.array(values)} for name, values in numbers.items()]
         page.states = {"x": page.array(steps), "numbers": kept}
         yield _slider(steps)
@@ -140,7 +144,8 @@ def _slider(steps: Floats) -> Html:
         tag("button", sign, type="button", class_=name, aria_label=said, title=said)
         for name, sign, said in BUTTONS
     ]
-    last, label = len(steps) - 1, "State of training"
+    last = len(steps) - 1
+    label = "State of training"
     slider = tag(
         "input",
         type="range",
@@ -157,7 +162,8 @@ def _slider(steps: Floats) -> Html:
 
 def _numbers(view: View, states: Any) -> dict[str, Floats]:
     """Return numbers of each state by name, (k,): its loss and what was measured."""
-    run, steps = view.run, view.iterations[states]
+    run = view.run
+    steps = view.iterations[states]
     at = np.searchsorted(run.loss_iterations, steps).clip(max=max(len(run.losses) - 1, 0))
     numbers: dict[str, Floats] = {}
     if len(run.losses):
@@ -168,13 +174,14 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
             states
         ]
         if values.shape[1] <= FEW_NUMBERS:
-            word, columns = name.replace("_", " "), columns_of(run, name)
+            word = name.replace("_", " ")
+            columns = columns_of(run, name)
             names = [f"{word} {column}" if len(columns) > 1 else word for column in columns]
             numbers |= dict(zip(names, values.T, strict=True))
     return numbers
 
 
-# tables -------------------------------------------------------------------------------------------------------------
+# -- tables
 
 
 def _tables(run: Run) -> Iterator[Html]:

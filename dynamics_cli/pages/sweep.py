@@ -1,4 +1,6 @@
-"""The page of a sweep: any column of its table over any other, medians of curves, failed and missing jobs."""
+"""The page of a sweep: any column of its table over any other, medians of curves, failed and
+missing jobs.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ def add_sweep(page: Page, directory: Path) -> None:
         tag("h2", told["name"]),
         tag(
             "p",
-            f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended{f' ({ended})' if ended else ''}.",
+            f"{told['status']}: {told['ended']} of {told['jobs']} jobs have"
+            f" ended{f' ({ended})' if ended else ''}.",
         ),
     ]
     settings = [[key, ", ".join(map(cell, values))] for key, values in told["settings"].items()]
@@ -73,7 +76,9 @@ def add_sweep(page: Page, directory: Path) -> None:
 
 def _jobs(page: Page, results: SweepTable) -> Html:
     free = [key for key in results.free if results.numeric(key)]
-    measure, two, jobs = results.measures[0], len(free) >= 2, len(results.rows)
+    measure = results.measures[0]
+    two = len(free) >= 2
+    jobs = len(results.rows)
     chosen = {
         "x": free[0] if two else results.main,
         "y": free[1] if two else measure,

@@ -1,7 +1,8 @@
-"""Curves as data: what runs, sweeps and theories show over training, over a setting or over eigenvalues.
+"""Curves as data: what runs, sweeps and theories show over training, over a setting or over
+eigenvalues.
 
-A `Chart` holds arrays and names colours by their roles, as a `Scene` does; Matplotlib draws it here (`draw_chart`), and
-pages draw it in a browser. Scales that nobody asked for follow the curves.
+A `Chart` holds arrays and names colours by their roles, as a `Scene` does; Matplotlib draws it here
+(`draw_chart`), and pages draw it in a browser. Scales that nobody asked for follow the curves.
 """
 
 from __future__ import annotations
@@ -78,15 +79,19 @@ class Reference(NamedTuple):
     name: str
     value: float
     color: str = "theory"
-    """A role of the palette: that of the curve which it belongs to, or `theory` where it belongs to all."""
+    """A role of the palette: that of the curve which it belongs to, or `theory` where it belongs
+    to all.
+    """
 
 
 def references(
     bounds: Sequence[tuple[tuple[str, float] | None, str]],
 ) -> list[Reference]:
-    """Return a line for the bound of each curve, in its colour; a single line in grey where all are the same.
+    """Return a line for the bound of each curve, in its colour; a single line in grey where all are
+    the same.
 
-    `bounds` has the name and the value of each bound, None where a curve has none, and the colour of the curve.
+    `bounds` has the name and the value of each bound, None where a curve has none, and the colour
+    of the curve.
     """
     different = dict.fromkeys(bound for bound, _ in bounds)
     if len(different) == 1:
@@ -191,8 +196,11 @@ class Line:
         return np.size(self.x) > FEW
 
     def medians(self) -> tuple[Floats, Floats]:
-        """Return the medians (k,), and those that are not of all jobs, NaN elsewhere; on a dense line apart."""
-        median, partial = self.statistics.median, self.statistics.partial
+        """Return the medians (k,), and those that are not of all jobs, NaN elsewhere; on a dense
+        line apart.
+        """
+        median = self.statistics.median
+        partial = self.statistics.partial
         if not self.dense or not partial.any():
             return median, np.where(partial, median, np.nan)
         joined = partial.copy()  # with the neighbours, so that no piece of the line is missing
@@ -239,7 +247,8 @@ class Chart:
         """Whether y is, or would be, logarithmic; not by default where that would hide plateaus."""
         every = np.concatenate([np.zeros(0), *(line.shown.ravel() for line in self.lines)])
         every = every[np.isfinite(every) & (every != 0)]
-        low, high = every.min(initial=np.inf), every.max(initial=0.0)
+        low = every.min(initial=np.inf)
+        high = every.max(initial=0.0)
         flat = sum(plateau.value > high / LOG_RANGE for plateau in self.plateaus) > 1
         return (
             not self.linear
@@ -254,8 +263,11 @@ class Chart:
 
     @property
     def log_x(self) -> bool:
-        """Whether x is logarithmic: over time by default where curves change mostly before `EARLY`."""
-        log_y, over_time = self.log_y, self.xlabel in ("iteration", "time") and self.scale_x is None
+        """Whether x is logarithmic: over time by default where curves change mostly before
+        `EARLY`.
+        """
+        log_y = self.log_y
+        over_time = self.xlabel in ("iteration", "time") and self.scale_x is None
         shares = [
             share for line in self.lines if over_time and np.isfinite(share := _early(line, log_y))
         ]
@@ -264,7 +276,9 @@ class Chart:
 
 
 def remarks(charts: Sequence[Chart]) -> list[str]:
-    """Return what readers of charts must know: bands, medians that are not of all jobs, values below a log axis."""
+    """Return what readers of charts must know: bands, medians that are not of all jobs, values
+    below a log axis.
+    """
     lines = [line for chart in charts for line in chart.lines if line.bands]
     found = []
     if any(line.columns.shape[1] > 1 and not line.points for line in lines):
@@ -284,14 +298,17 @@ def remarks(charts: Sequence[Chart]) -> list[str]:
 
 
 def _counted(what: str, parts: Sequence[tuple[Statistics, NDArray[np.bool_]]]) -> list[str]:
-    """Return `what: k of n`, with the range of k and of n, at the places of some statistics; nothing if there are none."""
+    """Return `what: k of n`, with the range of k and of n, at the places of some statistics;
+    nothing if there are none.
+    """
     counts = np.concatenate([np.zeros(0, np.int64), *(numbers.counts[at] for numbers, at in parts)])
     jobs = np.concatenate([np.zeros(0, np.int64), *(numbers.of[at] for numbers, at in parts)])
     return [f"{what}: {_range(counts)} of {_range(jobs)} jobs have a number"] if len(counts) else []
 
 
 def _range(numbers: NDArray[np.int64]) -> str:
-    low, high = numbers.min(), numbers.max()
+    low = numbers.min()
+    high = numbers.max()
     return f"{low}" if low == high else f"{low} to {high}"
 
 
@@ -311,9 +328,12 @@ def look(k: int) -> dict[str, Any]:
 
 
 def _early(line: Line, log: bool) -> float:
-    """Return the share of the total variation of a line before `EARLY`; NaN for short and for constant lines."""
+    """Return the share of the total variation of a line before `EARLY`; NaN for short and for
+    constant lines.
+    """
     values = line.statistics.median[:, None] if line.bands else line.columns
-    x, y = np.asarray(line.x, np.float64), visible(values, log=log)
+    x = np.asarray(line.x, np.float64)
+    y = visible(values, log=log)
     if len(x) < 8 or x[-1] <= 100:
         return np.nan
     change = np.nansum(np.abs(np.diff(np.log(y) if log else y, axis=0)), axis=1)
@@ -325,7 +345,8 @@ def _early(line: Line, log: bool) -> float:
 
 @styled
 def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
-    """Draw a chart, and return the handles of a legend; long curves are decimated without losing their extremes.
+    """Draw a chart, and return the handles of a legend; long curves are decimated without losing
+    their extremes.
 
     Raises ValueError for x and y of unequal lengths, and for x that decreases.
     """
@@ -354,12 +375,16 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
 
 
 def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D:
-    """Draw a line and return its handle; what a logarithmic axis cannot show is at its lower edge."""
-    x, every = as_times(line.x), line.columns
+    """Draw a line and return its handle; what a logarithmic axis cannot show is at its lower
+    edge.
+    """
+    x = as_times(line.x)
+    every = line.columns
     if len(x) != len(every):
         raise ValueError(f"curves of shape {every.shape} for x of shape {x.shape}")
     floor = axes.get_ylim()[0] if log else -np.inf
-    color, dash = PALETTE.color(line.color), DASHES[line.dash]
+    color = PALETTE.color(line.color)
+    dash = DASHES[line.dash]
     form: dict[str, Any] = {
         "color": color,
         "ls": dash,
@@ -408,13 +433,17 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
 
 
 def _lifted(y: Floats, floor: float) -> Floats:
-    """Return y with NaN for what is not finite, and `floor` for what a logarithmic axis cannot show (none: -inf)."""
+    """Return y with NaN for what is not finite, and `floor` for what a logarithmic axis cannot
+    show (none: -inf).
+    """
     y = np.where(np.isfinite(y), y, np.nan)
     return y if floor == -np.inf else np.where(y <= 0, floor, y)
 
 
 def _mark_edge(axes: Axes, x: Floats, y: Floats, floor: float, color: str) -> None:
-    """Mark values that a logarithmic axis cannot show at its lower edge; of many in a row the first and the last."""
+    """Mark values that a logarithmic axis cannot show at its lower edge; of many in a row the
+    first and the last.
+    """
     below = np.isfinite(y) & (y <= 0)
     if floor == -np.inf or not below.any():
         return
@@ -429,7 +458,9 @@ def _mark_edge(axes: Axes, x: Floats, y: Floats, floor: float, color: str) -> No
 
 
 def _draw_plateau(axes: Axes, plateau: Level) -> None:
-    """Underline a plateau and write its value to its upper right, or where the panel ends, to its lower left."""
+    """Underline a plateau and write its value to its upper right, or where the panel ends, to
+    its lower left.
+    """
     value, first, last = plateau
     look: dict[str, Any] = {
         "color": PALETTE.highlight,
@@ -439,7 +470,8 @@ def _draw_plateau(axes: Axes, plateau: Level) -> None:
         "zorder": 1,
     }
     axes.plot([first, last], [value, value], **look)
-    text, scale = format_number(value), 72 / axes.figure.dpi
+    text = format_number(value)
+    scale = 72 / axes.figure.dpi
     box = axes.get_window_extent()
     height = axes.transData.transform((first, value))[1] * scale
     place: dict[str, Any] = {
@@ -454,7 +486,9 @@ def _draw_plateau(axes: Axes, plateau: Level) -> None:
 
 
 def _draw_levels(axes: Axes, levels: Sequence[Reference]) -> None:
-    """Draw a dashed line for every level and its name at the right edge, pushed apart where they would touch."""
+    """Draw a dashed line for every level and its name at the right edge, pushed apart where they
+    would touch.
+    """
     previous = -np.inf
     for name, value, role in sorted(levels, key=lambda level: level.value):
         color = PALETTE.color(role)
@@ -480,7 +514,8 @@ def draw_charts(
 ) -> Figure:
     """Return a figure of charts, three in a row at most, with letters where there are several.
 
-    A dotted line marks the x `mark` in those over iterations; `notes` and what readers must know stand above.
+    A dotted line marks the x `mark` in those over iterations; `notes` and what readers must know
+    stand above.
     """
     columns = min(len(charts), 3)
     rows = -(-len(charts) // columns)

@@ -1,4 +1,6 @@
-"""What panels share: panel letters, notes, legends outside the data, number formats and text sizes."""
+"""What panels share: panel letters, notes, legends outside the data, number formats and text
+sizes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """Return `value` with `digits` significant digits, as `3.51e-6`, or a whole number as `300 000`."""
+    """Return `value` with `digits` significant digits, as `3.51e-6`, or a whole number as `300
+    000`.
+    """
     if value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}".replace(",", THIN_SPACE).replace("-", MINUS)
     return (
@@ -69,9 +73,11 @@ def figure_note(figure: Figure, parts: Iterable[str]) -> None:
 
 
 def ticks_at(values: Iterable[float], *, log: bool = False) -> dict[float, str]:
-    """Return labels of ticks at these values, none where some would touch and round numbers are better.
+    """Return labels of ticks at these values, none where some would touch and round numbers are
+    better.
 
-    On a logarithmic axis of less than `FEW_DECADES`, where few powers of ten are, every second or third has a label.
+    On a logarithmic axis of less than `FEW_DECADES`, where few powers of ten are, every second or
+    third has a label.
     """
     at = np.array(sorted(values), np.float64)
     names = [format_number(value) for value in at]
@@ -89,9 +95,11 @@ def ticks_at(values: Iterable[float], *, log: bool = False) -> dict[float, str]:
 
 
 def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:
-    """Label an axis of few round ticks; numbers beyond 0.001 and 10 000 get their power of ten in the label.
+    """Label an axis of few round ticks; numbers beyond 0.001 and 10 000 get their power of ten in
+    the label.
 
-    `limits` are those that the axis has or will have. (Matplotlib's own "1e-5" sits where titles are.)
+    `limits` are those that the axis has or will have. (Matplotlib's own "1e-5" sits where titles
+    are.)
     """
     largest = max(abs(limits[0]), abs(limits[1]))
     power = int(np.floor(np.log10(largest))) if np.isfinite(largest) and largest > 0 else 0
@@ -109,7 +117,9 @@ def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:
 def place_legend(
     axes: Axes, handles: Sequence[Artist], where: LegendPlace = "below", *, columns: int = 2
 ) -> Legend | None:
-    """Add a legend of `handles`; below the panel it hangs 29 points under the axes, clear of their labels."""
+    """Add a legend of `handles`; below the panel it hangs 29 points under the axes, clear of
+    their labels.
+    """
     if not handles:
         return None
     if where == "inside":
@@ -127,7 +137,9 @@ def place_legend(
 
 @styled
 def figure_legend(figure: Figure, handles: Sequence[Artist], *, columns: int = 4) -> Legend | None:
-    """Add one legend for all panels under the figure; of handles with the same label the first stays."""
+    """Add one legend for all panels under the figure; of handles with the same label the first
+    stays.
+    """
     by_label = {str(handle.get_label()): handle for handle in reversed(handles)}
     ordered = [
         by_label[label] for label in dict.fromkeys(str(handle.get_label()) for handle in handles)

@@ -1,7 +1,9 @@
-"""Pictures of a state as data: layers of numbers with roles, which Matplotlib draws here, and pages in a browser.
+"""Pictures of a state as data: layers of numbers with roles, which Matplotlib draws here, and pages
+in a browser.
 
-A `Scene` names colours by their roles in the palette and gives sizes in points. It holds functions of a state's index,
-so that a figure computes four states, an animation a hundred, and a page all that its slider goes through.
+A `Scene` names colours by their roles in the palette and gives sizes in points. It holds functions
+of a state's index, so that a figure computes four states, an animation a hundred, and a page all
+that its slider goes through.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ Window = tuple[float, float, float, float]
 """x from, x to, y from, y to."""
 
 ZERO = 128
-"""The level of a field where its value is exactly 0; 255 is the largest absolute value, 1 its negative."""
+"""The level of a field where its value is exactly 0; 255 is the largest absolute value, 1 its
+negative.
+"""
 RIM = 2.0
-"""Markers larger than this in points, unless they are pale, have a rim in the colour of the ground."""
+"""Markers larger than this in points, unless they are pale, have a rim in the colour of the
+ground.
+"""
 HANDLE = 4.5
 """Size of a marker in a legend at least, in points."""
 RASTERED = 1000
@@ -42,7 +48,9 @@ DASHES: dict[str, Any] = {"": "-", "dashed": (0, (4, 1.5)), "dotted": (0, (1, 1.
 
 
 class Role(NamedTuple):
-    """A colour by its role in the palette, its name in the legend (mathtext; without a name: none), and a marker."""
+    """A colour by its role in the palette, its name in the legend (mathtext; without a name:
+    none), and a marker.
+    """
 
     color: str
     name: str = ""
@@ -59,8 +67,10 @@ class SceneLayer:
     name: str = ""
     """The name of all rows together in the legend, in place of the names of the roles."""
     at: Callable[[int], Numbers]
-    """Index of a state -> rows: x, y of a line or of points; x, y, x, y of segments; or pixels (rows, columns), uint8,
-    from the bottom up: levels about `ZERO` of a field between the first role and the second, or numbers of roles."""
+    """Index of a state -> rows: x, y of a line or of points; x, y, x, y of segments; or pixels
+    (rows, columns), uint8, from the bottom up: levels about `ZERO` of a field between the first
+    role and the second, or numbers of roles.
+    """
     moves: bool = True
     """Whether states differ."""
     z: float = 0.0
@@ -76,7 +86,9 @@ class SceneLayer:
     dash: str = ""
     """A key of `DASHES`."""
     shade: tuple[float, float] = (1.0, 0.0)
-    """Strength of the colours of pixels: its least, and how much the largest absolute value adds."""
+    """Strength of the colours of pixels: its least, and how much the largest absolute value
+    adds.
+    """
 
     def seen(self, rows: NDArray[Any]) -> list[bool]:
         """Return which of the roles the rows of a state have."""
@@ -136,11 +148,13 @@ def fixed(rows: Numbers) -> Callable[[int], Numbers]:
 def level_set(
     values: NDArray[np.float64], window: Window, level: float = 0.0
 ) -> NDArray[np.float64]:
-    """Return the segments (k, 4) on which the interpolation of a grid of `values` (rows, columns) has a level.
+    """Return the segments (k, 4) on which the interpolation of a grid of `values` (rows, columns)
+    has a level.
 
     The rows go through the window from the bottom up.
     """
-    x, y = np.linspace(*window[:2], values.shape[1]), np.linspace(*window[2:], values.shape[0])
+    x = np.linspace(*window[:2], values.shape[1])
+    y = np.linspace(*window[2:], values.shape[0])
     lines: Any = contour_generator(x=x, y=y, z=np.ma.masked_invalid(values)).lines(level)
     return np.concatenate(
         [np.zeros((0, 4)), *(np.column_stack([line[:-1], line[1:]]) for line in lines)]
@@ -148,7 +162,9 @@ def level_set(
 
 
 def levels(values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return the levels of a field, between 1 and 255, of the exact sign; a value that is not finite counts as 0."""
+    """Return the levels of a field, between 1 and 255, of the exact sign; a value that is not
+    finite counts as 0.
+    """
     finite = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     share = 127 * finite / (np.abs(finite).max(initial=0.0) or 1.0)
     return (ZERO + np.sign(finite) * np.ceil(np.abs(share))).astype(np.uint8)
@@ -165,7 +181,10 @@ class DrawnScene:
 
     def __init__(self, axes: Axes, scene: Scene, right: Axes | None, window: Window) -> None:
         """Add the artists of all layers, without a state, on the axes of a window."""
-        self.axes, self.scene, self.right, self.window = axes, scene, right, window
+        self.axes = axes
+        self.scene = scene
+        self.right = right
+        self.window = window
         axes.set(xlim=window[:2], ylim=window[2:])
         set_axis_label(axes.xaxis, scene.xlabel, window[:2])
         set_axis_label(axes.yaxis, scene.ylabel, window[2:])
@@ -177,7 +196,8 @@ class DrawnScene:
         """For a legend, of the first state that is shown."""
 
     def _add(self, layer: SceneLayer) -> list[Artist]:
-        top, z = self.right or self.axes, 2 + layer.z / 10
+        top = self.right or self.axes
+        z = 2 + layer.z / 10
         look: dict[str, Any] = {"zorder": z, "alpha": None if layer.alpha == 1 else layer.alpha}
         if self.right is not None and not layer.right:
             look["transform"] = self.axes.transData

@@ -1,8 +1,9 @@
 """The one style of all figures, and how a figure becomes files.
 
-Sizes are final sizes: a figure is as wide as it is printed (text width 5.5 inches), so that its fonts of 7 to 9 points
-arrive on paper as 7 to 9 points. Colours are Okabe and Ito's (2008) where they suffice, each with a named role.
-Nothing here depends on the user's `matplotlibrc`, and nothing touches `pyplot`.
+Sizes are final sizes: a figure is as wide as it is printed (text width 5.5 inches), so that its
+fonts of 7 to 9 points arrive on paper as 7 to 9 points. Colours are Okabe and Ito's (2008) where
+they suffice, each with a named role. Nothing here depends on the user's `matplotlibrc`, and nothing
+touches `pyplot`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ MARKER = "o"
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours by role, of figures and pages. Pairs that meet in one panel differ in lightness too, for grey prints."""
+    """Colours by role, of figures and pages. Pairs that meet in one panel differ in lightness
+    too, for grey prints.
+    """
 
     data: str = "#00614A"
     function: str = "#009E73"
@@ -148,7 +151,9 @@ FORMATS: dict[str, dict[str, Any]] = {
     "png": {"Software": MADE_BY},
     "svg": {"Date": None, "Creator": MADE_BY},
 }
-"""The formats that `save` writes, with the mark of `dyn`, without what would change with the day or the version."""
+"""The formats that `save` writes, with the mark of `dyn`, without what would change with the day
+or the version.
+"""
 
 
 _IN_STYLE = ContextVar("_IN_STYLE", default=False)
@@ -156,7 +161,9 @@ _IN_STYLE = ContextVar("_IN_STYLE", default=False)
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw in dyn's style inside the context, whatever the user's Matplotlib settings; they come back afterwards."""
+    """Draw in dyn's style inside the context, whatever the user's Matplotlib settings; they come
+    back afterwards.
+    """
     if _IN_STYLE.get():  # setting all parameters again takes as long as drawing a curve
         yield
         return
@@ -171,7 +178,9 @@ def style() -> Iterator[None]:
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Make a function draw inside `style()`, so that a panel looks the same wherever it is called from."""
+    """Make a function draw inside `style()`, so that a panel looks the same wherever it is
+    called from.
+    """
 
     @wraps(draw)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -192,8 +201,9 @@ def new_figure(
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of `rows` x `columns` panels and its axes in reading order.
 
-    `width` is in inches (default: one column of a paper for a single panel, the text width for more), `aspect` the
-    height of a panel divided by its width, labels included; `extra_height` (inches) makes room for a common legend.
+    `width` is in inches (default: one column of a paper for a single panel, the text width for
+    more), `aspect` the height of a panel divided by its width, labels included; `extra_height`
+    (inches) makes room for a common legend.
     """
     if columns < 1 or rows < 1:
         raise ValueError(f"a figure needs at least one panel, not {rows} x {columns}")
@@ -207,10 +217,12 @@ def new_figure(
 
 @styled
 def settle(figure: Figure) -> list[Bbox]:
-    """Work out the layout of `figure` and fix it; return the boxes of its axes in fractions of the figure.
+    """Work out the layout of `figure` and fix it; return the boxes of its axes in fractions of the
+    figure.
 
-    Matplotlib's layout needs a few rounds where panels are square or legends hang below. Fixed, it is the same for
-    every format and every time the figure is saved. Labels that would be cut off are broken into lines.
+    Matplotlib's layout needs a few rounds where panels are square or legends hang below. Fixed, it
+    is the same for every format and every time the figure is saved. Labels that would be cut off
+    are broken into lines.
     """
     boxes = [axes.get_position(original=True) for axes in figure.axes]
     layout = figure.get_layout_engine()
@@ -246,7 +258,8 @@ def _break_legends(figure: Figure) -> None:
 
 def _break_labels(figure: Figure) -> bool:
     """Break labels that reach far beyond their axis; return whether there were any."""
-    renderer, broken = cast(Any, figure.canvas).get_renderer(), False
+    renderer = cast(Any, figure.canvas).get_renderer()
+    broken = False
     for axes in figure.axes:
         for label, room in zip((axes.xaxis.label, axes.yaxis.label), axes.bbox.size, strict=True):
             length = max(label.get_window_extent(renderer).size)
@@ -258,7 +271,9 @@ def _break_labels(figure: Figure) -> bool:
 
 
 def _fit(text: Text, characters: int) -> bool:
-    """Break a text into lines of `width` characters, but no formula; return whether it has changed."""
+    """Break a text into lines of `width` characters, but no formula; return whether it has
+    changed.
+    """
     words = text.get_text()
     if "$" not in words:
         text.set_text(textwrap.fill(words.replace("\n", " "), max(8, characters)))
@@ -278,8 +293,8 @@ def check_formats(formats: Sequence[str]) -> None:
 def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
     """Write `figure` as `<stem>.<format>` for every format and return the paths in that order.
 
-    The layout is fixed first. The same figure gives the same bytes, today and tomorrow. Each file appears whole or not
-    at all.
+    The layout is fixed first. The same figure gives the same bytes, today and tomorrow. Each file
+    appears whole or not at all.
 
     Raises:
         UsageError: a format other than pdf, png and svg, or somebody else's file has such a name.

@@ -1,4 +1,6 @@
-"""Curves over training time: their axes, values that a log axis cannot show, and fewer points for the same picture."""
+"""Curves over training time: their axes, values that a log axis cannot show, and fewer points
+for the same picture.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ TimeScale = Literal["linear", "log"]
 """Linear, or logarithmic with a linear start so that iteration 0 is on the axis."""
 
 LogAxes = Literal["x", "y", "xy", "c", "xc", "yc", "xyc", "none"]
-"""The axes that are logarithmic where that is asked for; x is time, or a setting, and c the colours of a phase diagram.
+"""The axes that are logarithmic where that is asked for; x is time, or a setting, and c the colours
+of a phase diagram.
 
-Where x or y is named, the other is linear; colours that are not named are as they suit the values, with `none` linear.
+Where x or y is named, the other is linear; colours that are not named are as they suit the values,
+with `none` linear.
 """
 
 COLUMNS = 1600
@@ -29,18 +33,24 @@ COLUMNS = 1600
 MARGIN = 0.015
 """Share of the time span that the axis leaves free at either end."""
 DECADES = 200.0
-"""Powers of ten that a log axis shows at most in either direction; ticks beyond it must not overflow."""
+"""Powers of ten that a log axis shows at most in either direction; ticks beyond it must not
+overflow.
+"""
 
 
 def scale_of(axis: Literal["x", "y", "c"], asked: LogAxes | None, suits: bool) -> TimeScale:
-    """Return the scale of an axis: as `asked`, otherwise logarithmic where that `suits` the values."""
+    """Return the scale of an axis: as `asked`, otherwise logarithmic where that `suits` the
+    values.
+    """
     named = asked or ""
     open_ = named != "none" and not (set("c" if axis == "c" else "xy") & set(named))
     return "log" if (suits if open_ else axis in named) else "linear"
 
 
 def as_times(iterations: ArrayLike) -> NDArray[np.float64]:
-    """Return `iterations` (k,) as floats. Raises ValueError when they are not one finite, non-decreasing row."""
+    """Return `iterations` (k,) as floats. Raises ValueError when they are not one finite,
+    non-decreasing row.
+    """
     times = np.atleast_1d(np.asarray(iterations, dtype=np.float64))
     if times.ndim != 1 or len(times) == 0:
         raise ValueError(f"iterations must be one non-empty row, not of shape {times.shape}")
@@ -70,14 +80,16 @@ class _TimeLocator(MaxNLocator):
 def set_time_axis(
     axes: Axes, iterations: ArrayLike, scale: TimeScale = "linear", label: str = "iteration"
 ) -> None:
-    """Make x the training time: its label, few round ticks (`100 000`), and sane limits even for one snapshot.
+    """Make x the training time: its label, few round ticks (`100 000`), and sane limits even for
+    one snapshot.
 
     Times that curves of earlier calls reach stay in the window.
     """
     times = as_times(iterations)
     axes.set_xlabel(label)
     reach = axes.dataLim.intervalx if np.isfinite(axes.dataLim.intervalx).all() else times
-    low, high = float(min(reach[0], times[0])), float(max(reach[-1], times[-1]))
+    low = float(min(reach[0], times[0]))
+    high = float(max(reach[-1], times[-1]))
     positive = times[times > 0]
     if times[0] == times[-1]:
         pad = 0.5 * max(abs(times[0]), 1.0)
@@ -99,7 +111,9 @@ def set_time_axis(
 
 
 def visible(values: ArrayLike, *, log: bool) -> NDArray[np.float64]:
-    """Return `values` with NaN where they cannot be drawn: non-finite numbers, and on a log axis numbers <= 0."""
+    """Return `values` with NaN where they cannot be drawn: non-finite numbers, and on a log axis
+    numbers <= 0.
+    """
     array = np.array(values, dtype=np.float64)
     hidden = ~np.isfinite(array)
     if log:
@@ -110,10 +124,12 @@ def visible(values: ArrayLike, *, log: bool) -> NDArray[np.float64]:
 
 @styled
 def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> bool:
-    """Label y and make it logarithmic when asked and possible (something is finite and positive); return whether it is.
+    """Label y and make it logarithmic when asked and possible (something is finite and positive);
+    return whether it is.
 
-    Limits follow the values that can be drawn, with at least a factor of 4 between them on a log axis, so that a
-    constant curve does not fill the panel with its rounding errors. Values of exactly 0 do not stretch a log axis.
+    Limits follow the values that can be drawn, with at least a factor of 4 between them on a log
+    axis, so that a constant curve does not fill the panel with its rounding errors. Values of
+    exactly 0 do not stretch a log axis.
     """
     shown = visible(values, log=log)
     shown = shown[np.isfinite(shown)]
@@ -172,7 +188,8 @@ def draw_curves(
     x = as_times(times)
     if len(x) == 1:
         dash = 0.02 * max(abs(x[0]), 1.0)
-        x, values = np.array([x[0] - dash, x[0] + dash]), np.repeat(values, 2, axis=0)
+        x = np.array([x[0] - dash, x[0] + dash])
+        values = np.repeat(values, 2, axis=0)
     segments = [
         np.column_stack(decimate(x, column, columns=COLUMNS // 2, log=log_time))
         for column in values.T
@@ -187,16 +204,19 @@ def decimate(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return at most 6 points for each of `columns` pixel columns, among them all that can be seen.
 
-    A curve of 300 000 points drawn 1 000 pixels wide shows, in each pixel column, its first, last, lowest and highest
-    value and nothing else: keeping exactly those (Jugel et al., "M4", VLDB 2014) leaves the picture as it was.
+    A curve of 300 000 points drawn 1 000 pixels wide shows, in each pixel column, its first, last,
+    lowest and highest value and nothing else: keeping exactly those (Jugel et al., "M4", VLDB 2014)
+    leaves the picture as it was.
 
-    `x` (k,) must be finite and must not decrease; `y` (k,) may hold gaps (NaN or infinite), which stay gaps. Of every
-    column the first, last, lowest and highest point and the ends of its gaps are kept, so the curve keeps its endpoints
-    and its extremes. `log` makes columns of equal width in log x (x > 0; the first column takes all other x);
-    None keeps the points of both, at most 12 for each column.
-    Short curves come back unchanged. Raises ValueError for shapes that differ or an `x` that goes back.
+    `x` (k,) must be finite and must not decrease; `y` (k,) may hold gaps (NaN or infinite), which
+    stay gaps. Of every column the first, last, lowest and highest point and the ends of its gaps
+    are kept, so the curve keeps its endpoints and its extremes. `log` makes columns of equal width
+    in log x (x > 0; the first column takes all other x); None keeps the points of both, at most 12
+    for each column. Short curves come back unchanged. Raises ValueError for shapes that differ or
+    an `x` that goes back.
     """
-    x, y = as_times(x), np.asarray(y, dtype=np.float64)
+    x = as_times(x)
+    y = np.asarray(y, dtype=np.float64)
     if x.shape != y.shape:
         raise ValueError(
             f"a curve needs x and y of the same length, not shapes {x.shape} and {y.shape}"
@@ -222,7 +242,9 @@ def _column_of(x: NDArray[np.float64], columns: int, *, log: bool) -> NDArray[np
 
 
 def _kept(column: NDArray[np.int64], y: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the sorted indices of first, last, lowest and highest point and gap ends of every column."""
+    """Return the sorted indices of first, last, lowest and highest point and gap ends of every
+    column.
+    """
     finite = np.isfinite(y)
     gaps = np.flatnonzero(~finite)
     by_low = np.lexsort((np.where(finite, y, np.inf), column))

@@ -28,12 +28,16 @@ from dynamics_cli.optimizers.descent import Plain
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
 NUDGE = 1e-2
-"""Size of the random part of the vector where Lanczos iterations begin, beside that of the last state."""
+"""Size of the random part of the vector where Lanczos iterations begin, beside that of the last
+state.
+"""
 
 
 @lru_cache(8)
 def _first(P: int, k: int, size: float) -> Floats:
-    """Return random vectors (P, k) for the start of Lanczos iterations: along every eigenvector they have a part."""
+    """Return random vectors (P, k) for the start of Lanczos iterations: along every eigenvector
+    they have a part.
+    """
     return np.random.default_rng(0).standard_normal((k, P)).T * size
 
 
@@ -44,7 +48,9 @@ class Curvature(Measure):
     instead: ClassVar[str] = ""
     """What to take for a large network, where the whole Hessian is formed."""
     bounded: ClassVar[bool] = True
-    """Whether it is a curvature: gradient descent on a quadratic diverges where that is above `2 / η`."""
+    """Whether it is a curvature: gradient descent on a quadratic diverges where that is above `2
+    / η`.
+    """
 
     @property
     def dense(self) -> bool:
@@ -61,7 +67,8 @@ class Curvature(Measure):
             return False
         if self.dense and (size := self.weights(problem)) > DENSE:
             raise InputError(
-                f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not {size}; {self.instead}"
+                f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not"
+                f" {size}; {self.instead}"
             )
         return True
 
@@ -78,8 +85,10 @@ class OfBlocks(Curvature):
     """The base of measures of the Hessian as a whole, or of its diagonal blocks."""
 
     blocks: Literal["layer"] | Annotated[dict[str, str], Field(min_length=1)] | None = None
-    """Measure the block of the Hessian that belongs to each trained array of weights, in the order of the network; or
-    blocks of weights whose names match patterns, `{head: "weight_3*", rest: "*_[12]"}`."""
+    """Measure the block of the Hessian that belongs to each trained array of weights, in the order
+    of the network; or blocks of weights whose names match patterns, `{head: "weight_3*", rest:
+    "*_[12]"}`.
+    """
 
     @property
     def name(self) -> str:
@@ -91,7 +100,9 @@ class OfBlocks(Curvature):
         )
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of the blocks; of layers, unless the network is for images or sequences of one size."""
+        """Return the names of the blocks; of layers, unless the network is for images or
+        sequences of one size.
+        """
         if isinstance(self.blocks, dict):
             return list(self.blocks)
         architecture = sections["architecture"]
@@ -127,16 +138,18 @@ class OfBlocks(Curvature):
             if not matched:
                 names = ", ".join(derivatives.names)
                 raise InputError(
-                    f"record.measures: {self.kind}.blocks: {pattern!r} is no trained weight of: {names}"
+                    f"record.measures: {self.kind}.blocks: {pattern!r} is no trained weight of:"
+                    f" {names}"
                 )
         return [np.concatenate(matched) for matched in blocks]
 
 
 class Sharpness(OfBlocks, kind="sharpness"):
-    """Largest eigenvalues of the Hessian of the training loss (Cohen et al. 2021), drawn beside `2 / η` of the step η.
+    """Largest eigenvalues of the Hessian of the training loss (Cohen et al. 2021), drawn beside `2
+    / η` of the step η.
 
-    By Lanczos iterations that begin at the vectors of the state before, to a relative residual of 1e-6. An eigenvalue
-    that occurs several times is there as often.
+    By Lanczos iterations that begin at the vectors of the state before, to a relative residual of
+    1e-6. An eigenvalue that occurs several times is there as often.
     """
 
     top: PositiveInt = 1
@@ -148,12 +161,11 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalue, or (top,) of them; of each block, (blocks,) or (blocks, top)."""
-        derivatives, near = derivatives_of(state), state.memory.get("vectors")
+        derivatives = derivatives_of(state)
+        near = state.memory.get("vectors")
         places = self.places(derivatives)
-        values, vectors = (
-            np.full((len(places), self.top), np.nan),
-            np.zeros((self.top, derivatives.size)).T,
-        )
+        values = np.full((len(places), self.top), np.nan)
+        vectors = np.zeros((self.top, derivatives.size)).T
         for row, place in zip(values, places, strict=True):
             size = len(place)
             k = min(self.top, size)
@@ -168,23 +180,28 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
 
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:
-    """Return the largest curvature at which gradient descent on a quadratic does not diverge; None where it is unknown.
+    """Return the largest curvature at which gradient descent on a quadratic does not diverge; None
+    where it is unknown.
 
-    It is `2 / lr`, with momentum `(2 + 2 mu) / lr`, Nesterov's `(2 + 2 mu) / ((1 + 2 mu) lr)` (Cohen et al. 2021,
-    Appendix B), less lambda of a coupled weight decay. Optimizers that divide the gradient, such as Adam, and steps
-    that differ by layer or change have none.
+    It is `2 / lr`, with momentum `(2 + 2 mu) / lr`, Nesterov's `(2 + 2 mu) / ((1 + 2 mu) lr)`
+    (Cohen et al. 2021, Appendix B), less lambda of a coupled weight decay. Optimizers that divide
+    the gradient, such as Adam, and steps that differ by layer or change have none.
     """
     optimizer = sections["optimizer"]
     if not isinstance(optimizer, Plain) or optimizer.schedule or optimizer.layer_lr:
         return None
     if getattr(optimizer, "loss_scaled", False):
         return None
-    mu, decay = optimizer.momentum, optimizer.weight_decay or 0.0
-    name, value = "2 / η", 2 / optimizer.lr
+    mu = optimizer.momentum
+    decay = optimizer.weight_decay or 0.0
+    name = "2 / η"
+    value = 2 / optimizer.lr
     if mu is not None and optimizer.nesterov:
-        name, value = "(2 + 2μ) / ((1 + 2μ) η)", (2 + 2 * mu) / ((1 + 2 * mu) * optimizer.lr)
+        name = "(2 + 2μ) / ((1 + 2μ) η)"
+        value = (2 + 2 * mu) / ((1 + 2 * mu) * optimizer.lr)
     elif mu is not None:
-        name, value = "(2 + 2μ) / η", (2 + 2 * mu) / optimizer.lr
+        name = "(2 + 2μ) / η"
+        value = (2 + 2 * mu) / optimizer.lr
     return (f"{name} - λ", value - decay) if decay else (name, value)
 
 
@@ -205,11 +222,13 @@ class HessianSpectrum(Curvature, kind="hessian_spectrum"):
 
 
 class SpectralDensity(Curvature, kind="spectral_density"):
-    """Density of the eigenvalues of the Hessian, by stochastic Lanczos quadrature (Ghorbani et al. 2019, Algorithm 2).
+    """Density of the eigenvalues of the Hessian, by stochastic Lanczos quadrature (Ghorbani et al.
+    2019, Algorithm 2).
 
-    Of `probes` random vectors `v` the eigenvalues `theta_i` of the tridiagonal matrix of `steps` Lanczos iterations,
-    and the squared first entries `w_i` of its eigenvectors: `tr f(H) / P ~ mean_v sum_i w_i f(theta_i)`. The panel
-    draws each `theta_i` as a Gaussian. A state takes `probes x steps` Hessian-vector products: give it a schedule.
+    Of `probes` random vectors `v` the eigenvalues `theta_i` of the tridiagonal matrix of `steps`
+    Lanczos iterations, and the squared first entries `w_i` of its eigenvectors: `tr f(H) / P ~
+    mean_v sum_i w_i f(theta_i)`. The panel draws each `theta_i` as a Gaussian. A state takes
+    `probes x steps` Hessian-vector products: give it a schedule.
     """
 
     example = "{kind: spectral_density, at: {kind: list, include: [100]}}"
@@ -231,15 +250,19 @@ class SpectralDensity(Curvature, kind="spectral_density"):
 
 
 class HessianTrace(OfBlocks, kind="hessian_trace"):
-    """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or exactly.
+    """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or
+    exactly.
 
-    `tr H = E v^T H v` for vectors of independent random signs; the mean over `probes` of them is recorded.
+    `tr H = E v^T H v` for vectors of independent random signs; the mean over `probes` of them is
+    recorded.
     """
 
     bounded = False
     instead = "give it `probes`, such as {kind: hessian_trace, probes: 100}, to estimate the trace"
     probes: PositiveInt | None = None
-    """Number of random vectors, the same at every state; by default the trace is exact (small networks)."""
+    """Number of random vectors, the same at every state; by default the trace is exact (small
+    networks).
+    """
 
     @property
     def dense(self) -> bool:
@@ -264,14 +287,16 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
 
 
 class GaussNewton(Curvature, kind="gauss_newton"):
-    """Largest eigenvalue of the Gauss-Newton matrix `J^T (d2L/df2) J`, the Hessian without the network's curvature.
+    """Largest eigenvalue of the Gauss-Newton matrix `J^T (d2L/df2) J`, the Hessian without the
+    network's curvature.
 
     By Lanczos iterations, as the sharpness (Schraudolph 2002; Papyan 2019).
     """
 
     def measure(self, state: State) -> float:
         """Return the eigenvalue."""
-        derivatives, near = derivatives_of(state), state.memory.get("vector", 0.0)
+        derivatives = derivatives_of(state)
+        near = state.memory.get("vector", 0.0)
         start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(
             derivatives.size
         )
@@ -292,7 +317,8 @@ class GradientNorm(Curvature, kind="gradient_norm"):
 
 
 class GradientNoise(Curvature, kind="gradient_noise"):
-    """Trace of the covariance of the gradients of single samples, `mean_k ||g_k||^2 - ||mean_k g_k||^2`.
+    """Trace of the covariance of the gradients of single samples, `mean_k ||g_k||^2 - ||mean_k
+    g_k||^2`.
 
     The gradient of a batch of B samples drawn with replacement has `1/B` of it (Mandt et al. 2017).
     """
@@ -301,7 +327,8 @@ class GradientNoise(Curvature, kind="gradient_noise"):
 
     def measure(self, state: State) -> float:
         """Return the trace."""
-        derivatives, problem = derivatives_of(state), state.problem
+        derivatives = derivatives_of(state)
+        problem = state.problem
         mean = derivatives.gradient() / (
             problem.loss.sample_weight(problem.dataset.n) * problem.dataset.n
         )

@@ -1,4 +1,6 @@
-"""Measures of the tangent kernel `K(x, x') = <grad f(x), grad f(x')>` (Jacot et al. 2018) of training samples."""
+"""Measures of the tangent kernel `K(x, x') = <grad f(x), grad f(x')>` (Jacot et al. 2018) of
+training samples.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +45,22 @@ class KernelDistance(TangentKernel, kind="kernel_distance"):
 
     def measure(self, state: State) -> float:
         """Return the distance from the kernel of the initial network."""
-        K, K_0 = self.kernel(state), self.first(state)
+        K = self.kernel(state)
+        K_0 = self.first(state)
         return float(1.0 - np.vdot(K, K_0) / (np.linalg.norm(K) * np.linalg.norm(K_0)))
 
 
 class KernelAlignment(TangentKernel, kind="kernel_alignment"):
-    """Alignment of the tangent kernel with the labels, `y^T K y / (||K|| ||y||^2)` (Baratin et al. 2021)."""
+    """Alignment of the tangent kernel with the labels, `y^T K y / (||K|| ||y||^2)` (Baratin et
+    al. 2021).
+    """
 
     needs = "a label for every output, or a class for every sample"
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether the network is a single function, and labels are classes or a number for each output."""
+        """Return whether the network is a single function, and labels are classes or a number
+        for each output.
+        """
         outputs = getattr(problem.config.architecture, "outputs", None) or 1
         alike = (
             problem.loss.labels == "classes"
@@ -76,9 +83,11 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
 
 
 class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
-    """Largest eigenvalues of the tangent kernel: rates at which residuals along them fall (Jacot et al. 2018).
+    """Largest eigenvalues of the tangent kernel: rates at which residuals along them fall (Jacot et
+    al. 2018).
 
-    By Lanczos iterations, without the kernel itself, where there are more than 2 000 outputs of samples.
+    By Lanczos iterations, without the kernel itself, where there are more than 2 000 outputs of
+    samples.
     """
 
     top: PositiveInt = 10
@@ -86,15 +95,14 @@ class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
 
     def measure(self, state: State) -> Floats:
         """Return (top,) eigenvalues; NaN beyond the size of the kernel."""
-        problem, n = state.problem, min(self.count, state.problem.dataset.n)
+        problem = state.problem
+        n = min(self.count, state.problem.dataset.n)
         rows = n * (getattr(problem.config.architecture, "outputs", None) or 1)
         if rows > KERNEL:
             from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
-            start, k = (
-                stream(problem.config.seed, self.kind).standard_normal(rows),
-                min(self.top, rows),
-            )
+            start = stream(problem.config.seed, self.kind).standard_normal(rows)
+            k = min(self.top, rows)
             values = largest_eigenvalues(derivatives_of(state).kernel_product(n), start, k)[0]
         else:
             values = eigenvalues(self.kernel(state))[: self.top]

@@ -26,7 +26,9 @@ class WeightNorm(Measure, kind="weight_norm"):
 
 
 def classifies(problem: Problem) -> bool:
-    """Return whether labels are classes: of the loss, or real labels that are all ±1, or one-hot vectors."""
+    """Return whether labels are classes: of the loss, or real labels that are all ±1, or one-hot
+    vectors.
+    """
     y = problem.dataset.y
     if problem.loss.labels != "real":
         return True
@@ -38,20 +40,26 @@ def classifies(problem: Problem) -> bool:
 
 
 def right(problem: Problem, h: Floats, y: Floats) -> float:
-    """Return the share of outputs `h` (n,) or (n, C) that are classified as their labels `y` say."""
+    """Return the share of outputs `h` (n,) or (n, C) that are classified as their labels `y`
+    say.
+    """
     if problem.loss.labels != "real":
         return float(np.mean(problem.loss.predictions(h) == y))
     return float(np.mean(h.argmax(-1) == y.argmax(-1) if y.ndim == 2 else np.sign(h) == y))
 
 
 class OfSamples(Measure):
-    """The base of losses and accuracies: of the training or the held-out samples, or by replaced labels."""
+    """The base of losses and accuracies: of the training or the held-out samples, or by replaced
+    labels.
+    """
 
     needs = "a single network"
     held_out: ClassVar[bool] = False
     """Whether it is of the held-out samples and not of the training samples."""
     by_replaced: bool | None = None
-    """Measure training samples that keep their label and those of `dataset.replaced_labels` by themselves."""
+    """Measure training samples that keep their label and those of `dataset.replaced_labels` by
+    themselves.
+    """
 
     @property
     def name(self) -> str:
@@ -59,7 +67,9 @@ class OfSamples(Measure):
         return self.kind + "_by_replaced" * bool(self.by_replaced)
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether there are such samples, and where it is by replaced labels, whether labels are replaced."""
+        """Return whether there are such samples, and where it is by replaced labels, whether
+        labels are replaced.
+        """
         offered = not self.held_out or problem.dataset.y_test is not None
         if self.by_replaced:
             offered = bool(problem.config.dataset.replaced_labels) and not self.held_out
@@ -121,7 +131,8 @@ record: {measures: [test_loss]}
 class TrainAccuracy(OfSamples, kind="train_accuracy"):
     """Share of the training samples that the network classifies as they are labelled.
 
-    Real labels are classes where all are ±1, or one-hot vectors; the sign or the largest output counts then.
+    Real labels are classes where all are ±1, or one-hot vectors; the sign or the largest output
+    counts then.
     """
 
     example = """\
@@ -158,10 +169,12 @@ record: {measures: [test_accuracy]}
 
 
 def measure_of(function: Callable[[State], Any]) -> Measure:
-    """Return a measure that records a function of states (see `kinds.State`), under the function's name.
+    """Return a measure that records a function of states (see `kinds.State`), under the function's
+    name.
 
     Raises:
-        InputError: the function has no source that can be read, so a run of it could not be told from another.
+        InputError: the function has no source that can be read, so a run of it could not be told
+            from another.
     """
     name = function.__name__
     try:

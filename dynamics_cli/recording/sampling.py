@@ -25,31 +25,42 @@ from dynamics_cli.recording.curvature import Curvature
 from dynamics_cli.waiting import Wait
 
 STIFFEST = 0.1
-"""The default step times the largest curvature of the sampled density: its bias is a quarter of it, 2.5 %."""
+"""The default step times the largest curvature of the sampled density: its bias is a quarter of
+it, 2.5 %.
+"""
 MOST_HALVINGS = 60
 """Halvings of the default step that are tried at most, where chains diverge."""
-LEAST, LONGEST = 300, 10_000
-"""Steps of a burn-in, and steps that count, at least and at most, where the config does not give them."""
+LEAST = 300
+LONGEST = 10_000
+"""Steps of a burn-in, and steps that count, at least and at most, where the config does not give
+them.
+"""
 MINUTES = 60.0
 """Most minutes for a state, where the config gives no limit."""
 AGREE = 1.05
-"""Split R-hat above which chains disagree (Gelman et al. 2013, Section 11.4, ask for 1.1; Vehtari et al. 2021 1.01)."""
+"""Split R-hat above which chains disagree (Gelman et al. 2013, Section 11.4, ask for 1.1;
+Vehtari et al. 2021 1.01).
+"""
 
 
 class LocalLearningCoefficient(Curvature, kind="llc"):
-    """Local learning coefficient, `n beta (E[L_n(w)] - L_n(w*))` around the state w* (Lau et al. 2023).
+    """Local learning coefficient, `n beta (E[L_n(w)] - L_n(w*))` around the state w* (Lau et al.
+    2023).
 
-    `L_n` is the mean loss of the training samples. The expectation is over the density proportional to
-    `exp(-n beta L_n(w) - gamma/2 |w - w*|^2)` of the trained weights, by stochastic gradient Langevin dynamics from w*
-    (Welling and Teh 2011), `w <- w - step/2 (n beta grad L_B(w) + gamma (w - w*)) + sqrt(step) xi`, for batches B and
-    standard Gaussians xi. Recorded are the mean over the chains, the standard deviation from chain to chain (NaN for a
-    single chain), and split R-hat of the losses: above 1.05 chains disagree, are too short, or have not left w*. All
-    are NaN where the loss or a chain becomes infinite with the `step` that is given. A negative mean says that w* is no
+    `L_n` is the mean loss of the training samples. The expectation is over the density proportional
+    to `exp(-n beta L_n(w) - gamma/2 |w - w*|^2)` of the trained weights, by stochastic gradient
+    Langevin dynamics from w* (Welling and Teh 2011), `w <- w - step/2 (n beta grad L_B(w) + gamma
+    (w - w*)) + sqrt(step) xi`, for batches B and standard Gaussians xi. Recorded are the mean over
+    the chains, the standard deviation from chain to chain (NaN for a single chain), and split R-hat
+    of the losses: above 1.05 chains disagree, are too short, or have not left w*. All are NaN where
+    the loss or a chain becomes infinite with the `step` that is given. A negative mean says that w*
+    is no
     minimum: chains find lower losses nearby. The default step is halved until no chain does, and
-    all of them start over with the same draws: where curvature is 0, as at a saddle, it says nothing of the curvature
-    nearby. The draws are a function of the seed and the iteration. A state takes `chains x (burn_in + draws)`
-    gradients, by default up to 80 000 that count and 80 000 before: give it a schedule. What takes longer than some
-    seconds is estimated on stderr, from its first steps, before it goes on.
+        all of them start over with the same draws: where curvature is 0, as at a saddle, it says
+        nothing of the curvature nearby. The draws are a function of the seed and the iteration. A
+        state takes `chains x (burn_in + draws)` gradients, by default up to 80 000 that count and
+        80 000 before: give it a schedule. What takes longer than some seconds is estimated on
+        stderr, from its first steps, before it goes on.
     """
 
     example = "{kind: llc, at: {kind: list, include: [100]}}"
@@ -59,22 +70,30 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     gamma: NonNegative = 1.0
     """Strength of the restoring force towards the state."""
     step: Positive | None = None
-    """Step of the dynamics; by default 0.1 over `n beta lambda + gamma`, lambda the sharpness at the state, or half of
-    it, a quarter, ... where a chain diverges."""
+    """Step of the dynamics; by default 0.1 over `n beta lambda + gamma`, lambda the sharpness at
+    the state, or half of it, a quarter, ... where a chain diverges.
+    """
     chains: PositiveInt = 4
     """Independent chains, side by side."""
     burn_in: Annotated[int, Field(ge=0)] | None = None
-    """First steps of a chain, which do not count; by default `3 / (step gamma)`, 300 to 10 000: in directions without
-    curvature, the slowest, chains are then as far from w* as they get, up to 5 %."""
+    """First steps of a chain, which do not count; by default `3 / (step gamma)`, 300 to 10 000: in
+    directions without curvature, the slowest, chains are then as far from w* as they get, up to 5
+    %.
+    """
     draws: PositiveInt | None = None
-    """Steps that count, those of a chain in a row; by default as many as the burn-in, twice as many anew while R-hat is
-    above 1.05, up to 10 000."""
+    """Steps that count, those of a chain in a row; by default as many as the burn-in, twice as many
+    anew while R-hat is above 1.05, up to 10 000.
+    """
     batch_size: PositiveInt | None = None
     """Samples for a step, drawn with replacement; all of them when absent."""
     labels: Literal["data", "own"] = "data"
-    """`own` takes the outputs at w* for labels, so that w* is a minimum at any state (real labels alone)."""
+    """`own` takes the outputs at w* for labels, so that w* is a minimum at any state (real
+    labels alone).
+    """
     trace: bool | None = None
-    """Record `n beta (L_n(w) - L_n(w*))` of all steps that count and all chains instead (draws, chains)."""
+    """Record `n beta (L_n(w) - L_n(w*))` of all steps that count and all chains instead (draws,
+    chains).
+    """
     limit_minutes: Positive | None = None
     """Refuse a state that would take longer, estimated by its first steps; by default 60."""
     tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,40}$")] | None = None
@@ -89,14 +108,15 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         """Return whether a single network is trained.
 
         Raises:
-            InputError: the labels cannot be the outputs, a trace has no `draws`, or there is a single sample and no
-                `nbeta`.
+            InputError: the labels cannot be the outputs, a trace has no `draws`, or there is a
+                single sample and no `nbeta`.
         """
         if self.trace and self.draws is None:
             raise InputError("record.measures: llc.trace needs llc.draws, the length of the trace")
         if self.labels == "own" and problem.loss.labels != "real":
             raise InputError(
-                f"record.measures: llc cannot take outputs for labels of the loss {problem.loss.kind}"
+                "record.measures: llc cannot take outputs for labels of the loss"
+                f" {problem.loss.kind}"
             )
         if self.nbeta is None and problem.dataset.n < 2:
             raise InputError(
@@ -124,33 +144,37 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         doubts = []
         if r_hat > AGREE:
             doubts.append(
-                f"chains disagree (split R-hat {r_hat:.3g}, above {AGREE:g}): take more draws, or a larger gamma"
+                f"chains disagree (split R-hat {r_hat:.3g}, above {AGREE:g}): take more draws, or a"
+                " larger gamma"
             )
         if mean < 0:
             doubts.append(
-                f"the estimate {mean:.3g} is negative: the weights are no minimum of the loss, chains find lower "
-                "losses nearby; train longer, or take a larger gamma or labels: own"
+                f"the estimate {mean:.3g} is negative: the weights are no minimum of the loss,"
+                " chains find lower losses nearby; train longer, or take a larger gamma or"
+                " labels: own"
             )
         return "; ".join(doubts) or None
 
     def _coefficients(self, state: State) -> Floats:
-        """Return `n beta (L_n(w) - L_n(w*))` of the steps that count (draws, chains); NaN where a loss is infinite.
+        """Return `n beta (L_n(w) - L_n(w*))` of the steps that count (draws, chains); NaN where a
+        loss is infinite.
 
         Raises:
             InputError: the chains would take longer than the limit.
         """
-        derivatives, problem, loss = derivatives_of(state), state.problem, state.problem.loss
-        n, outputs = problem.dataset.n, np.asarray(state.network(problem.dataset.x), np.float64)
+        derivatives = derivatives_of(state)
+        problem = state.problem
+        loss = state.problem.loss
+        n = problem.dataset.n
+        outputs = np.asarray(state.network(problem.dataset.x), np.float64)
         labels = outputs if self.labels == "own" else problem.dataset.y
         classes = loss.numbered(labels)
         nbeta = self.nbeta or n / math.log(n)
         step = self.step or STIFFEST / (
             nbeta * self._curvature(derivatives, state) + self.gamma or STIFFEST
         )
-        potential, w_star = (
-            derivatives.potential(self.batch_size or n, labels),
-            derivatives.weights(state.parameters),
-        )
+        potential = derivatives.potential(self.batch_size or n, labels)
+        w_star = derivatives.weights(state.parameters)
         with np.errstate(all="ignore"):
             at_star = float(np.mean(np.asarray(loss.values(outputs, classes))))
             for _ in range(1 if self.step else 1 + MOST_HALVINGS):
@@ -173,7 +197,8 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         rng: np.random.Generator,
         state: State,
     ) -> Floats:
-        """Return the losses of the steps that count (draws, chains); NaN from where any chain diverges.
+        """Return the losses of the steps that count (draws, chains); NaN from where any chain
+        diverges.
 
         Raises:
             InputError: they would take longer than the limit.
@@ -221,10 +246,9 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         start = stream(state.problem.config.seed, self.kind, state.iteration, 1).standard_normal(
             derivatives.size
         )
-        n, whole = (
-            state.problem.dataset.n,
-            self.labels == "data",
-        )  # own labels: the Gauss-Newton part is all
+        # own labels: the Gauss-Newton part is all
+        n = state.problem.dataset.n
+        whole = self.labels == "data"
         value = derivatives.largest(start, whole=whole)[0][0] / (
             state.problem.loss.sample_weight(n) * n
         )
@@ -232,10 +256,12 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
 
 
 def split_r_hat(trace: Floats) -> float:
-    """Return the split R-hat of numbers (draws, chains): near 1 where halves of all chains have one mean.
+    """Return the split R-hat of numbers (draws, chains): near 1 where halves of all chains have one
+    mean.
 
-    `sqrt(V / W)`, W the mean variance within halves of chains, `V = (1 - 1/h) W + B / h`, B / h the variance of the
-    means of halves of length h (Gelman et al. 2013, Bayesian Data Analysis, Section 11.4).
+    `sqrt(V / W)`, W the mean variance within halves of chains, `V = (1 - 1/h) W + B / h`, B / h the
+    variance of the means of halves of length h (Gelman et al. 2013, Bayesian Data Analysis, Section
+    11.4).
     """
     h = len(trace) // 2
     if h < 2:

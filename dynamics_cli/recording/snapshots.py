@@ -67,8 +67,8 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
     while following is not None and following <= total:
         if len(states) > MAX_SNAPSHOTS:  # state 0 does not count
             raise InputError(
-                f"record.snapshots: more than {MAX_SNAPSHOTS:.0e} states would be recorded, too many to list; "
-                "take a larger ratio or interval"
+                f"record.snapshots: more than {MAX_SNAPSHOTS:.0e} states would be recorded, too"
+                " many to list; take a larger ratio or interval"
             )
         states.append(following)
         following = snapshots.next_after(following)

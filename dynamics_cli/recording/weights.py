@@ -1,4 +1,6 @@
-"""Measures of the weights: how far they went, how balanced they are, their singular values; and of neurons."""
+"""Measures of the weights: how far they went, how balanced they are, their singular values; and
+of neurons.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class OfLayer(Measure):
     """The base of measures of a layer's weights."""
 
     layer: str | None = None
-    """Name of the weights, by default all; or `end_to_end`: the product of the matrices of a linear network, `beta`."""
+    """Name of the weights, by default all; or `end_to_end`: the product of the matrices of a
+    linear network, `beta`.
+    """
 
     @property
     def name(self) -> str:
@@ -50,7 +54,8 @@ class OfLayer(Measure):
         if self.layer not in (None, "end_to_end", *problem.shapes):
             names = ", ".join(problem.shapes)
             raise InputError(
-                f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network: {names}"
+                f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network:"
+                f" {names}"
             )
         return True
 
@@ -66,7 +71,9 @@ class OfLayer(Measure):
 
 
 def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
-    """Return the weight matrices of a network without its biases, inputs first; the output weights as (C, m)."""
+    """Return the weight matrices of a network without its biases, inputs first; the output
+    weights as (C, m).
+    """
     return [
         np.atleast_2d(np.asarray(parameters[name], np.float64))
         for name in problem.shapes
@@ -75,7 +82,9 @@ def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
 
 
 def end_to_end(problem: Problem, parameters: Parameters) -> Floats:
-    """Return the product of the matrices of a linear network, without biases; of a diagonal network `beta` as a row."""
+    """Return the product of the matrices of a linear network, without biases; of a diagonal
+    network `beta` as a row.
+    """
     if isinstance(architecture := problem.config.architecture, DiagonalLinear):
         return architecture.predictor(parameters)[None]
     first, *others = matrices(problem, parameters)
@@ -98,7 +107,8 @@ def hidden_layers(architecture: Architecture) -> int:
 
 
 class Distance(OfLayer, kind="distance"):
-    """Distance of the weights from the initial weights, `||theta - theta_0||`, or relative to `||theta_0||`.
+    """Distance of the weights from the initial weights, `||theta - theta_0||`, or relative to
+    `||theta_0||`.
 
     Of all weights, or of a layer; small in the lazy regime (Chizat et al. 2019, Section 3).
     """
@@ -117,7 +127,8 @@ class Distance(OfLayer, kind="distance"):
 
 
 class Predictor(Measure, kind="predictor"):
-    """Entries of the product of the matrices of a linear network; of a diagonal network the coordinates of `beta`.
+    """Entries of the product of the matrices of a linear network; of a diagonal network the
+    coordinates of `beta`.
 
     Weights are taken as they stand: `output_scale` and biases are no part of it.
     """
@@ -142,7 +153,8 @@ record: {measures: [predictor]}
 class SingularValues(OfLayer, kind="singular_values"):
     """Singular values of the weights of a layer, or of the whole of a linear network.
 
-    Of a linear network they are the strengths of the modes that it has learnt, one after the other (Saxe et al. 2014).
+    Of a linear network they are the strengths of the modes that it has learnt, one after the other
+    (Saxe et al. 2014).
     """
 
     example = "{kind: singular_values, layer: hidden_weight}"
@@ -152,14 +164,18 @@ class SingularValues(OfLayer, kind="singular_values"):
     """How many, the largest first."""
 
     def measure(self, state: State) -> Floats:
-        """Return (top,) values, of a convolution with its kernels as rows; NaN beyond the smaller side."""
+        """Return (top,) values, of a convolution with its kernels as rows; NaN beyond the
+        smaller side.
+        """
         W = self.chosen(state.problem, state.parameters)
         values = np.linalg.svd(W.reshape(len(W), -1), compute_uv=False)[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
 
 
 class Balancedness(Measure, kind="balancedness"):
-    """`||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` of pairs of layers, kept by gradient flow if linear (Arora et al. 2018)."""
+    """`||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` of pairs of layers, kept by gradient flow if linear
+    (Arora et al. 2018).
+    """
 
     needs = "matrices that follow each other, of the program's own kinds"
 
@@ -176,9 +192,11 @@ class Balancedness(Measure, kind="balancedness"):
 
 
 class ActivationFlips(Measure, kind="activation_flips"):
-    """Share of pairs of neuron and training sample that are active now but not at first, or the other way round.
+    """Share of pairs of neuron and training sample that are active now but not at first, or the
+    other way round.
 
-    Times n and the number of neurons it is the Hamming distance of activation patterns (Chizat et al. 2019, Section 3).
+    Times n and the number of neurons it is the Hamming distance of activation patterns (Chizat et
+    al. 2019, Section 3).
     """
 
     needs = "hidden neurons of a fully connected network of the program's own kinds"
@@ -188,7 +206,9 @@ class ActivationFlips(Measure, kind="activation_flips"):
         return hidden_layers(problem.config.architecture) > 0
 
     def active(self, state: State) -> Floats:
-        """Return where neurons have a positive preactivation: (n, neurons), all hidden layers side by side."""
+        """Return where neurons have a positive preactivation: (n, neurons), all hidden layers
+        side by side.
+        """
         problem = state.problem
         layers = features_of(problem.config.architecture, state.parameters, problem.dataset.x)
         return np.concatenate([z > 0 for z, _ in layers], axis=1)
@@ -201,9 +221,11 @@ class ActivationFlips(Measure, kind="activation_flips"):
 
 
 class Alignment(Measure, kind="alignment"):
-    """Mean over neurons, weighted by their norms, of the largest `|cos|` with given directions (two-layer networks).
+    """Mean over neurons, weighted by their norms, of the largest `|cos|` with given directions
+    (two-layer networks).
 
-    `sum_j max_i |<w_j, v_i>| / ||v_i|| / sum_j ||w_j||`: 1 where every neuron lies along one of them.
+    `sum_j max_i |<w_j, v_i>| / ||v_i|| / sum_j ||w_j||`: 1 where every neuron lies along one of
+    them.
     """
 
     example = "{kind: alignment, directions: [[1.0, 0.0]]}"
@@ -212,7 +234,9 @@ class Alignment(Measure, kind="alignment"):
     """Directions in the space of the inputs, the bias column included."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether there are neurons, and the directions are in the space of their weights."""
+        """Return whether there are neurons, and the directions are in the space of their
+        weights.
+        """
         shape = problem.shapes.get("hidden_weight")
         return shape is not None and all(
             len(direction) == shape[1] for direction in self.directions
@@ -230,14 +254,16 @@ class Alignment(Measure, kind="alignment"):
 class Neurons(Measure, kind="neurons"):
     """Norm, angle or cosine of each neuron, a row of the weights of a layer; a column by neuron.
 
-    The measure is called `neurons_norm`, `neurons_angle` or `neurons_cosine`, its columns `neurons_angle.1` and so on,
-    counted from 1 in the order of the rows. The bias is part of a neuron where inputs have a constant column.
+    The measure is called `neurons_norm`, `neurons_angle` or `neurons_cosine`, its columns
+    `neurons_angle.1` and so on, counted from 1 in the order of the rows. The bias is part of a
+    neuron where inputs have a constant column.
     """
 
     example = "{kind: neurons, of: angle, which: [1, 2]}"
     needs = "a layer of weights whose rows are neurons"
     of: Literal["norm", "angle", "cosine"] = "norm"
-    """Euclidean norm; angle from the first axis in degrees, for rows of two numbers; cosine with `direction`.
+    """Euclidean norm; angle from the first axis in degrees, for rows of two numbers; cosine with
+    `direction`.
 
     A neuron that is 0 has neither angle nor cosine: NaN."""
     direction: list[float] | None = None
@@ -265,12 +291,16 @@ class Neurons(Measure, kind="neurons"):
         shape = problem.shapes.get(self.layer, ())
         if len(shape) < 2:
             return False
-        neurons, length = shape[0], math.prod(shape[1:])
+        neurons = shape[0]
+        length = math.prod(shape[1:])
         told = ""
         if max(self.which or [1]) > neurons:
             told = f"neurons.which has {max(self.which or [1])}, {self.layer} has {neurons} neurons"
         elif self.of == "angle" and length != 2:
-            told = f"neurons.of: an angle needs neurons of 2 numbers, {self.layer} has {length}: take cosine"
+            told = (
+                f"neurons.of: an angle needs neurons of 2 numbers, {self.layer} has {length}: take"
+                " cosine"
+            )
         elif (self.of == "cosine") != (self.direction is not None):
             told = "neurons.direction goes with `of: cosine`, which needs it"
         elif self.direction is not None and len(self.direction) != length:
@@ -291,11 +321,12 @@ class Neurons(Measure, kind="neurons"):
 
 
 class FourierConcentration(Measure, kind="fourier_concentration"):
-    """Mean inverse participation ratio of the Fourier power of the first p inputs' weights (Gromov 2023, Eq. 12).
+    """Mean inverse participation ratio of the Fourier power of the first p inputs' weights (Gromov
+    2023, Eq. 12).
 
-    With the power `P_f = |sum_a w_ja exp(-2 pi i f a / p)|^2` of neuron j, f = 1, ..., p // 2, the ratio is
-    `sum_f P_f^2 / (sum_f P_f)^2`: 1 for a neuron that is periodic in its first number, `2 / p` without structure. Of a
-    transformer the neurons are the rows of its embedding.
+    With the power `P_f = |sum_a w_ja exp(-2 pi i f a / p)|^2` of neuron j, f = 1, ..., p // 2, the
+    ratio is `sum_f P_f^2 / (sum_f P_f)^2`: 1 for a neuron that is periodic in its first number, `2
+    / p` without structure. Of a transformer the neurons are the rows of its embedding.
     """
 
     FIRST: ClassVar[frozenset[str]] = frozenset({"hidden_weight", "weight_1", "weight_embedding"})
@@ -322,7 +353,9 @@ record: {measures: [fourier_concentration]}
 
 
 class Margin(Measure, kind="margin"):
-    """Smallest margin `min_k y_k h(x_k)` of the training samples, of classes the gap to the largest other output."""
+    """Smallest margin `min_k y_k h(x_k)` of the training samples, of classes the gap to the
+    largest other output.
+    """
 
     example = """\
 loss: {kind: logistic}
@@ -336,10 +369,8 @@ record: {measures: [margin]}
 
     def measure(self, state: State) -> float:
         """Return the margin, positive when every sample is right."""
-        samples, h = (
-            state.problem.dataset,
-            np.asarray(state.network(state.problem.dataset.x), np.float64),
-        )
+        samples = state.problem.dataset
+        h = np.asarray(state.network(state.problem.dataset.x), np.float64)
         if state.problem.loss.labels == "signs":
             return float(np.min(samples.y * h))
         y = samples.y.astype(np.int64)

@@ -1,7 +1,8 @@
-"""The worth of a figure's claims: its runs are made again under nulls, and every claim should fail under some.
+"""The worth of a figure's claims: its runs are made again under nulls, and every claim should fail
+under some.
 
-A claim that holds for networks that were never trained says nothing about training. A null changes the configs of a
-figure; evidence and claims stay the figure's own.
+A claim that holds for networks that were never trained says nothing about training. A null changes
+the configs of a figure; evidence and claims stay the figure's own.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ def _random_features(config: RunConfig) -> list[str]:
 
 
 def _shorter(config: RunConfig, share: float) -> list[str]:
-    """Return the changes that end a flow after a share of its time; nothing for optimizers that count updates."""
+    """Return the changes that end a flow after a share of its time; nothing for optimizers that
+    count updates.
+    """
     keys = [key for key in ("until", "first") if getattr(config.optimizer, key, None) is not None]
     return [f"optimizer.{key}={getattr(config.optimizer, key) * share!r}" for key in keys]
 
@@ -109,8 +112,8 @@ def _linear(config: RunConfig) -> list[str]:
 def _decay(config: RunConfig) -> list[str]:
     """Return the changes after which the gradient is negligible, and weights decay as before.
 
-    Decoupled decay, and decay under plain descent, is by `lr * weight_decay`. An update that is divided by the size of
-    `g + weight_decay w` does not change with the size of both.
+    Decoupled decay, and decay under plain descent, is by `lr * weight_decay`. An update that is
+    divided by the size of `g + weight_decay w` does not change with the size of both.
     """
     optimizer: Any = config.optimizer
     if not (decay := getattr(optimizer, "weight_decay", None)):
@@ -121,7 +124,9 @@ def _decay(config: RunConfig) -> list[str]:
 
 
 def _depth(config: RunConfig) -> int:
-    """Return the number L of layers; rates of a homogeneous network grow as its weights to the power 2 L - 2."""
+    """Return the number L of layers; rates of a homogeneous network grow as its weights to the
+    power 2 L - 2.
+    """
     network = config.architecture
     return getattr(network, "depth", None) or 1 + len(getattr(network, "widths", None) or [0])
 
@@ -141,7 +146,9 @@ NULLS: dict[str, Change] = {
     "linear": _linear,
     "decay": _decay,
 }
-"""The standard nulls, in the order of the table: changes of a figure's runs after which its claims should fail."""
+"""The standard nulls, in the order of the table: changes of a figure's runs after which its
+claims should fail.
+"""
 
 
 @dataclass(frozen=True)
@@ -154,7 +161,9 @@ class NullOutcome:
     reason: str = ""
     """Why all claims failed at once, or why the null does not apply: then `held` is empty."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """Id of a claim that holds -> why it does under this null, as the figure says (`Figure.passes`)."""
+    """Id of a claim that holds -> why it does under this null, as the figure says
+    (`Figure.passes`).
+    """
 
 
 @dataclass(frozen=True)
@@ -180,7 +189,9 @@ class Audit:
         ]
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and rows: claim by null; a dash where the null or the verdict leaves nothing to ask."""
+        """Return header and rows: claim by null; a dash where the null or the verdict leaves
+        nothing to ask.
+        """
         words = {None: "–", True: "HOLDS", False: "fails"}
         rows = []
         for claim in self.claims:
@@ -232,29 +243,30 @@ def audit(
 ) -> Audit:
     """Check which claims of figures hold under nulls.
 
-    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), one update (one_step), a
-    hundredth of the training (early), updates divided by 100 on the same axis of time (slow), a first layer that is
-    not trained (random_features), permuted labels (shuffled), initial weights times and divided by 100 (larger,
-    smaller; a larger flow of L layers ends 100^(2L-2) times earlier, as it is that much faster), linear activations
-    (linear), weight decay without the gradient (decay). A claim that holds untrained says nothing about training. A
-    dash stands where a null changes nothing or does not apply, or where the claim is not reproduced anyway.
+    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), one
+    update (one_step), a hundredth of the training (early), updates divided by 100 on the same axis
+    of time (slow), a first layer that is not trained (random_features), permuted labels (shuffled),
+    initial weights times and divided by 100 (larger, smaller; a larger flow of L layers ends
+    100^(2L-2) times earlier, as it is that much faster), linear activations (linear), weight decay
+    without the gradient (decay). A claim that holds untrained says nothing about training. A dash
+    stands where a null changes nothing or does not apply, or where the claim is not reproduced
+    anyway.
 
     Args:
         figure: its id, such as `boursier2022-fig2`.
-        nulls: untrained, one_step, early, slow, random_features, shuffled, larger, smaller, linear, decay, or a null
-            of the figure (default: all).
+        nulls: untrained, one_step, early, slow, random_features, shuffled, larger, smaller, linear,
+            decay, or a null of the figure (default: all).
         preset: as for `reproduce`.
         overrides: as for `reproduce`; the nulls change them further.
         out: folder of the JSON files (default: outputs/figures).
         source: gives the runs, in place of a new one.
 
-    Raises as `reproduce`; UsageError too where there is no such null, or the JSON file is somebody else's.
+    Raises as `reproduce`; UsageError too where there is no such null, or the JSON file is somebody
+    else's.
     """
-    asked, source, changes = (
-        chosen_figure(figure, preset),
-        source or RunSource(),
-        override_texts(overrides),
-    )
+    asked = chosen_figure(figure, preset)
+    source = source or RunSource()
+    changes = override_texts(overrides)
     known = NULLS | {
         name: lambda _, texts=texts: list(texts) for name, texts in asked.nulls.items()
     }
@@ -283,7 +295,8 @@ def audit(
 
 def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
     """Return the runs of a figure under a null, or why it does not apply to them."""
-    changed, same = {}, True
+    changed = {}
+    same = True
     for role, run in wanted.items():
         path = CONFIGS / run.config
         try:
@@ -298,7 +311,9 @@ def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted]
 
 
 def _same_run(before: RunConfig, after: RunConfig) -> bool:
-    """Return whether two configs give the same run; a permutation of equal labels changes nothing."""
+    """Return whether two configs give the same run; a permutation of equal labels changes
+    nothing.
+    """
     if before == after:
         return True
     if before.model_copy(update={"dataset": after.dataset}) != after:
@@ -340,7 +355,8 @@ def _outcome(
 
 def reasons(figure: Figure, null: str, held: Mapping[str, bool]) -> dict[str, str]:
     """Return why claims that hold under a null do: id -> sentence of the figure."""
-    ids, why = [key for key, holds in held.items() if holds], dict[str, str]()
+    ids = [key for key, holds in held.items() if holds]
+    why = dict[str, str]()
     for patterns, sentence in figure.passes.get(null, {}).items():
         why |= {
             key: sentence for pattern in patterns.split() for key in fnmatch.filter(ids, pattern)

@@ -34,7 +34,8 @@ def papers() -> dict[str, PaperEntry]:
 
     Raises InputError: the `PAPER` of a package is no paper, or its key is taken.
     """
-    known, paths = dict(_bundled()), os.environ.get("DYN_WITH", "")
+    known = dict(_bundled())
+    paths = os.environ.get("DYN_WITH", "")
     if not (paths or entry_points(group=GROUP)):  # listing is light without packages of others
         return known
     from dynamics_cli.kinds.registry import installed_packages, named_packages
@@ -128,9 +129,12 @@ def find(figure_id: str) -> FigureEntry:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return what a name of no known figure or paper may mean, for a message: one in a folder here, or the closest."""
+    """Return what a name of no known figure or paper may mean, for a message: one in a folder
+    here, or the closest.
+    """
     folder = name.partition("-")[0]
-    if os.path.isfile(os.path.join(folder, "__init__.py")):  # noqa: PTH113, PTH118 - False for what is no name
+    # False for what is no name of a file
+    if os.path.isfile(os.path.join(folder, "__init__.py")):  # noqa: PTH113, PTH118
         return f"; `dyn --with {folder} ...` loads the paper in the folder {folder}"
     return did_you_mean(name, known)
 
@@ -148,8 +152,8 @@ def _listed(paper: str, figure_id: str, entry: FigureEntry) -> FigureEntry:
 def list_figures(paper: str | None = None) -> Table:
     """List the figures that can be reproduced.
 
-    Times are on two CPU cores, training included. A variant is the same figure of other runs, such as `flow`,
-    gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
+    Times are on two CPU cores, training included. A variant is the same figure of other runs, such
+    as `flow`, gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
 
     Args:
         paper: only figures of this paper.
@@ -174,7 +178,8 @@ def list_papers() -> Table:
 def list_configs() -> Table:
     """List the bundled configs.
 
-    Commands take their names as well as files. The columns are name, path, and the first line of comment.
+    Commands take their names as well as files. The columns are name, path, and the first line of
+    comment.
     """
     return Table(
         {"name": name, "path": path, "title": _title(path)}
@@ -195,7 +200,8 @@ def config_file(text: str) -> Path:
     Raises ConfigError: there is neither.
     """
     path = Path(text)
-    if text == "" or os.path.exists(path):  # noqa: PTH110 - `Path.exists` raises for a name that is too long
+    # `Path.exists` raises for a name that is too long
+    if text == "" or os.path.exists(path):  # noqa: PTH110
         return path
     if (bundled := bundled_config(text)) is not None:
         return bundled

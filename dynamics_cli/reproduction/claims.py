@@ -28,7 +28,9 @@ DEPENDS = "depends on the seed"
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution, for intervals of 95 %."""
 FEWEST_SEEDS = 4
-"""Fewer seeds cannot decide: even if a claim comes out in all three, Wilson's interval reaches below one half."""
+"""Fewer seeds cannot decide: even if a claim comes out in all three, Wilson's interval reaches
+below one half.
+"""
 MARKS = {"reproduced": "✓", "not reproduced": "✗", "premise not met": "–"}
 PER_SEED = ("measured", "verdict", "low", "high")
 """Fields of a claim that another seed may change."""
@@ -36,7 +38,9 @@ PER_SEED = ("measured", "verdict", "low", "high")
 
 @dataclass(frozen=True)
 class Interval:
-    """The expectation of a claim for a number: to be from `low` to `high`, both included; an absent end is no limit."""
+    """The expectation of a claim for a number: to be from `low` to `high`, both included; an
+    absent end is no limit.
+    """
 
     low: float | None = None
     high: float | None = None
@@ -53,7 +57,9 @@ class Interval:
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The ends as JSON has them: the largest floats for infinite ones; none where no number fits (NaN)."""
+        """The ends as JSON has them: the largest floats for infinite ones; none where no number
+        fits (NaN).
+        """
         low, high = (end if end is None else float(end) for end in (self.low, self.high))
         if (
             low == math.inf
@@ -80,7 +86,9 @@ def around(x: float) -> Interval:
 
 
 def near(x: float, tolerance: float) -> Interval:
-    """Within an absolute tolerance of x; where x is NaN (the theory says nothing here) nothing holds."""
+    """Within an absolute tolerance of x; where x is NaN (the theory says nothing here) nothing
+    holds.
+    """
     text = f"{x:.6g} ± {tolerance:.2g}" if math.isfinite(x) else "no prediction"
     return Interval(x - tolerance, x + tolerance, text)
 
@@ -119,8 +127,8 @@ def most() -> Interval:
 class Claim:
     """A sentence of a paper turned into a measurement.
 
-    A `claim` is decided by networks that were trained: some change of their runs makes it fail. `theory` is decided by
-    formulas or data alone.
+    A `claim` is decided by networks that were trained: some change of their runs makes it fail.
+    `theory` is decided by formulas or data alone.
     """
 
     id: str
@@ -136,15 +144,21 @@ class Claim:
     verdict: Verdict
     kind: Kind = "claim"
     low: float | None = None
-    """The least number that `expected` takes for reproduced, itself included; None where there is no limit."""
+    """The least number that `expected` takes for reproduced, itself included; None where there
+    is no limit.
+    """
     high: float | None = None
     """The largest; with neither end, as without a prediction, no number is taken for it."""
     always: str = ""
-    """Why no null of `dyn audit` can make it fail, in a sentence; empty of claims that some null must make fail."""
+    """Why no null of `dyn audit` can make it fail, in a sentence; empty of claims that some null
+    must make fail.
+    """
     of_draw: bool = False
     """Whether the expected number belongs to a released draw: other seeds do not decide it."""
     note: str = ""
-    """Why the claim is not decided: the premise that the runs do not meet, or what would decide it."""
+    """Why the claim is not decided: the premise that the runs do not meet, or what would decide
+    it.
+    """
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, without an empty note."""
@@ -163,11 +177,14 @@ def claim(
     *,
     always: str = "",
 ) -> Claim:
-    """Compare a measured number with the expectation of paper or theory; a number that is not finite is not reproduced.
+    """Compare a measured number with the expectation of paper or theory; a number that is not
+    finite is not reproduced.
 
-    `always` says in a sentence why no null of `dyn audit` can make the claim fail, such as a conserved quantity.
+    `always` says in a sentence why no null of `dyn audit` can make the claim fail, such as a
+    conserved quantity.
     """
-    value, (low, high) = float(measured), expected.ends
+    value = float(measured)
+    (low, high) = expected.ends
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     known = value if math.isfinite(value) else None
     return Claim(
@@ -185,7 +202,8 @@ def claim(
 
 
 def printed(value: float, last: float = 0.0) -> Interval:
-    """Return a number of a released draw to its digits, four of them at most: rounding in training changes the next.
+    """Return a number of a released draw to its digits, four of them at most: rounding in training
+    changes the next.
 
     `last` is a unit of the last printed digit, for numbers with fewer than four.
     """
@@ -193,14 +211,18 @@ def printed(value: float, last: float = 0.0) -> Interval:
 
 
 def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
-    """Return a number that says something once training has come so far; NaN, never reproduced, where it has not."""
+    """Return a number that says something once training has come so far; NaN, never reproduced,
+    where it has not.
+    """
     return float(number) if happened else math.nan
 
 
 def theory(
     id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat
 ) -> Claim:
-    """Compare as `claim` does, for a sentence that formulas or data decide: no network can make it fail."""
+    """Compare as `claim` does, for a sentence that formulas or data decide: no network can make
+    it fail.
+    """
     return replace(claim(id, statement, source, expected, measured), kind="theory")
 
 
@@ -217,13 +239,17 @@ def presupposing(claim: Claim, premise: str, expected: Interval, measured: Suppo
 
 
 def undecided(claim: Claim, because: str) -> Claim:
-    """Return a claim that the runs at hand cannot decide; the sentence `because` says what could."""
+    """Return a claim that the runs at hand cannot decide; the sentence `because` says what
+    could.
+    """
     return replace(claim, verdict="undecided", note=because)
 
 
 @dataclass(frozen=True)
 class ClaimOverSeeds:
-    """A claim as each of several seeds gave it: the seeds that the configs name, then those plus 1, 2, ..."""
+    """A claim as each of several seeds gave it: the seeds that the configs name, then those plus
+    1, 2, ...
+    """
 
     each: tuple[Claim, ...]
 
@@ -244,7 +270,9 @@ class ClaimOverSeeds:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of Wilson (1927) for the share of seeds in which the claim comes out."""
+        """The 95 % interval of Wilson (1927) for the share of seeds in which the claim comes
+        out.
+        """
         n = len(self.decided)
         if n == 0:
             return 0.0, 1.0
@@ -295,7 +323,9 @@ class ClaimOverSeeds:
         return f"{self.held} of {len(self.decided)} ({low:.2f} to {high:.2f})"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the claim, its median and its verdict; with several seeds also the result of each."""
+        """Return the claim, its median and its verdict; with several seeds also the result of
+        each.
+        """
         document = self.first.as_dict() | {"measured": self.measured, "verdict": self.verdict}
         if len(self.each) > 1:
             per_seed = [{name: getattr(claim, name) for name in PER_SEED} for claim in self.each]
@@ -311,7 +341,8 @@ class ClaimOverSeeds:
 
 
 def as_compared(measured: float | None, low: float | None, high: float | None) -> str:
-    """Return a number with three digits, or as many as its comparison with a range needs; a dash for None.
+    """Return a number with three digits, or as many as its comparison with a range needs; a dash
+    for None.
 
     Digits before the point are all written, up to six.
     """
@@ -333,7 +364,8 @@ def as_compared(measured: float | None, low: float | None, high: float | None) -
 def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
     """Join the claims of several seeds by their ids, in the order of the first seed.
 
-    A claim that a later seed does not have counts as not reproduced there; numbers of a released draw have one seed.
+    A claim that a later seed does not have counts as not reproduced there; numbers of a released
+    draw have one seed.
 
     Raises InputError: several claims have the same id.
     """
@@ -342,7 +374,8 @@ def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
         raise InputError(
             f"several claims have the id {', '.join(repeated)}; the ids of claims must be unique"
         )
-    by_id, joined = [{claim.id: claim for claim in of_seed} for of_seed in claims], []
+    by_id = [{claim.id: claim for claim in of_seed} for of_seed in claims]
+    joined = []
     for claim in claims[0]:
         missing = replace(claim, measured=None, verdict="not reproduced", low=None, high=None)
         each = [claim] if claim.of_draw else [of_seed.get(claim.id, missing) for of_seed in by_id]
@@ -351,7 +384,8 @@ def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
 
 
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
-    """Return claims, then theory, as lines of text: a statement behind a mark; below it source, range and number.
+    """Return claims, then theory, as lines of text: a statement behind a mark; below it source,
+    range and number.
 
     Lines are at most `width` wide, by default as the terminal, where words allow it.
     """

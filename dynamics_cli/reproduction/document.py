@@ -1,4 +1,6 @@
-"""The JSON beside a figure: its claims, seals of its files and of its runs; and checking all of them."""
+"""The JSON beside a figure: its claims, seals of its files and of its runs; and checking all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,20 @@ from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 from dynamics_cli.sweeps.find import is_there, numbered, open_run, run_directory, sweep_directory
 from dynamics_cli.text import Table
 
-AUDIT, SEEDS = ".audit", ".seeds"
-"""Stand before `.json` in the names of a table of nulls and of claims over seeds, which are no figures."""
+AUDIT = ".audit"
+SEEDS = ".seeds"
+"""Stand before `.json` in the names of a table of nulls and of claims over seeds, which are no
+figures.
+"""
 OTHER_RUNS = "it was made of other runs than the figure"
 BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
 
 
 def beside(path: Path, what: str) -> Path:
-    """Return the file beside the JSON of a figure that holds its `AUDIT`, or its claims over `SEEDS`."""
+    """Return the file beside the JSON of a figure that holds its `AUDIT`, or its claims over
+    `SEEDS`.
+    """
     return path.with_name(f"{path.name.removesuffix('.json')}{what}.json")
 
 
@@ -45,8 +52,8 @@ def write_document(
 ) -> Path:
     """Write the JSON of a figure whose other files are written already, and return its path.
 
-    `about` describes the figure. Added are the SHA-256 of the files, the runs with their identity, and last a
-    checksum of the whole. Times and versions stand under `provenance`.
+    `about` describes the figure. Added are the SHA-256 of the files, the runs with their identity,
+    and last a checksum of the whole. Times and versions stand under `provenance`.
 
     Raises RunError: it cannot be written.
     """
@@ -91,7 +98,8 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure over seeds, given its JSON; none where they are not there or not of this figure.
+    """Return the claims of a figure over seeds, given its JSON; none where they are not there or
+    not of this figure.
 
     Raises CorruptRunError: the file of seeds is damaged.
     """
@@ -116,12 +124,16 @@ def audit_belongs(audit: Mapping[str, Any], document: Mapping[str, Any]) -> bool
 
 
 def run_path(document_file: Path, path: str) -> Path:
-    """Return the directory of a run that the JSON of a figure names: relative paths begin where the JSON is."""
+    """Return the directory of a run that the JSON of a figure names: relative paths begin where
+    the JSON is.
+    """
     return Path(os.path.normpath(document_file.absolute().parent / path))
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a regular file, in hexadecimal; a device never ends, and a pipe may never begin."""
+    """SHA-256 of a regular file, in hexadecimal; a device never ends, and a pipe may never
+    begin.
+    """
     if not stat.S_ISREG(path.lstat().st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as stream:
@@ -129,8 +141,12 @@ def sha256(path: Path) -> str:
 
 
 def _place(run: Path, folder: Path) -> str:
-    """Return where a run is: relative to the figure when both are below the root of outputs, which may be moved."""
-    run, folder, root = run.absolute(), folder.absolute(), outputs_root().absolute()
+    """Return where a run is: relative to the figure when both are below the root of outputs,
+    which may be moved.
+    """
+    run = run.absolute()
+    folder = folder.absolute()
+    root = outputs_root().absolute()
     if run.is_relative_to(root) and folder.is_relative_to(root):
         return Path(os.path.relpath(run, folder)).as_posix()
     return str(run)
@@ -139,9 +155,11 @@ def _place(run: Path, folder: Path) -> str:
 def verify_figure(
     path: str | Path, check_run: Callable[[Path], list[Finding]] = verify_run
 ) -> list[Finding]:
-    """Check every checksum of a figure, given its JSON; return the faults, an empty list when there is none.
+    """Check every checksum of a figure, given its JSON; return the faults, an empty list when there
+    is none.
 
-    `check_run` checks a run directory; figures that share runs may hand in a function that remembers.
+    `check_run` checks a run directory; figures that share runs may hand in a function that
+    remembers.
     """
     file = Path(path)
     findings = list(_faults(file, check_run))
@@ -160,7 +178,8 @@ def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[
     except RunError as error:
         yield Finding.of(error, file)
         return
-    again, runs = f"`dyn reproduce {document['figure']}` makes it again", list(document["runs"])
+    again = f"`dyn reproduce {document['figure']}` makes it again"
+    runs = list(document["runs"])
     for name, expected in document["sha256"].items():
         picture = file.parent / name
         try:
@@ -197,7 +216,8 @@ def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dic
 
     Raises CorruptRunError: the file is damaged, or was made of other runs than the figure.
     """
-    extra, figure = beside(file, what), document["figure"]
+    extra = beside(file, what)
+    figure = document["figure"]
     if what == AUDIT:
         if not audit_belongs(read_sealed(extra), document):
             raise CorruptRunError(extra, OTHER_RUNS, f"`dyn audit {figure}` makes it again")
@@ -211,12 +231,14 @@ def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dic
 def verify(*paths: str | Path) -> Table:
     """Check runs, sweeps and figures against their checksums.
 
-    Each damaged file is named, with its damage and the parts that can still be used. The table has a row for each
+    Each damaged file is named, with its damage and the parts that can still be used. The table has
+    a row for each
     path: `path`, whether it is `intact`, and the `findings`.
 
     Args:
-        paths: the directory or the name of a run or a sweep, or the JSON beside a figure, which stands for the pictures
-            and tables that it names and for the runs that it was drawn from; by default everything below outputs.
+        paths: the directory or the name of a run or a sweep, or the JSON beside a figure, which
+            stands for the pictures and tables that it names and for the runs that it was drawn
+            from; by default everything below outputs.
 
     Raises RunError: there is no such file, nor a run of this name.
     """
@@ -243,7 +265,9 @@ def verify(*paths: str | Path) -> Table:
 
 
 def _verified(path: str | Path) -> Path:
-    """Return the run directory, the directory of a sweep or the JSON file that is meant by `path`."""
+    """Return the run directory, the directory of a sweep or the JSON file that is meant by
+    `path`.
+    """
     if is_there(path):
         return Path(path)
     text = os.fspath(path)
@@ -262,6 +286,8 @@ def _everything() -> list[Path]:
 
 
 def figures_in(folder: str | Path) -> list[Path]:
-    """Return the JSON files of the figures in a folder: those beside which a picture of their name may stand."""
+    """Return the JSON files of the figures in a folder: those beside which a picture of their
+    name may stand.
+    """
     extra = (f"{AUDIT}.json", f"{SEEDS}.json")
     return sorted(file for file in Path(folder).glob("[!.]*.json") if not file.name.endswith(extra))

@@ -1,7 +1,8 @@
 """The index of papers: enough to list figures without importing any.
 
-The folder of another paper (`dyn --with FOLDER`), or a module that an installed package names by an entry point of the
-group `dyn`, has a `PaperEntry` as `PAPER`, whose figures name their modules in full (`mypackage.myfigure`).
+The folder of another paper (`dyn --with FOLDER`), or a module that an installed package names by an
+entry point of the group `dyn`, has a `PaperEntry` as `PAPER`, whose figures name their modules in
+full (`mypackage.myfigure`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ class FigureEntry(NamedTuple):
     seconds: float
     """Expected time on two CPU cores, training included."""
     module: str
-    """Module with the `Figure` as `FIGURE`, or under its id in `FIGURES`; of bundled papers, in their folder."""
+    """Module with the `Figure` as `FIGURE`, or under its id in `FIGURES`; of bundled papers, in
+    their folder.
+    """
     variants: tuple[str, ...] = ()
     """Names of the figure's variants."""
     id: str = ""

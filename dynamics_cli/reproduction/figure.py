@@ -27,7 +27,9 @@ class Wanted:
     """Path below `configs/`; a figure of another package gives an absolute path."""
     overrides: tuple[str, ...] = ()
     replicas: int = 1
-    """Networks with the config's seed and those after it, trained together; the run has arrays `(K, R, ...)` then."""
+    """Networks with the config's seed and those after it, trained together; the run has arrays
+    `(K, R, ...)` then.
+    """
     null: bool = False
     """Whether an audit trains it under a null: then it is kept below `outputs/audits`."""
 
@@ -43,7 +45,9 @@ Runs = Mapping[str, "Run"]
 
 @dataclass(frozen=True)
 class Variant:
-    """The same figure of other runs: the same evidence and claims, for example on gradient flow itself."""
+    """The same figure of other runs: the same evidence and claims, for example on gradient flow
+    itself.
+    """
 
     title: str
     """The difference, in words that go on from the title of the figure: `on gradient flow`."""
@@ -56,7 +60,9 @@ class Variant:
 
 
 class Evidence(SimpleNamespace):
-    """Everything that the claims and the drawing of a figure read, by the names that its module gives."""
+    """Everything that the claims and the drawing of a figure read, by the names that its module
+    gives.
+    """
 
     if TYPE_CHECKING:
 
@@ -64,7 +70,9 @@ class Evidence(SimpleNamespace):
 
 
 def _of_module(_: Any) -> Any:
-    """Stand for the function of the same name in the figure's module, which `Figure.bound` puts in its place."""
+    """Stand for the function of the same name in the figure's module, which `Figure.bound` puts
+    in its place.
+    """
     raise TypeError("the figure was not bound to its module; `load_figure` does that")
 
 
@@ -72,8 +80,9 @@ def _of_module(_: Any) -> Any:
 class Figure:
     """A figure or table of a paper: its runs, its numbers, its claims and its picture.
 
-    Data flows one way: `evidence` computes everything once from the runs, `claims` and `draw` only read it. Functions
-    that are not given are looked up in the module: for `<paper>-fig2`, its `evidence_fig2`, or else its `evidence`.
+    Data flows one way: `evidence` computes everything once from the runs, `claims` and `draw` only
+    read it. Functions that are not given are looked up in the module: for `<paper>-fig2`, its
+    `evidence_fig2`, or else its `evidence`.
     """
 
     id: str
@@ -87,11 +96,15 @@ class Figure:
     configs: Mapping[str, str | Wanted] = field(default_factory=dict)
     """Role -> config below `configs/`, or a config with changes; empty for pure theory."""
     presets: Mapping[str, Mapping[str, str | Wanted]] = field(default_factory=dict)
-    """Preset name -> runs that replace those of the same role, or are added (`full`, where useful)."""
+    """Preset name -> runs that replace those of the same role, or are added (`full`, where
+    useful).
+    """
     variants: Mapping[str, Variant] = field(default_factory=dict)
     """Variant name -> other runs for the same evidence, claims and drawing."""
     seed_configs: Mapping[str, str | Wanted] = field(default_factory=dict)
-    """Role -> config used under `--seeds` for all but the first seed, where the first reads its weights from a file."""
+    """Role -> config used under `--seeds` for all but the first seed, where the first reads its
+    weights from a file.
+    """
     table: Callable[[Any], tuple[list[str], list[list[str]]]] | None = None
     """For tables: evidence -> header and rows, printed and written as CSV."""
     numbers: Callable[[Any], Mapping[str, SupportsFloat]] | None = None
@@ -99,7 +112,9 @@ class Figure:
     nulls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Nulls of the paper for `dyn audit`: name -> changes of all configs, as after `--set`."""
     passes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Null -> patterns of ids of claims that hold under it, such as `norms rate-*` -> why they do, in a sentence."""
+    """Null -> patterns of ids of claims that hold under it, such as `norms rate-*` -> why they
+    do, in a sentence.
+    """
     module: str = ""
     """Module with the code of the figure; `load_figure` fills it in."""
     title: str = ""
@@ -115,7 +130,8 @@ class Figure:
 
         Raises InputError: the module lacks a function that every figure has; the message names it.
         """
-        ending, functions = self.id.split("-", 1)[-1].replace("-", "_"), dict[str, Any]()
+        ending = self.id.split("-", 1)[-1].replace("-", "_")
+        functions = dict[str, Any]()
         for name in ("evidence", "claims", "draw", "table", "numbers"):
             if (given := getattr(self, name)) in (_of_module, None):
                 functions[name] = getattr(module, f"{name}_{ending}", getattr(module, name, None))
@@ -126,7 +142,9 @@ class Figure:
         return replace(self, module=module.__name__, **functions)
 
     def wanted(self, preset: str = "default", *, first_seed: bool = True) -> dict[str, Wanted]:
-        """Return the runs by role that a preset needs; a preset that the figure does not have is the default."""
+        """Return the runs by role that a preset needs; a preset that the figure does not have is
+        the default.
+        """
         chosen = {**self.configs, **self.presets.get(preset, {})}
         if not first_seed:
             chosen.update(
@@ -145,7 +163,8 @@ class Figure:
         if name not in self.variants:
             known = ", ".join(self.variants) or "none"
             raise UsageError(
-                f"{self.id} has no variant {name!r}{did_you_mean(name, self.variants)}; it has {known}"
+                f"{self.id} has no variant {name!r}{did_you_mean(name, self.variants)}; it has"
+                f" {known}"
             )
         variant = self.variants[name]
         return replace(

@@ -1,4 +1,6 @@
-"""The runs that a figure needs: reused where they are finished, continued where interrupted, trained otherwise."""
+"""The runs that a figure needs: reused where they are finished, continued where interrupted,
+trained otherwise.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class ObtainedRun:
     """Wall time that obtaining it took now."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the run's entry in the JSON output; `config` is below `configs/`, `path` absolute."""
+        """Return the run's entry in the JSON output; `config` is below `configs/`, `path`
+        absolute.
+        """
         return {
             "role": self.role,
             "config": self.wanted.config,
@@ -54,7 +58,9 @@ class ObtainedRun:
 
 @dataclass
 class RunSource:
-    """Gives runs to figures; a source of several figures trains no run twice, not even when forced."""
+    """Gives runs to figures; a source of several figures trains no run twice, not even when
+    forced.
+    """
 
     device: str | None = None
     """Replaces the device of the configs."""
@@ -92,7 +98,8 @@ class RunSource:
         Raises:
             ConfigError: a config with the changes is not valid.
             RunError: a run diverged or cannot go on.
-            Interrupted: SIGINT or SIGTERM came; the state is saved, and the next call goes on from there.
+            Interrupted: SIGINT or SIGTERM came; the state is saved, and the next call goes on from
+                there.
         """
         configs = [self._configs(run, overrides) for run in wanted.values()]  # before any work
         return self._obtain([*wanted.items()], configs, [[k] for k in range(len(configs))])
@@ -100,9 +107,11 @@ class RunSource:
     def obtain_seeds(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str], offsets: Sequence[int]
     ) -> list[list[ObtainedRun]]:
-        """Return, for every offset of the seeds, a finished run for every role; alike networks are trained together.
+        """Return, for every offset of the seeds, a finished run for every role; alike networks are
+        trained together.
 
-        An offset counts sets of seeds: it is added to the seeds times the number of seeds that the roles span.
+        An offset counts sets of seeds: it is added to the seeds times the number of seeds that the
+        roles span.
 
         Raises as `obtain` does.
         """
@@ -130,7 +139,9 @@ class RunSource:
         configs: Sequence[Sequence[RunConfig]],
         groups: Sequence[list[int]],
     ) -> list[ObtainedRun]:
-        """Return a run for each role, given the configs of its networks; the networks of a group train together."""
+        """Return a run for each role, given the configs of its networks; the networks of a group
+        train together.
+        """
         tasks = [
             Task([config for k in group for config in configs[k]], root=roles[group[0]][1].root)
             for group in groups
@@ -153,7 +164,8 @@ class RunSource:
                             ": "
                         )
                     )
-                seed, seconds = configs[k][0].seed, ended.seconds / len(group)
+                seed = configs[k][0].seed
+                seconds = ended.seconds / len(group)
                 obtained[k] = ObtainedRun(*roles[k], seed, run, ended.reused, seconds)
         return [obtained[k] for k in range(len(configs))]
 
@@ -161,7 +173,8 @@ class RunSource:
         self, wanted: Wanted, overrides: Sequence[str], seed_offset: int = 0
     ) -> list[RunConfig]:
         """Return the configs of the networks of a run, whose seeds follow one another."""
-        path, changes = CONFIGS / wanted.config, [*wanted.overrides, *overrides]
+        path = CONFIGS / wanted.config
+        changes = [*wanted.overrides, *overrides]
         config = load_config(path, changes, device=self.device)
         if seed_offset:
             config = load_config(path, changes, device=self.device, seed=config.seed + seed_offset)

@@ -40,7 +40,9 @@ class FigureResult:
     figure: str
     """Its id, and that of the variant if it is one: the name of its files."""
     files: list[Path]
-    """Absolute paths of the files written: pictures, the table if it is one, the JSON of seeds, the JSON."""
+    """Absolute paths of the files written: pictures, the table if it is one, the JSON of seeds,
+    the JSON.
+    """
     over_seeds: list[ClaimOverSeeds]
     """The claims with the results of all seeds."""
     runs: list[ObtainedRun]
@@ -69,7 +71,9 @@ class FigureResult:
 
     @property
     def rows(self) -> Table:
-        """A row a claim: statement, source, expected and measured numbers, verdict; with the results of all seeds."""
+        """A row a claim: statement, source, expected and measured numbers, verdict; with the
+        results of all seeds.
+        """
         return Table(claim.as_dict() for claim in self.over_seeds)
 
     def as_dict(self) -> dict[str, Any]:
@@ -101,15 +105,17 @@ def reproduce(
 ) -> FigureResult:
     """Reproduce figures of papers and check their claims.
 
-    Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON.
+    Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture
+    and JSON.
 
     Args:
         figure: its id, such as `boursier2022-fig2`.
-        variant: the same figure of other runs, such as `flow`; its files are named `<figure>-<variant>`.
+        variant: the same figure of other runs, such as `flow`; its files are named
+            `<figure>-<variant>`.
         preset: how much is computed; `full` where the figure has it.
         overrides: as `load_config` takes them; they change all configs of the figure.
-        seeds: number of seeds for the claims; each config's seed and that seed plus 1, 2, ...; the first is drawn.
-            What several give is written to `<figure>.seeds.json`.
+        seeds: number of seeds for the claims; each config's seed and that seed plus 1, 2, ...; the
+            first is drawn. What several give is written to `<figure>.seeds.json`.
         device: where to compute (default: as the configs say).
         out: folder of the files (default: outputs/figures).
         force: train again, even when the runs are there.
@@ -122,8 +128,8 @@ def reproduce(
         The result; `rows` has a row for each claim, `files` the paths of the files written.
 
     Raises:
-        UsageError: there is no such figure, variant, preset or format; two or three seeds, which decide nothing; or
-            somebody else's file has the name of one of the figure.
+        UsageError: there is no such figure, variant, preset or format; two or three seeds, which
+            decide nothing; or somebody else's file has the name of one of the figure.
         ConfigError: the overrides do not fit.
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
@@ -133,7 +139,8 @@ def reproduce(
     began = time.monotonic()
     if 1 < seeds < FEWEST_SEEDS:
         raise UsageError(f"--seeds {seeds} gives no verdict: take {FEWEST_SEEDS} at least")
-    chosen, changes = chosen_figure(figure, preset, variant), override_texts(overrides)
+    chosen = chosen_figure(figure, preset, variant)
+    changes = override_texts(overrides)
     check_formats(formats)
     source = source or RunSource(device, force, progress, messages)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
@@ -201,12 +208,14 @@ def reproduce_figures(
     messages: Messages | None = None,
     **options: Any,
 ) -> Iterator[tuple[str, FigureResult | DynError]]:
-    """Reproduce several figures one by one, and name each; a figure that fails gives its error, and the next follows.
+    """Reproduce several figures one by one, and name each; a figure that fails gives its error, and
+    the next follows.
 
-    All runs are trained first; shared runs are trained once, even under `force`. Takes the options of
-    `reproduce`. An interruption by a signal ends everything.
+    All runs are trained first; shared runs are trained once, even under `force`. Takes the options
+    of `reproduce`. An interruption by a signal ends everything.
     """
-    source, preset = RunSource(device, force, progress, messages), options.get("preset", "default")
+    source = RunSource(device, force, progress, messages)
+    preset = options.get("preset", "default")
     if len(figure_ids) > 1:
         wanted = []
         for figure_id in figure_ids:
@@ -229,9 +238,11 @@ def reproduce_figures(
 def one_by_one(
     figure_ids: Sequence[str], make: Callable[[str], T], overrides: Sequence[str]
 ) -> Iterator[tuple[str, T | DynError]]:
-    """Yield each figure with the result of `make`, or with its error: the next figure follows a figure that fails.
+    """Yield each figure with the result of `make`, or with its error: the next figure follows a
+    figure that fails.
 
-    Raises Exception: the code of the only figure fails without `overrides`, whose traceback is shown.
+    Raises Exception: the code of the only figure fails without `overrides`, whose traceback is
+    shown.
     """
     for figure_id in figure_ids:
         try:

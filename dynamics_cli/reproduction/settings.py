@@ -9,17 +9,19 @@ from pathlib import Path
 from dynamics_cli._bundled import CONFIGS
 
 ORIGINS = ("printed", "released", "inferred", "chosen before", "chosen by outcome")
-"""In the paper, as a number or in words; in the authors' code; drawn from either; ours, before any result was seen;
-ours, with results of several settings at hand."""
+"""In the paper, as a number or in words; in the authors' code; drawn from either; ours, before any
+result was seen; ours, with results of several settings at hand.
+"""
 _WORD = "|".join(ORIGINS)
 _LINE = re.compile(rf"# ((?:{_WORD})(?:, (?:{_WORD}))*)(?: \(([\w, -]+)\))?: (.*)")
 
 
 def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
-    """Return pairs of origin and settings from the comment that opens a config: `# released: step, batches`.
+    """Return pairs of origin and settings from the comment that opens a config: `# released: step,
+    batches`.
 
-    A line `# chosen by outcome (fig2, fig3): step` is about the settings that these figures change; of a `figure`,
-    lines about others are left out.
+    A line `# chosen by outcome (fig2, fig3): step` is about the settings that these figures change;
+    of a `figure`, lines about others are left out.
     """
     origins: list[tuple[str, str]] = []
     taken = False
@@ -39,7 +41,9 @@ def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
 
 
 def origins_of(figure: str, configs: Iterable[str]) -> list[list[str]]:
-    """Return rows of config, origin and settings that concern a figure; of configs as `Wanted.config` names them."""
+    """Return rows of config, origin and settings that concern a figure; of configs as
+    `Wanted.config` names them.
+    """
     files = [CONFIGS / name for name in dict.fromkeys(configs)]
     return [
         [file.stem, *pair] for file in files if file.is_file() for pair in origins_in(file, figure)

@@ -1,4 +1,6 @@
-"""Changes outside a run directory since the run was trained: of the data files, and of code that is not bundled."""
+"""Changes outside a run directory since the run was trained: of the data files, and of code that
+is not bundled.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,17 @@ from dynamics_cli.errors import ChangedWarning, InputError
 from dynamics_cli.kinds.registry import foreign_sources
 
 _TOLD: set[str] = set()
-"""Changes that this process has told, without the runs concerned: a sweep has thousands of runs of one file."""
+"""Changes that this process has told, without the runs concerned: a sweep has thousands of runs
+of one file.
+"""
 
 
 def changed_files(info: Mapping[str, Any]) -> list[Path]:
-    """Return the files of a run that hold something else than when it was trained, given its `run.json`.
+    """Return the files of a run that hold something else than when it was trained, given its
+    `run.json`.
 
-    A file that is not there, or cannot be read, has not changed: a run can be read without its data.
+    A file that is not there, or cannot be read, has not changed: a run can be read without its
+    data.
     """
     return [
         Path(file)
@@ -35,7 +41,9 @@ def told_of_file(file: Path | str) -> str:
 
 
 def told_of_sources(directory: Path, info: Mapping[str, Any], config: object) -> dict[str, str]:
-    """Return a sentence for each source in use that is not the one which a run kept: `from` -> sentence."""
+    """Return a sentence for each source in use that is not the one which a run kept: `from` ->
+    sentence.
+    """
     try:
         used = {kind: source.sha256 for kind, source in foreign_sources(config).items()}
     except InputError:  # a kind without a source, such as one typed into a console

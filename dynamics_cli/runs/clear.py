@@ -1,8 +1,9 @@
-"""Making room for a new run: the files of the run that is there are removed, one by one, and nothing else.
+"""Making room for a new run: the files of the run that is there are removed, one by one, and
+nothing else.
 
-A directory is a run when its `run.json` says so. `make_room` writes a `run.json` with the status `BEGINNING` before it
-removes a file, and it stays until the new run has begun: after a kill in between, the directory is still a run, and
-holds nothing to keep.
+A directory is a run when its `run.json` says so. `make_room` writes a `run.json` with the status
+`BEGINNING` before it removes a file, and it stays until the new run has begun: after a kill in
+between, the directory is still a run, and holds nothing to keep.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ _HEADER = 4096
 def make_room(
     directory: Path, config: bytes, copies: Collection[str] = (), *, force: bool = False
 ) -> None:
-    """Let a new run begin in a directory, and remove the files of the run that is there, if `force` allows it.
+    """Let a new run begin in a directory, and remove the files of the run that is there, if `force`
+    allows it.
 
-    Files that `dyn` did not write stay where they are. A run that was killed before it began needs no `force`.
+    Files that `dyn` did not write stay where they are. A run that was killed before it began needs
+    no `force`.
 
     Args:
         directory: the run directory, whose lock the caller holds.
@@ -44,7 +47,8 @@ def make_room(
         force: remove a run that has begun, and files of a run that has lost its `run.json`.
 
     Raises:
-        UsageError: the directory holds a run, or somebody's files under the names of a run; nothing is removed.
+        UsageError: the directory holds a run, or somebody's files under the names of a run; nothing
+            is removed.
         RunError: something cannot be removed or written.
     """
     with files.os_errors_as_run_errors(directory):
@@ -73,7 +77,9 @@ class Held:
     listed: Mapping[str, int]
     """Arrays that `run.json` or the checkpoint lists -> their rows."""
     copies: Mapping[str, str]
-    """Folders below `parts` that `run.json` lists -> their checksum; "" where they are being written."""
+    """Folders below `parts` that `run.json` lists -> their checksum; "" where they are being
+    written.
+    """
 
 
 def check_room(directory: Path, config: bytes, *, force: bool = False) -> Held:
@@ -83,7 +89,8 @@ def check_room(directory: Path, config: bytes, *, force: bool = False) -> Held:
     ours = layout.is_run(directory)
     if ours and not force and layout.has_begun(directory):
         raise UsageError(
-            f"{directory} holds a run already: give --resume to continue it or --force to start over"
+            f"{directory} holds a run already: give --resume to continue it or --force to start"
+            " over"
         )
     info = _read(directory / layout.INFO) if ours else {}
     held = Held([], _arrays_of(directory, info), _copies_of(info))
@@ -104,8 +111,8 @@ def check_room(directory: Path, config: bytes, *, force: bool = False) -> Held:
     kept = [path for path in held.own if not files.is_temporary(path.name)]
     if kept and not ours and not force:
         raise UsageError(
-            f"{directory} has no {layout.INFO}, and holds {_some(directory, kept)} of a run: was it half"
-            " copied? --force removes the files of that run"
+            f"{directory} has no {layout.INFO}, and holds {_some(directory, kept)} of a run: was it"
+            " half copied? --force removes the files of that run"
         )
     return held
 
@@ -136,7 +143,9 @@ def _arrays_of(directory: Path, info: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _copies_of(info: Mapping[str, Any]) -> dict[str, str]:
-    """Return the folders below `parts` that a run says it has -> their checksum; "" while they are written."""
+    """Return the folders below `parts` that a run says it has -> their checksum; "" while they
+    are written.
+    """
     kinds = info.get("kinds")
     copied = kinds.values() if isinstance(kinds, Mapping) else ()
     listed = {
@@ -149,7 +158,9 @@ def _copies_of(info: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _under_our_names(directory: Path) -> Iterator[Path]:
-    """Yield files, links and whatever else stands under the names of a run but `run.json`; links are not followed."""
+    """Yield files, links and whatever else stands under the names of a run but `run.json`; links
+    are not followed.
+    """
     for name in layout.RUN_FILES:
         path = directory / name
         if name not in layout.FOLDERS or path.is_symlink() or not path.is_dir():

@@ -1,4 +1,6 @@
-"""Two runs side by side: settings, final numbers, and how far apart their losses and weights are."""
+"""Two runs side by side: settings, final numbers, and how far apart their losses and weights
+are.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Difference:
     common: int
     """Number of these iterations."""
     relative: float | None
-    """max |a - b| over all of them, divided by max(|a|, |b|) over all of them; None when nothing can be compared."""
+    """max |a - b| over all of them, divided by max(|a|, |b|) over all of them; None when nothing
+    can be compared.
+    """
     iteration: int | None
     """Where they are farthest apart."""
     note: str = ""
@@ -35,7 +39,9 @@ class Comparison:
     a: Run
     b: Run
     settings: dict[str, tuple[Any, Any]]
-    """`section.key` -> (value in a, value in b) of those that differ; None where a config has no such key."""
+    """`section.key` -> (value in a, value in b) of those that differ; None where a config has no
+    such key.
+    """
     loss: Difference
     parameters: dict[str, Difference]
 
@@ -46,7 +52,9 @@ class Comparison:
 
     @property
     def rows(self) -> Table:
-        """Settings that differ, final numbers, and differences: `what`, `name`, `a`, `b`, `difference`, `iteration`."""
+        """Settings that differ, final numbers, and differences: `what`, `name`, `a`, `b`,
+        `difference`, `iteration`.
+        """
         rows = Table()
         for what, sides in (("setting", self.settings), ("final", self.final)):
             rows += [{"what": what, "name": name, "a": a, "b": b} for name, (a, b) in sides.items()]
@@ -88,12 +96,15 @@ def compare_runs(a: Run, b: Run) -> Comparison:
 
 def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any]]:
     """Return `section.key -> (value in a, value in b)`; None where a config has no such key."""
-    left, right = flat(a.model_dump(exclude_none=True)), flat(b.model_dump(exclude_none=True))
+    left = flat(a.model_dump(exclude_none=True))
+    right = flat(b.model_dump(exclude_none=True))
     return {key: (x, y) for key, (x, y) in _side_by_side(left, right).items() if x != y}
 
 
 def _difference(a: Run, b: Run, parameter: str | None = None) -> Difference:
-    """Compare a parameter, or the losses, at the iterations that both runs recorded, in blocks that fit in memory."""
+    """Compare a parameter, or the losses, at the iterations that both runs recorded, in blocks
+    that fit in memory.
+    """
     for run in (a, b):
         if parameter is not None and parameter not in run.parameters:
             return Difference(0, None, None, f"{run.path} has not recorded it")
@@ -107,13 +118,13 @@ def _difference(a: Run, b: Run, parameter: str | None = None) -> Difference:
     if len(steps) == 0:
         return Difference(0, None, None, "no iteration was recorded by both")
     block = max(1, 2**22 // max(1, int(np.prod(left.shape[1:]))))  # rows a block: 32 MiB
-    apart, scale = np.empty(len(steps)), 0.0
+    apart = np.empty(len(steps))
+    scale = 0.0
     for first in range(0, len(steps), block):
         part = slice(first, first + block)
-        x, y = (
-            np.asarray(left[i[part]], np.float64),
-            np.asarray(right[j[part]], np.float64),
-        )  # (k, ...)
+        # (k, ...)
+        x = np.asarray(left[i[part]], np.float64)
+        y = np.asarray(right[j[part]], np.float64)
         same = (x == y) | (np.isnan(x) & np.isnan(y))
         with np.errstate(invalid="ignore", over="ignore"):
             distances = np.where(same, 0.0, np.abs(x - y))

@@ -43,7 +43,9 @@ class CorruptRunError(RunError):
 
     def __init__(self, file: Path, problem: str, usable: str = "") -> None:
         super().__init__(f"{file} is damaged: {problem}" + (f" ({usable})" if usable else ""))
-        self.file, self.problem, self.usable = file, problem, usable
+        self.file = file
+        self.problem = problem
+        self.usable = usable
 
     @property
     def unread(self) -> bool:
@@ -64,7 +66,9 @@ class LockedRunError(RunError):
 def unreadable_as_corrupt(
     path: Path, usable: str = "", *, but: tuple[type[OSError], ...] = ()
 ) -> Iterator[None]:
-    """Turn an operating-system error while reading `path` into a `CorruptRunError`; errors of types `but` pass."""
+    """Turn an operating-system error while reading `path` into a `CorruptRunError`; errors of
+    types `but` pass.
+    """
     try:
         yield
     except OSError as error:

@@ -17,7 +17,9 @@ DAMAGED = "damaged"
 
 
 def runs_below(folder: Path, depth: int = 4) -> Iterator[Path]:
-    """Yield the run directories in a folder and in the folders below it, sorted; links are not followed."""
+    """Yield the run directories in a folder and in the folders below it, sorted; links are not
+    followed.
+    """
     if layout.is_run(folder) or layout.was_run(folder):
         yield folder
     elif depth:
@@ -32,7 +34,8 @@ def runs_below(folder: Path, depth: int = 4) -> Iterator[Path]:
 
 
 def summarize(path: Path) -> dict[str, Any]:
-    """Return a row of the list of runs: how a run ended, `size` in bytes, `modified` in seconds since 1970.
+    """Return a row of the list of runs: how a run ended, `size` in bytes, `modified` in seconds
+    since 1970.
 
     A run that cannot be read has the status `damaged`, and `problem` says why. Arrays are not read.
     """

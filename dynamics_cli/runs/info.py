@@ -40,7 +40,9 @@ class _Source(BaseModel):
 
 
 class _Form(BaseModel):
-    """The entries of `run.json` that are read, each of its type: a checksum is no proof of who wrote it."""
+    """The entries of `run.json` that are read, each of its type: a checksum is no proof of who
+    wrote it.
+    """
 
     model_config = ConfigDict(strict=True)
 
@@ -143,7 +145,8 @@ def check_config(directory: Path, info: Info) -> None:
 
 
 def read_config(directory: Path, info: Info) -> RunConfig:
-    """Read the resolved config of a run; it can be read when its data have moved and its own kinds are not loaded.
+    """Read the resolved config of a run; it can be read when its data have moved and its own kinds
+    are not loaded.
 
     Raises:
         CorruptRunError: it is missing, or another config than the run began with.
@@ -162,7 +165,8 @@ def _why_not(directory: Path) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """Describe this process: time in UTC, versions, platform, threads, commit of the checkout if there is one.
+    """Describe this process: time in UTC, versions, platform, threads, commit of the checkout if
+    there is one.
 
     The threads of torch are given when torch is loaded; nothing heavy is imported here.
     """
@@ -186,7 +190,9 @@ def versions() -> Mapping[str, str]:
 
 
 def threads() -> int | None:
-    """Threads that numerical code may use: torch's number if it is loaded, else `OMP_NUM_THREADS`."""
+    """Threads that numerical code may use: torch's number if it is loaded, else
+    `OMP_NUM_THREADS`.
+    """
     torch = sys.modules.get("torch")
     if torch is not None:
         return int(torch.get_num_threads())
@@ -196,10 +202,13 @@ def threads() -> int | None:
 
 @cache
 def commit(root: Path = CHECKOUT) -> str | None:
-    """Commit checked out in `root`, with `-dirty` when files differ from it; `None` outside a checkout."""
+    """Commit checked out in `root`, with `-dirty` when files differ from it; `None` outside a
+    checkout.
+    """
     if not (root / ".git").exists():
         return None
-    # without optional locks: killed while it refreshes the index, git would leave its lock in a user's checkout
+    # without optional locks: killed while it refreshes the index, git would leave its lock in a
+    # user's checkout
     describe = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     command = ["git", "--no-optional-locks", "-C", str(root), *describe]
     try:

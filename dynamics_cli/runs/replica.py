@@ -18,7 +18,8 @@ class ReplicaRun(Run):
 
     def __init__(self, together: Run, r: int) -> None:
         """Look at replica r of a run."""
-        self.path, self.replica = together.path, r
+        self.path = together.path
+        self.replica = r
         self._together = together
         each = {
             name: together.info[f"replica_{key}"][r] if f"replica_{key}" in together.info else None

@@ -46,7 +46,8 @@ class Arrays(Mapping[str, Array]):
 
     def __init__(self, names: list[str], load: Callable[[str], Array]) -> None:
         """Hold the names, and the function that reads the array of a name."""
-        self._names, self._load = names, load
+        self._names = names
+        self._load = load
 
     def __getitem__(self, name: str) -> Array:
         """Return an array.
@@ -71,7 +72,9 @@ class Arrays(Mapping[str, Array]):
 
 
 def stamp(directory: Path) -> tuple[int, ...]:
-    """Return which file `run.json` is: another one when a run is started over, or goes on; nothing in between."""
+    """Return which file `run.json` is: another one when a run is started over, or goes on;
+    nothing in between.
+    """
     try:
         status = (directory / layout.INFO).lstat()
     except OSError:
@@ -80,20 +83,24 @@ def stamp(directory: Path) -> tuple[int, ...]:
 
 
 def is_rewritten(directory: Path, before: tuple[int, ...]) -> bool:
-    """Whether another process has written a run since `stamp` returned `before`, or is starting it over."""
+    """Whether another process has written a run since `stamp` returned `before`, or is starting
+    it over.
+    """
     return stamp(directory) != before or (not layout.has_begun(directory) and is_locked(directory))
 
 
 class Run:
     """A run as it was when first looked at; later rows are not seen.
 
-    An unfinished run reads as its checkpoint counts it. Arrays are memory-mapped; each is compared with its checksum
-    when first used, and a damaged array raises `CorruptRunError` instead of giving numbers.
+    An unfinished run reads as its checkpoint counts it. Arrays are memory-mapped; each is compared
+    with its checksum when first used, and a damaged array raises `CorruptRunError` instead of
+    giving numbers.
 
     Attributes:
         path: the run directory.
         info: the contents of `run.json`.
-        status: `complete`, `interrupted`, `diverged` or `failed`; `running` while a living process writes the run.
+        status: `complete`, `interrupted`, `diverged` or `failed`; `running` while a living process
+            writes the run.
     """
 
     def __init__(self, path: str | Path, *, any_config: bool = False) -> None:
@@ -117,7 +124,8 @@ class Run:
 
     @contextmanager
     def _steady(self) -> Iterator[None]:
-        """Let the error of reading say that another process is rewriting the run, where that is the reason.
+        """Let the error of reading say that another process is rewriting the run, where that is the
+        reason.
 
         Readers take no lock, which the writer of a run holds for hours.
         """
@@ -165,7 +173,9 @@ class Run:
 
     @cached_property
     def _counted(self) -> tuple[dict[str, int], dict[str, int], int]:
-        """Rows and CRC-32 of each array by name, and the updates, as the end of the run or its checkpoint says."""
+        """Rows and CRC-32 of each array by name, and the updates, as the end of the run or its
+        checkpoint says.
+        """
         if self.finished:
             return self.info["rows"], self.info["crc32"], int(self.info.get("iterations") or 0)
         with self._steady():
@@ -235,9 +245,11 @@ class Run:
     def network(self, i: int) -> Callable[[Array], Array]:
         """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64.
 
-        The function raises `UsageError` for inputs of another number of columns than the network takes.
+        The function raises `UsageError` for inputs of another number of columns than the network
+        takes.
         """
-        architecture, state = loaded(self.config.architecture, "architecture"), self.state(i)
+        architecture = loaded(self.config.architecture, "architecture")
+        state = self.state(i)
         h = architecture.function(state, self.state(0) if architecture.centered else None)
 
         def network(x: Array) -> Array:
@@ -252,7 +264,8 @@ class Run:
             ):
                 bias = "np.column_stack([x, np.ones(len(x))]) adds the constant 1 of `append_bias`"
                 raise UsageError(
-                    f"inputs have {x.shape[1]} columns, this network takes another number of them; {bias}"
+                    f"inputs have {x.shape[1]} columns, this network takes another number of them;"
+                    f" {bias}"
                 )
             return h(x)
 
@@ -273,9 +286,11 @@ class Run:
         return section.samples(Streams(self.config.seed))
 
     def to_pandas(self) -> DataFrame:
-        """Return a row for every iteration at which a loss or measures were recorded, NaN where another was not.
+        """Return a row for every iteration at which a loss or measures were recorded, NaN where
+        another was not.
 
-        Columns are `iteration`, `loss`, and the measures by `name`, or `name.column` for those of several numbers.
+        Columns are `iteration`, `loss`, and the measures by `name`, or `name.column` for those of
+        several numbers.
 
         Raises UsageError: pandas is not installed, or the run is one of replicas.
         """
@@ -292,7 +307,8 @@ class Run:
         return pandas.DataFrame(series).rename_axis("iteration").reset_index()
 
     def check(self, name: str) -> Header:
-        """Compare an array, such as `losses` or `trajectory/hidden_weight`, with its checksum; return its header.
+        """Compare an array, such as `losses` or `trajectory/hidden_weight`, with its checksum;
+        return its header.
 
         Raises CorruptRunError: it is damaged, or rows are missing.
         """
@@ -302,7 +318,8 @@ class Run:
         )
 
     def check_all(self, usable: str = "") -> None:
-        """Check every array now, instead of when it is first used; `usable` says the way out of damage.
+        """Check every array now, instead of when it is first used; `usable` says the way out of
+        damage.
 
         From then on the run stays as it is here, though another process may start it over.
 
@@ -340,7 +357,9 @@ class Run:
 
 
 def end_of(run: Run) -> dict[str, Any]:
-    """Return status, iterations, final loss, seconds, device and backend by name; None for unknown values."""
+    """Return status, iterations, final loss, seconds, device and backend by name; None for
+    unknown values.
+    """
     known = run.status == "diverged" or not math.isnan(run.final_loss)
     end = {
         "status": run.status,
@@ -351,9 +370,11 @@ def end_of(run: Run) -> dict[str, Any]:
 
 
 def final_measures(run: Run) -> dict[str, float]:
-    """Return the last recorded value of every measure; small arrays as `name.1` or `name.class 0`, a number each.
+    """Return the last recorded value of every measure; small arrays as `name.1` or `name.class 0`,
+    a number each.
 
-    For a run that was interrupted, failed or stopped early, taken at the last state at which the measure was due.
+    For a run that was interrupted, failed or stopped early, taken at the last state at which the
+    measure was due.
     """
     final: dict[str, float] = {}
     for name, recorded_values in run.measures.items():
@@ -370,13 +391,17 @@ def final_measures(run: Run) -> dict[str, float]:
 
 
 def measures_last_state(run: Run) -> bool:
-    """Return whether a run came to the end at which every measure is due; NaN as its last number is a result."""
+    """Return whether a run came to the end at which every measure is due; NaN as its last number
+    is a result.
+    """
     at_end = run.status == "complete" and not run.info.get("stopped_early")
     return at_end or run.status == "diverged"
 
 
 def due_rows(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows (k, ...) of states at which a measure was due: rows of its other states are NaN."""
+    """Return the rows (k, ...) of states at which a measure was due: rows of its other states
+    are NaN.
+    """
     due: NDArray[Any] = values[~np.isnan(values.reshape(len(values), -1)).all(1)]
     return due
 
@@ -388,7 +413,9 @@ def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | N
 
 
 def column_names(config: RunConfig, name: str, count: int) -> list[str]:
-    """Return the names of the `count` numbers of a measure of runs of a config, as `columns_of` does."""
+    """Return the names of the `count` numbers of a measure of runs of a config, as `columns_of`
+    does.
+    """
     named = list(recorded(config, name, lambda measure: measure.columns(dict(config))) or ())
     return named if len(set(named)) == len(named) == count else [str(k + 1) for k in range(count)]
 
@@ -399,7 +426,9 @@ def columns_of(run: Run, name: str) -> list[str]:
 
 
 def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return iterations (k,) and values (k, c) of a measure, without states at which it was not due."""
+    """Return iterations (k,) and values (k, c) of a measure, without states at which it was not
+    due.
+    """
     steps = np.asarray(run.snapshot_iterations)
     values = np.array(run.measures[name], dtype=np.float64).reshape(len(steps), -1)
     due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
@@ -407,9 +436,11 @@ def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64
 
 
 def curve_of(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return iterations (k,) and values (k,) of `loss`, of a measure, or of a number of a measure, `name.column`.
+    """Return iterations (k,) and values (k,) of `loss`, of a measure, or of a number of a measure,
+    `name.column`.
 
-    States at which a measure was not due are left out; both are empty where the run has no such curve.
+    States at which a measure was not due are left out; both are empty where the run has no such
+    curve.
 
     Raises UsageError: the measure has several numbers, and `name` chooses none.
     """
@@ -425,7 +456,8 @@ def curve_of(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64
         )
     for measure in run.measures:
         if name.startswith(f"{measure}."):
-            columns, part = columns_of(run, measure), name.removeprefix(f"{measure}.")
+            columns = columns_of(run, measure)
+            part = name.removeprefix(f"{measure}.")
             if part in columns:
                 steps, values = measured(run, measure)
                 return steps, values[:, columns.index(part)]

@@ -10,7 +10,8 @@ from dynamics_cli.errors import UsageError, did_you_mean
 
 
 def title_of(key: str, config: Mapping[str, Any]) -> str:
-    """Return the title of an axis for a setting, as its kind gives it in `titles`; without one its last word.
+    """Return the title of an axis for a setting, as its kind gives it in `titles`; without one its
+    last word.
 
     `config` is the config as plain data, which says the kinds.
     """

@@ -1,7 +1,8 @@
 """The one writer of a run directory.
 
-Rows of losses and of snapshots are appended to arrays. They count once a checkpoint, or the end of the run, says how
-many there are, with a CRC-32 of each array; `reopen` cuts the arrays to the checkpoint.
+Rows of losses and of snapshots are appended to arrays. They count once a checkpoint, or the end of
+the run, says how many there are, with a CRC-32 of each array; `reopen` cuts the arrays to the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -34,16 +35,21 @@ class RunWriter:
     Attributes:
         directory: the run directory.
         config: the resolved config.
-        resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
-        arrays: by name, such as `losses` or `trajectory/hidden_weight`; they appear with the first rows.
-        last_loss, last_snapshot: iteration of the last recorded loss and snapshot; -1 before the first.
+        resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at
+            iteration 0.
+        arrays: by name, such as `losses` or `trajectory/hidden_weight`; they appear with the first
+            rows.
+        last_loss, last_snapshot: iteration of the last recorded loss and snapshot; -1 before the
+            first.
     """
 
     def __init__(
         self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None
     ) -> None:
         """Use `create` or `reopen` instead."""
-        self.directory, self.config, self.resumed = directory, config, resumed
+        self.directory = directory
+        self.config = config
+        self.resumed = resumed
         self._info, self._lock_file, self._lock = info, directory / layout.LOCK, None
         with suppress(OSError):
             self._lock = self._lock_file.stat()
@@ -59,16 +65,18 @@ class RunWriter:
         *,
         force: bool = False,
     ) -> RunWriter:
-        """Start a run in a directory without one, or with `force` in place of the run that is there.
+        """Start a run in a directory without one, or with `force` in place of the run that is
+        there.
 
-        `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`, and other
-        entries; the provenance of this process is added.
+        `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`,
+        and other entries; the provenance of this process is added.
 
         Raises:
             UsageError: the directory holds a run, or somebody's files whose names a run needs.
             RunError: the disk is full or not writable.
         """
-        text, sources = config_text(config), foreign_sources(config)
+        text = config_text(config)
+        sources = foreign_sources(config)
         make_room(directory, text, [source.folder for source in sources.values()], force=force)
         made = provenance()
         content = {
@@ -97,7 +105,8 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, directory: Path, saved: Checkpoint | None = None) -> RunWriter:
-        """Go on with a run from a checkpoint, by default its own, or from iteration 0 when it has none.
+        """Go on with a run from a checkpoint, by default its own, or from iteration 0 when it has
+        none.
 
         Rows behind the checkpoint are dropped: training records them again, bit for bit.
 
@@ -176,12 +185,13 @@ class RunWriter:
 
         Args:
             iterations: (k,) numbers of updates of the states, increasing.
-            parameters: arrays (k, ...) by name, always the same names and shapes; floating ones in the dtype of the
-                run. Empty when no parameters are recorded.
+            parameters: arrays (k, ...) by name, always the same names and shapes; floating ones in
+                the dtype of the run. Empty when no parameters are recorded.
             measures: float64 arrays (k, ...) by name.
 
         Raises:
-            ValueError: another dtype, shape or set of names than before, or iterations that do not increase.
+            ValueError: another dtype, shape or set of names than before, or iterations that do not
+                increase.
             RunError: the disk is full, not writable or failing.
         """
         steps = np.asarray(iterations, np.int64)
@@ -206,7 +216,9 @@ class RunWriter:
         self.last_snapshot = int(steps[-1])
 
     def _append(self, blocks: Mapping[str, NDArray[Any]], known: set[str]) -> None:
-        """Append one block to each array of a group, whose arrays so far are `known`; all of it counts, or nothing."""
+        """Append one block to each array of a group, whose arrays so far are `known`; all of it
+        counts, or nothing.
+        """
         if known and known != blocks.keys():
             raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(known)}")
         layout.check_array_names(blocks)
@@ -225,7 +237,8 @@ class RunWriter:
         self.arrays |= arrays
 
     def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON) beside it.
+        """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON)
+        beside it.
 
         `meta["iteration"]` is the number of updates.
 
@@ -247,11 +260,13 @@ class RunWriter:
         messages: Sequence[str] = (),
         **numbers: Any,
     ) -> None:
-        """End the writing: `run.json` gets the status, the final numbers and the rows of every array.
+        """End the writing: `run.json` gets the status, the final numbers and the rows of every
+        array.
 
         Non-finite numbers are kept as null. A run that nothing can continue loses its checkpoint.
 
-        Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
+        Raises RunError: the disk is full, not writable or failing; the run then reads as
+        interrupted.
         """
         rows, checksums = self._sync()
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
@@ -267,7 +282,9 @@ class RunWriter:
                     files.remove(self.directory / name)
 
     def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return rows and CRC-32 of each array once they are on the disk, and the headers count them."""
+        """Return rows and CRC-32 of each array once they are on the disk, and the headers count
+        them.
+        """
         self._check_lock()
         for array in self.arrays.values():
             array.write_header()
@@ -286,7 +303,9 @@ class RunWriter:
         }
 
     def _check_lock(self) -> None:
-        """Raise RunError when the directory was deleted, lock and all: another process may write the run there now."""
+        """Raise RunError when the directory was deleted, lock and all: another process may write
+        the run there now.
+        """
         with files.os_errors_as_run_errors(self.directory):
             if self._lock is not None and not os.path.samestat(self._lock, self._lock_file.stat()):
                 raise FileNotFoundError(

@@ -1,6 +1,8 @@
-"""Columns of a sweep's table that are computed from the curves of each job: `grokked: first(test_accuracy > 0.95)`.
+"""Columns of a sweep's table that are computed from the curves of each job: `grokked:
+first(test_accuracy > 0.95)`.
 
-They belong to the sweep and to none of its runs: the same sweep with other columns trains nothing again.
+They belong to the sweep and to none of its runs: the same sweep with other columns trains nothing
+again.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ TAKEN = (
 )
 """Names that no column may have."""
 Offered = Mapping[str, Collection[str]]
-"""Names of curves that a run records, each with the names of its numbers, where the measure names them."""
+"""Names of curves that a run records, each with the names of its numbers, where the measure
+names them.
+"""
 
 
 SettingsAndConfig = tuple[Mapping[str, Any], RunConfig]
@@ -60,7 +64,8 @@ def check_columns(
         record: what jobs keep, one of `jobs.RECORDS`.
 
     Raises:
-        ConfigError: a name is taken or no word, an expression is none, or no job records the curve that it names.
+        ConfigError: a name is taken or no word, an expression is none, or no job records the curve
+            that it names.
     """
     if not columns:
         return
@@ -99,7 +104,9 @@ def _offered(config: RunConfig) -> dict[str, Collection[str]]:
 def _mistakes(
     columns: Sequence[Column], job: SettingsAndConfig, record: str, offered: Offered | None
 ) -> list[Mistake]:
-    """Return the mistakes in columns for a job; with `offered`, also curves that the job does not record."""
+    """Return the mistakes in columns for a job; with `offered`, also curves that the job does
+    not record.
+    """
 
     def curves(name: str, reduction: str) -> tuple[Ints, Floats]:
         """Refuse a curve that is not there, or not kept; NaN stands for its numbers."""
@@ -107,7 +114,8 @@ def _mistakes(
             _refuse_unknown(name, offered)
         if reduction != "last" and (record == "ends" or (record == "light" and name != LOSS)):
             raise UsageError(
-                f"{reduction} needs the whole curve of {name}, --record {record} keeps its ends; take --record config"
+                f"{reduction} needs the whole curve of {name}, --record {record} keeps its ends;"
+                " take --record config"
             )
         return np.zeros(0, np.int64), np.zeros(0)
 
@@ -143,14 +151,16 @@ def _refuse_unknown(name: str, offered: Offered) -> None:
 def column_numbers(
     columns: Mapping[str, str], settings: Mapping[str, Any], run: Run
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the numbers of columns for a job, NaN where there is none, and why an expression gave none.
+    """Return the numbers of columns for a job, NaN where there is none, and why an expression gave
+    none.
 
     Args:
         columns: name and expression of each.
         settings: swept and computed settings of the job.
         run: its run.
     """
-    values, messages = dict(settings), list[str]()
+    values = dict(settings)
+    messages = list[str]()
     config = run.config.model_dump(exclude_none=True)
     for name, expression in columns.items():
         try:

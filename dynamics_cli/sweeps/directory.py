@@ -1,4 +1,6 @@
-"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, its runs; checking all of it."""
+"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, its runs;
+checking all of it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ FIXED = ("job", "seed", "status", *PLACE)
 """Columns that are neither settings nor final numbers."""
 _EXCHANGED = "was exchanged: another run stands there"
 _AGAIN = "move or delete what is there, and the same `dyn sweep` trains the missing jobs"
-_DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
+_DELETE = (
+    f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads"
+    " them"
+)
 
 
 _TYPES = {"job": int, "seed": int, "status": str, "path": str, "message": str}
@@ -159,7 +164,8 @@ def refuse_foreign_table(directory: Path) -> None:
     head = b"" if file.is_symlink() or not file.is_file() else files.read(file).partition(b"\n")[0]
     if not (head.startswith(b"job,") and head.endswith(f",{','.join(PLACE)}".encode())):
         raise UsageError(
-            f"{file} is there already, and is no table of a sweep: move it away, or choose another folder"
+            f"{file} is there already, and is no table of a sweep: move it away, or choose another"
+            " folder"
         )
 
 
@@ -184,7 +190,8 @@ def batches_of(described: Mapping[str, Any]) -> list[Batch]:
 
 
 def parts_of(directory: Path, batch: Batch, failed: Collection[str] = ()) -> list[Batch]:
-    """Return the batch, or each job alone where the batch failed as a whole and its jobs were trained one by one.
+    """Return the batch, or each job alone where the batch failed as a whole and its jobs were
+    trained one by one.
 
     `failed` has the names of batches that failed, perhaps without leaving a directory.
     """
@@ -249,7 +256,8 @@ def rows_of(
     failed: Mapping[str, str] = MappingProxyType({}),
     known: Collection[str] = (),
 ) -> Table:
-    """Return a row for each job that has ended, in their order; numbers that are not finite are None.
+    """Return a row for each job that has ended, in their order; numbers that are not finite are
+    None.
 
     Args:
         directory: of the sweep.
@@ -294,7 +302,8 @@ def rows_of(
 def _numbers(
     run: Run, points: Sequence[Mapping[str, Any]], derived: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return how the jobs of a run ended, their final numbers, and columns derived from their curves.
+    """Return how the jobs of a run ended, their final numbers, and columns derived from their
+    curves.
 
     `points` has the settings of each job, `derived` the expression of each column.
     """
@@ -368,7 +377,8 @@ class Sweep:
 
     @cached_property
     def rows(self) -> Table:
-        """A row for each job that has ended: settings, seed, how it ended, final numbers, where its run is.
+        """A row for each job that has ended: settings, seed, how it ended, final numbers, where its
+        run is.
 
         Those of an unfinished sweep are computed from its runs.
         """
@@ -389,11 +399,9 @@ class Sweep:
         return {
             "path": self.path,
             "name": described["name"],
-            "status": "complete"
-            if self.finished
-            else "running"
-            if is_locked(self.path)
-            else "unfinished",
+            "status": (
+                "complete" if self.finished else "running" if is_locked(self.path) else "unfinished"
+            ),
             "jobs": described["jobs"],
             "ended": len(self.rows),
             **self.counts(),
@@ -418,7 +426,8 @@ class Sweep:
         number = job if isinstance(job, int) else job["job"]
         if number not in self._row_of:
             raise RunError(
-                f"no job {number} of {self.path} has ended; there are {self.described['jobs']}, from 0"
+                f"no job {number} of {self.path} has ended; there are {self.described['jobs']},"
+                " from 0"
             )
         row = self._row_of[number]
         if row["status"] == "failed":
@@ -426,13 +435,16 @@ class Sweep:
         if row["path"] not in self._runs:
             run = self.run_of(row)
             self._runs[row["path"]] = [run] if row["replica"] is None else replicas_of(run)
-        runs, place = self._runs[row["path"]], row["replica"] or 0
+        runs = self._runs[row["path"]]
+        place = row["replica"] or 0
         if place not in range(len(runs)):
             raise _exchanged(self.path, row["path"], number)
         return runs[place]
 
     def run_of(self, row: Mapping[str, Any]) -> Run:
-        """Return the run, perhaps of several networks, in the place of a row; RunError: it is gone, or exchanged."""
+        """Return the run, perhaps of several networks, in the place of a row; RunError: it is
+        gone, or exchanged.
+        """
         path = self.path / row["path"]
         if not files.exists(path):
             raise _exchanged(self.path, row["path"], row["job"], "is gone")
@@ -442,7 +454,8 @@ class Sweep:
         return run
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
-        """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default of all that ran.
+        """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default
+        of all that ran.
 
         Raises:
             UsageError: there is no such setting, or no job has this value.
@@ -460,13 +473,15 @@ class Sweep:
             if key not in self.rows.columns:
                 known = ", ".join(self.rows.columns)
                 raise UsageError(
-                    f"no column {key!r} here; there are {known}{did_you_mean(key, self.rows.columns)}"
+                    f"no column {key!r} here; there are"
+                    f" {known}{did_you_mean(key, self.rows.columns)}"
                 )
             values = dict.fromkeys(text_of(row[key]) for row in rows)
             rows = Table(row for row in rows if _same(text_of(row[key]), text_of(value)))
             if not rows:
                 raise UsageError(
-                    f"no job has {key} {text_of(value)}; there are {', '.join([*values][:MOST_TOLD])}"
+                    f"no job has {key} {text_of(value)}; there are"
+                    f" {', '.join([*values][:MOST_TOLD])}"
                 )
         return rows
 
@@ -493,7 +508,9 @@ def verify_sweep(directory: Path) -> list[Finding]:
 
 
 def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Finding]:
-    """Yield what is wrong with the table of a sweep, and with the places of its runs but those `looked` at."""
+    """Yield what is wrong with the table of a sweep, and with the places of its runs but those
+    `looked` at.
+    """
     if not sweep.finished:
         for batch in batches_of(sweep.described):
             if sweep.path / batch.name not in looked:
@@ -516,7 +533,9 @@ def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Finding]:
 
 
 def _table_faults(sweep: Sweep) -> Iterator[Finding]:
-    """Yield that `results.csv` is not the table of the description, which is the one that is read."""
+    """Yield that `results.csv` is not the table of the description, which is the one that is
+    read.
+    """
     assert sweep.kept_table is not None
     again = f"the numbers are in {SWEEP}: `dyn export {sweep.path} FILE.csv` writes them"
     try:
@@ -527,7 +546,9 @@ def _table_faults(sweep: Sweep) -> Iterator[Finding]:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as the CSV file holds it: lists, mappings and truth values as JSON, empty for None."""
+    """Return a value as the CSV file holds it: lists, mappings and truth values as JSON, empty
+    for None.
+    """
     return (
         ""
         if value is None

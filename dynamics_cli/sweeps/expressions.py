@@ -1,4 +1,5 @@
-"""Numbers computed from settings, `min(10, 0.1 / initialization.scale**2)`, and from curves, `first(loss < 0.1)`.
+"""Numbers computed from settings, `min(10, 0.1 / initialization.scale**2)`, and from curves,
+`first(loss < 0.1)`.
 
 A few nodes of the syntax tree are known; nothing else is ever executed.
 """
@@ -53,7 +54,9 @@ REDUCTIONS = {
 }
 """Functions that make a number of a curve, each with its form."""
 Curves = Callable[[str, str], tuple[Ints, Floats]]
-"""Name of a curve and of the reduction that asks for it -> iterations (k,) and values (k,); empty without the curve."""
+"""Name of a curve and of the reduction that asks for it -> iterations (k,) and values (k,);
+empty without the curve.
+"""
 _NUMBERED = re.compile(r"\b([A-Za-z_][\w.]*?)\.(\d+)\b")
 """The number k of a list or a measure, `dataset.y.0`, which Python writes `dataset.y[0]`."""
 
@@ -83,7 +86,8 @@ def parse_let(text: str) -> tuple[str, str]:
 def computed(
     expressions: Mapping[str, str], settings: Mapping[str, Any], config: Any
 ) -> dict[str, Any]:
-    """Return settings and the settings computed from them, in order; other names are keys of the plain config.
+    """Return settings and the settings computed from them, in order; other names are keys of the
+    plain config.
 
     Raises UsageError: it is no expression, a name is no number, or the arithmetic fails.
     """
@@ -105,7 +109,8 @@ def evaluated(
 ) -> Any:
     """Return the number of an expression of `values`, of keys of the plain config, and of curves.
 
-    NaN where a curve never meets its condition, where there is no such curve, and of all that is computed from NaN.
+    NaN where a curve never meets its condition, where there is no such curve, and of all that is
+    computed from NaN.
 
     Raises UsageError: it is no expression, a name is no number, or the arithmetic fails.
     """
@@ -143,7 +148,8 @@ def _value(node: ast.expr, known: _Known) -> Any:
         names = ", ".join(FUNCTIONS)
         forms = "" if known.curves is None else f", {', '.join(REDUCTIONS.values())}"
         raise ValueError(
-            f"{ast.unparse(node)!r} is not known here; there are numbers, keys, + - * / **, parentheses, {names}{forms}"
+            f"{ast.unparse(node)!r} is not known here; there are numbers, keys, + - * / **,"
+            f" parentheses, {names}{forms}"
         )
     return _setting(key, known)
 

@@ -1,5 +1,5 @@
-"""Find and open what a user names: a run or a sweep by its path, (the start of) its name, or `latest`; replica k of a
-run by `DIR:k`, job k of a sweep by `SWEEP:k`.
+"""Find and open what a user names: a run or a sweep by its path, (the start of) its name, or
+`latest`; replica k of a run by `DIR:k`, job k of a sweep by `SWEEP:k`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
 
     Raises UsageError: there is no such status.
     """
-    wanted, known = list(statuses), (*STATUSES, DAMAGED)
+    wanted = list(statuses)
+    known = (*STATUSES, DAMAGED)
     for status in wanted:
         if status not in known:
             raise UsageError(
@@ -59,8 +60,8 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
 def list_sweeps(root: str | Path | None = None) -> Table:
     """List the sweeps that are kept, finished or not.
 
-    The columns are path, status, jobs, and how many ended in which way; `root` is by default `outputs/sweeps`. A sweep
-    that cannot be read has the status `damaged`, and `problem` says why.
+    The columns are path, status, jobs, and how many ended in which way; `root` is by default
+    `outputs/sweeps`. A sweep that cannot be read has the status `damaged`, and `problem` says why.
     """
     return Table(map(_summary, filter(is_sweep, _folders(Path(root or sweeps_root())))))
 
@@ -79,7 +80,9 @@ def _summary(directory: Path) -> dict[str, Any]:
 
 
 def is_there(path: str | Path) -> bool:
-    """Whether a file or folder has this name; a text that cannot be a name, such as a very long text, has none."""
+    """Whether a file or folder has this name; a text that cannot be a name, such as a very long
+    text, has none.
+    """
     return os.path.exists(path)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
 
 
@@ -92,8 +95,9 @@ def stands_for_run(text: str) -> bool:
 def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
     """Return the directory of a sweep; None when `which` names none.
 
-    `which` is a sweep, its directory, the (start of the) name of a sweep below `sweeps_root`, or `latest`, which is
-    a sweep where no run was written since. `alone` says that only a sweep can be meant, not a run.
+    `which` is a sweep, its directory, the (start of the) name of a sweep below `sweeps_root`, or
+    `latest`, which is a sweep where no run was written since. `alone` says that only a sweep can be
+    meant, not a run.
 
     Raises UsageError: several begin so; the message names them.
     """
@@ -118,13 +122,15 @@ def run_directory(text: str) -> Path:
     """
     if is_there(text):
         return Path(text)
-    root, matching = layout.runs_root(), _matching(text, sweeps=False)
+    root = layout.runs_root()
+    matching = _matching(text, sweeps=False)
     if len(matching) > 1:
         names = ", ".join(path.name for path in matching)
         raise UsageError(f"{text!r} can be several runs below {root}: {names}")
     if not matching:
         raise RunError(
-            f"there is no run {text}, neither as a path nor below {root}{did_you_mean(text, run_names())}"
+            f"there is no run {text}, neither as a path nor below"
+            f" {root}{did_you_mean(text, run_names())}"
         )
     return matching[0]
 
@@ -134,7 +140,8 @@ def open_run(which: Any, *, together: bool = False, whole: bool = False) -> Run:
 
     Args:
         which: a run, or any name of one; see the module.
-        together: open a directory of replicas as one run with arrays `(K, R, ...)`, instead of refusing it.
+        together: open a directory of replicas as one run with arrays `(K, R, ...)`, instead of
+            refusing it.
         whole: check all arrays now, so that damage is told before anything is done with them.
 
     Raises:
@@ -157,7 +164,8 @@ def _open(text: str, *, together: bool) -> Run:
     replicas = replicas_of(run)
     if k is None:
         raise RunError(
-            f"{run.path} holds several runs trained together: name one, {text}:0 to {text}:{len(replicas) - 1}"
+            f"{run.path} holds several runs trained together: name one, {text}:0 to"
+            f" {text}:{len(replicas) - 1}"
         )
     if k >= len(replicas):
         raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {k}")
@@ -165,13 +173,17 @@ def _open(text: str, *, together: bool) -> Run:
 
 
 def numbered(text: str) -> tuple[str, int | None]:
-    """Return `DIR` and k of `DIR:k`, unless something is called so; the text and None of anything else."""
+    """Return `DIR` and k of `DIR:k`, unless something is called so; the text and None of
+    anything else.
+    """
     match = _NUMBERED.fullmatch(text)
     return (match[1], int(match[2])) if match and not is_there(text) else (text, None)
 
 
 def _matching(text: str, *, runs: bool = True, sweeps: bool = True) -> list[Path]:
-    """Return the directories below the roots that `text` can stand for; whole names come before starts of names."""
+    """Return the directories below the roots that `text` can stand for; whole names come before
+    starts of names.
+    """
     written = {path: path / layout.INFO for path in (_folders(layout.runs_root()) if runs else ())}
     written |= {
         path: path / SWEEP for path in (_folders(sweeps_root()) if sweeps else ()) if is_sweep(path)

@@ -50,7 +50,8 @@ def axis_of(key: str, values: Any, origin: Place | None = None) -> Axis:
 
     Raises UsageError: the text has no such form, there is no value, or a value comes twice.
     """
-    log, text = False, f"{key}={values}"
+    log = False
+    text = f"{key}={values}"
     if isinstance(values, str):
         parts = values.split(":")
         if not all(part.strip() for part in key.split(".")) or not values.strip():
@@ -71,7 +72,9 @@ def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
     log = len(parts) == 4
     if log and parts[2].strip() not in _SPACINGS:
         raise UsageError(f"{text!r} must have the form {_FORM}")
-    first, last, count = _value(text, parts[0]), _value(text, parts[1]), _value(text, parts[-1])
+    first = _value(text, parts[0])
+    last = _value(text, parts[1])
+    count = _value(text, parts[-1])
     numbers = all(
         isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
         for v in (first, last)

@@ -33,7 +33,9 @@ from dynamics_cli.training.problem import build_problem
 LIGHT_LOSSES = 1000
 """About how many losses each job of a sweep keeps with `--record light`."""
 RECORDS = ("light", "ends", "config")
-"""Records of a job: its ends and about a thousand losses; its ends alone; all that its config asks for."""
+"""Records of a job: its ends and about a thousand losses; its ends alone; all that its config
+asks for.
+"""
 LOOKED_AT = 100
 """Jobs whose needs are estimated at most; they stand for the others."""
 
@@ -51,7 +53,8 @@ class Job:
 def read_sweep_section(
     source: Any, overrides: Sequence[str] = ()
 ) -> tuple[list[Axis], list[Column], SweepSection]:
-    """Return the axes and the columns that the section `sweep` of a config asks for, and the section.
+    """Return the axes and the columns that the section `sweep` of a config asks for, and the
+    section.
 
     Raises:
         ConfigError: the section is not valid; each problem with its line.
@@ -77,7 +80,9 @@ def read_sweep_section(
 
 
 class PlannedSweep(list[Job]):
-    """The jobs of a sweep in their order: the last axis runs fastest, and the seeds of a point faster than that."""
+    """The jobs of a sweep in their order: the last axis runs fastest, and the seeds of a point
+    faster than that.
+    """
 
     def __init__(
         self,
@@ -95,12 +100,13 @@ class PlannedSweep(list[Job]):
     ) -> None:
         """Read the config of each point of the grid; see `api.sweep` for the arguments.
 
-        `record` is one of `RECORDS`, or None for `config`, unless that is too much, which `messages` is told.
-        `labels` has what pictures call settings and measures.
-        `columns` are further columns of the table.
+        `record` is one of `RECORDS`, or None for `config`, unless that is too much, which
+        `messages` is told. `labels` has what pictures call settings and measures. `columns` are
+        further columns of the table.
 
         Raises:
-            ConfigError: a point of the grid gives a config that is not valid, or a column cannot be computed.
+            ConfigError: a point of the grid gives a config that is not valid, or a column cannot be
+                computed.
             UsageError: the grid makes no sense.
         """
         if record not in (*RECORDS, None):
@@ -150,10 +156,8 @@ class PlannedSweep(list[Job]):
                 messages(too_much)
         self.record = record or "config"
         if self.record != "config":
-            losses, records = (
-                1 if self.record == "ends" else LIGHT_LOSSES,
-                dict[tuple[int, int | None], Any](),
-            )
+            losses = 1 if self.record == "ends" else LIGHT_LOSSES
+            records = dict[tuple[int, int | None], Any]()
             self[:] = [
                 Job(job.number, job.settings, _light(job.config, losses, records)) for job in self
             ]
@@ -161,7 +165,9 @@ class PlannedSweep(list[Job]):
         self.columns = {column.name: column.expression for column in columns}
 
     def _check_distinct(self) -> None:
-        """Raise UsageError where two jobs have one config: seeds that overlap, or two spellings of a value."""
+        """Raise UsageError where two jobs have one config: seeds that overlap, or two spellings
+        of a value.
+        """
         known: dict[tuple[int, ...], Job] = {}
         for job in self:
             fields = tuple(
@@ -176,7 +182,9 @@ class PlannedSweep(list[Job]):
             raise UsageError(f"the sweep trains {told} twice{advice}")
 
     def _shared(self, config: RunConfig) -> RunConfig:
-        """Return the config with sections that equal configs share: a hundred thousand fit in memory."""
+        """Return the config with sections that equal configs share: a hundred thousand fit in
+        memory.
+        """
         shared = {
             name: self._sections.setdefault((name, repr(section)), section)
             for name, section in config
@@ -185,7 +193,8 @@ class PlannedSweep(list[Job]):
 
     @property
     def hash(self) -> str:
-        """The identity of the sweep: its runs' in their order, with device and backend as requested.
+        """The identity of the sweep: its runs' in their order, with device and backend as
+        requested.
 
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
@@ -194,7 +203,9 @@ class PlannedSweep(list[Job]):
 
     @property
     def files(self) -> dict[str, str]:
-        """SHA-256 of each file that the configs name, as when the sweep was planned; raises as `hash`."""
+        """SHA-256 of each file that the configs name, as when the sweep was planned; raises as
+        `hash`.
+        """
         return self._identity[1]
 
     @cached_property
@@ -208,7 +219,8 @@ class PlannedSweep(list[Job]):
 
     def _beyond_limit(self) -> str | None:
         """Return that all jobs would record more than the limit, None where they would not."""
-        sample, total = self[:: -(-len(self) // LOOKED_AT)], 0.0
+        sample = self[:: -(-len(self) // LOOKED_AT)]
+        total = 0.0
         for job in sample:
             with suppress(DynError):  # told when the job is trained
                 problem = build_problem(job.config)
@@ -218,8 +230,9 @@ class PlannedSweep(list[Job]):
         if total <= limit * GIB:
             return None
         return (
-            f"the jobs would record about {size(round(total))}, record.limit_gib is {limit:g}: each keeps its ends and "
-            f"about {LIGHT_LOSSES} losses (--record light); --record ends keeps fewer, --record config all"
+            f"the jobs would record about {size(round(total))}, record.limit_gib is {limit:g}: each"
+            f" keeps its ends and about {LIGHT_LOSSES} losses (--record light); --record ends keeps"
+            " fewer, --record config all"
         )
 
     def described(self) -> dict[str, Any]:
@@ -248,7 +261,9 @@ class PlannedSweep(list[Job]):
 
 
 def _of_integers(problem: Mistake, axes: Sequence[Axis]) -> Mistake:
-    """Return a problem; of a logarithmic range of a key of integers it says how to write the range."""
+    """Return a problem; of a logarithmic range of a key of integers it says how to write the
+    range.
+    """
     for axis in axes:
         if axis.key == problem.key and axis.log and "must be an integer" in problem.message:
             written = f"{axis.key}={axis.values[0]:g}:{axis.values[-1]:g}:logint:{len(axis.values)}"
@@ -263,7 +278,8 @@ def _light(config: RunConfig, losses: int, known: dict[tuple[int, int | None], A
 
     `known` has `id` of a record and iterations between two losses -> the lighter record.
     """
-    total, every = getattr(config.optimizer, "iterations", None), config.record.loss_every
+    total = getattr(config.optimizer, "iterations", None)
+    every = config.record.loss_every
     if every is None and total and getattr(config.optimizer, "batch_size", None) is None:
         every = max(1, total // losses)
     if (key := (id(config.record), every)) not in known:

@@ -43,9 +43,11 @@ from dynamics_cli.text import shorten
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 T = TypeVar("T")
-MOST_LINES, MOST_CHARTS = 21, 9
+MOST_LINES = 21
+MOST_CHARTS = 9
 """Families of curves in a chart, and charts of a picture, that are drawn at most."""
-SHORT, LONG = 24, 60
+SHORT = 24
+LONG = 60
 """Characters of a word in a legend; and where that does not tell words apart."""
 IN_FILE = 40
 """Characters of a value in the name of a file."""
@@ -76,7 +78,8 @@ class SweepTable:
         where: Mapping[str, Any] | None = None,
         labels: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Read the table of a sweep, of the rows that have the values of `where`; `log`, `labels` as in `dyn plot`.
+        """Read the table of a sweep, of the rows that have the values of `where`; `log`, `labels`
+        as in `dyn plot`.
 
         Raises:
             RunError: no job has ended yet.
@@ -108,7 +111,9 @@ class SweepTable:
 
     @property
     def measures(self) -> list[str]:
-        """Names of the final numbers that the table has: measures that the config asks for, the final loss, others."""
+        """Names of the final numbers that the table has: measures that the config asks for, the
+        final loss, others.
+        """
         record = self.described["config"].get("record") or {}
         asked = bool(self.derived or record.get("measures"))
         hidden = (*FIXED, *self.settings, "iterations")
@@ -122,7 +127,9 @@ class SweepTable:
 
     @property
     def main(self) -> str:
-        """The setting that curves are drawn over: the first with several values, numbers before words."""
+        """The setting that curves are drawn over: the first with several values, numbers before
+        words.
+        """
         free = self.free or self.settings or ["seed"]
         return str(next((key for key in free if self.numeric(key)), free[0]))
 
@@ -134,7 +141,9 @@ class SweepTable:
         return self._values[key]
 
     def words(self, key: str) -> dict[str, str]:
-        """Return what pictures call each value of a column, by its identity; no two have the same name."""
+        """Return what pictures call each value of a column, by its identity; no two have the
+        same name.
+        """
         words = self._words(key)
         named = [self.labels.get(word, word) for word in words]
         names = named if len(set(named)) == len(named) else words
@@ -150,12 +159,16 @@ class SweepTable:
         )
 
     def numeric(self, key: str) -> bool:
-        """Whether a column holds numbers only; of a result, which a failed job may not have, those that there are."""
+        """Whether a column holds numbers only; of a result, which a failed job may not have,
+        those that there are.
+        """
         values = [value for value in self.values(key) if value is not None or key in self.settings]
         return bool(values) and all(map(_is_number, values))
 
     def places(self, key: str) -> tuple[Floats, list[str] | None]:
-        """Return where rows stand on an axis of a column: its numbers, or the numbers of its words, and these."""
+        """Return where rows stand on an axis of a column: its numbers, or the numbers of its
+        words, and these.
+        """
         if self.numeric(key):
             return self.column(key), None
         words = self.words(key)
@@ -163,7 +176,9 @@ class SweepTable:
         return np.array([place[_identity(row[key])] for row in self.rows]), [*words.values()]
 
     def logarithmic(self, key: str) -> bool:
-        """Whether a column is spaced by ratios, or spans so much that only a logarithmic axis shows it."""
+        """Whether a column is spaced by ratios, or spans so much that only a logarithmic axis
+        shows it.
+        """
         values = self.column(key)[np.isfinite(self.column(key))]
         if not self.numeric(key) or not len(values) or values.min() <= 0:
             return False
@@ -199,7 +214,9 @@ class SweepTable:
         return None if first is None else self.sweep.run(self.rows[first]["job"]).config
 
     def asked(self, rows: Iterable[int], column: str, ask: Callable[[Measure], T]) -> T | None:
-        """Return the answer of the measure of a column, as in the config of some rows; None where there is none."""
+        """Return the answer of the measure of a column, as in the config of some rows; None
+        where there is none.
+        """
         config = self.config(rows)
         if config is None:
             return None
@@ -207,7 +224,9 @@ class SweepTable:
         return next((answer for answer in answers if answer is not None), None)
 
     def linear(self, column: str) -> bool:
-        """Whether an axis of a column is never logarithmic, as of an accuracy, or of a column computed from one."""
+        """Whether an axis of a column is never logarithmic, as of an accuracy, or of a column
+        computed from one.
+        """
         expression = self.described.get("columns", {}).get(column, column)
         if "first(" in expression:  # an iteration
             return False
@@ -216,14 +235,18 @@ class SweepTable:
         return any(self.asked(rows, name, lambda measure: measure.linear) for name in names)
 
     def bound(self, rows: Iterable[int], column: str) -> tuple[str, float] | None:
-        """Return name and value of the line that a measure has beside its curve in some rows of the same settings."""
+        """Return name and value of the line that a measure has beside its curve in some rows of
+        the same settings.
+        """
         rows = [*rows]
         if (config := self.config(rows)) is None:
             return None
         return self.asked(rows, column, lambda measure: measure.bound(dict(config)))
 
     def curve(self, k: int, measure: str) -> tuple[Floats, Floats]:
-        """Return the iterations and the losses that the job of row k recorded, or another measure; nothing if none."""
+        """Return the iterations and the losses that the job of row k recorded, or another
+        measure; nothing if none.
+        """
         if self.rows[k]["status"] == "failed":
             return np.zeros(0), np.zeros(0)
         run = self.sweep.run(self.rows[k]["job"])
@@ -245,7 +268,9 @@ class SweepTable:
         return any(len(self.curve(k, measure)[0]) for k in range(len(self.rows)))
 
     def note(self, drawn: Sequence[str]) -> str:
-        """Return the hidden parts of a picture of some columns: other settings, seeds, jobs that have not ended."""
+        """Return the hidden parts of a picture of some columns: other settings, seeds, jobs that
+        have not ended.
+        """
         left = [
             f"{self.title(key)} ({len(self.values(key))})" for key in self.free if key not in drawn
         ]
@@ -291,7 +316,9 @@ def _readable(value: Any) -> str:
 
 
 def _distinct(values: Sequence[Any]) -> list[str]:
-    """Return different names for different values: short ones where these differ, otherwise longer ones."""
+    """Return different names for different values: short ones where these differ, otherwise
+    longer ones.
+    """
     for digits, most in ((3, SHORT), (17, LONG)):
         names = [_short(value, digits, most) for value in values]
         if len(set(names)) == len(names):
@@ -301,7 +328,8 @@ def _distinct(values: Sequence[Any]) -> list[str]:
 
 def pictures_of(table: SweepTable) -> dict[str, str]:
     """Return the pictures that a sweep offers, with their descriptions."""
-    two, some = sum(table.numeric(key) for key in table.free) > 1, bool(table.settings)
+    two = sum(table.numeric(key) for key in table.free) > 1
+    some = bool(table.settings)
     return {
         name: text
         for name, text in PICTURES.items()
@@ -330,7 +358,9 @@ def draw_named(
 
 
 def _check(table: SweepTable, panel: str, measure: str) -> None:
-    """Raise UsageError or RunError where a sweep has no such picture or measure, or no number to draw."""
+    """Raise UsageError or RunError where a sweep has no such picture or measure, or no number to
+    draw.
+    """
     for name, known, what in (
         (panel, [*pictures_of(table)], "panel"),
         (measure, table.measures, "measure"),
@@ -361,7 +391,9 @@ def _from_text(value: Any) -> Any:
 
 
 def _in_file(value: Any) -> str:
-    """Return a value as a part of a file name; of a long one the start, and digits that tell it from others."""
+    """Return a value as a part of a file name; of a long one the start, and digits that tell it
+    from others.
+    """
     text = re.sub("[^A-Za-z0-9_.+-]+", "_", text_of(value))
     if len(text) <= IN_FILE:
         return text
@@ -397,7 +429,8 @@ def draw_sweep(table: SweepTable, panel: str, measure: str | None = None) -> Fig
 def _phase(table: SweepTable, x: str, y: str, measure: str) -> tuple[Figure, list[str]]:
     """Draw the median over two settings; return the figure, and what its reader must know."""
     (xs, across), (ys, up) = (np.unique(table.column(key), return_inverse=True) for key in (x, y))
-    cell, cells = up * len(xs) + across, len(ys) * len(xs)
+    cell = up * len(xs) + across
+    cells = len(ys) * len(xs)
     order = np.argsort(cell, kind="stable")
     of_cells = np.split(
         table.column(measure)[order], np.searchsorted(cell[order], np.arange(1, cells))
@@ -430,9 +463,11 @@ def _phase(table: SweepTable, x: str, y: str, measure: str) -> tuple[Figure, lis
 
 
 def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> list[Chart]:
-    """Chart the median of a final number over a setting, or of its curve over iterations, by the settings `by`.
+    """Chart the median of a final number over a setting, or of its curve over iterations, by the
+    settings `by`.
 
-    The setting with most values makes lines, the others make charts; of very many some are left out.
+    The setting with most values makes lines, the others make charts; of very many some are left
+    out.
     """
     lines = max(by, key=lambda key: len(table.values(key)), default=None)
     outer = table.families([key for key in by if key != lines])
@@ -478,7 +513,8 @@ def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> 
 def _bounds(
     table: SweepTable, families: Sequence[Family], at: Floats, measure: str
 ) -> Iterator[Line]:
-    """Yield the bound of a measure over a setting: of each family in its colour, once where all are the same.
+    """Yield the bound of a measure over a setting: of each family in its colour, once where all are
+    the same.
 
     `at` has the place of each row along the axis.
     """
@@ -505,14 +541,18 @@ def _bounds(
 
 
 def _over_setting(at: Floats, numbers: Floats) -> tuple[Floats, Floats, Counts]:
-    """Return the places x (k,) of some jobs, their numbers (k, N), filled with NaN, and how many jobs are at each x."""
+    """Return the places x (k,) of some jobs, their numbers (k, N), filled with NaN, and how many
+    jobs are at each x.
+    """
     xs = np.unique(at[np.isfinite(at)])
     of_xs = [numbers[at == value] for value in xs]
     return xs, _filled(of_xs), np.array([len(of_x) for of_x in of_xs])
 
 
 def _over_iterations(curves: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Counts]:
-    """Return the iterations x (k,) of the longest curve, the values of all N there (k, N), or NaN, and N for each x."""
+    """Return the iterations x (k,) of the longest curve, the values of all N there (k, N), or
+    NaN, and N for each x.
+    """
     xs = max((steps for steps, _ in curves), key=len)
     if not len(
         xs

@@ -49,11 +49,11 @@ def run_sweep(
 ) -> Sweep:
     """Train the jobs of a sweep that are not done, and write its table.
 
-    One process trains a sweep; another waits for it. Shards may run at once, on machines that share a folder. The same
-    call without a shard trains the missing jobs and writes the table.
+    One process trains a sweep; another waits for it. Shards may run at once, on machines that share
+    a folder. The same call without a shard trains the missing jobs and writes the table.
 
-    `report` is called with the number of jobs that have ended, each time some have; the others are arguments of
-    `api.sweep`.
+    `report` is called with the number of jobs that have ended, each time some have; the others are
+    arguments of `api.sweep`.
 
     Raises:
         UsageError: the directory holds something else.
@@ -137,7 +137,8 @@ def _train_batches(
     on_end: Callable[[Batch], None],
     messages: Callable[[str], None] | None,
 ) -> dict[str, str]:
-    """Train batches, and the jobs of a batch that fails one by one: one network need not fail the others.
+    """Train batches, and the jobs of a batch that fails one by one: one network need not fail the
+    others.
 
     Returns the names of batches that failed, and why.
     """
@@ -205,7 +206,9 @@ def _left(
     datasets: dict[int, Any],
     messages: Callable[[str], None] | None,
 ) -> list[Batch]:
-    """Return the batches that are not done, those with damaged runs among them, which `messages` is told."""
+    """Return the batches that are not done, those with damaged runs among them, which `messages`
+    is told.
+    """
     left = []
     for batch in batches:
         try:
@@ -243,13 +246,14 @@ def _failure(
     if _is_planned(outcome.run, batch, planned, datasets):
         return None
     return (
-        "a data file, or code that is not bundled, changed while the sweep was trained: restore it, "
-        f"delete {outcome.run.path}, and the same `dyn sweep` trains the job"
+        "a data file, or code that is not bundled, changed while the sweep was trained: restore"
+        f" it, delete {outcome.run.path}, and the same `dyn sweep` trains the job"
     )
 
 
 def _is_planned(run: Run, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]) -> bool:
-    """Whether a run is the run of the jobs of a batch, on data and with code as they were when the sweep was planned.
+    """Whether a run is the run of the jobs of a batch, on data and with code as they were when the
+    sweep was planned.
 
     `datasets` has `id` of a data set -> it, resolved.
     """
@@ -258,5 +262,6 @@ def _is_planned(run: Run, batch: Batch, planned: PlannedSweep, datasets: dict[in
         if id(config.dataset) not in datasets:
             datasets[id(config.dataset)] = config.dataset.resolve()
         configs.append(config.model_copy(update={"dataset": datasets[id(config.dataset)]}))
-    device, backend = str(run.info.get("device")), str(run.info.get("backend"))
+    device = str(run.info.get("device"))
+    backend = str(run.info.get("backend"))
     return run.hash == identity_of(configs, device, backend, dict(planned.files))

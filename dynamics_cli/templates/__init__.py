@@ -1,6 +1,7 @@
 """What `dyn new` writes: small commented files that run as they are, each with a test.
 
-`cli/new.py` calls `new_kind` and `new_paper`. The texts are in `kinds/` and `paper/`; begin with `paper/fig1.py.txt`.
+`cli/new.py` calls `new_kind` and `new_paper`. The texts are in `kinds/` and `paper/`; begin with
+`paper/fig1.py.txt`.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ def new_kind(section: str, name: str, folder: Path) -> list[Path]:
     """Write a kind of a section, a config that uses it and a test; return their paths.
 
     Raises:
-        UsageError: there is no such section, the name is no Python name or taken, or a file is there already.
+        UsageError: there is no such section, the name is no Python name or taken, or a file is
+            there already.
         RunError: a file cannot be written.
     """
     if section not in SECTIONS:
         raise UsageError(
-            f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}"
+            f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are"
+            f" {', '.join(SECTIONS)}"
         )
     _check_name(name)
     if name in all_kinds(section):
@@ -58,7 +61,8 @@ def new_paper(key: str, folder: Path) -> list[Path]:
 def _check_name(name: str) -> None:
     if not re.fullmatch("[a-z][a-z0-9_]{0,59}", name) or keyword.iskeyword(name):
         raise UsageError(
-            f"{name[:80]!r} must be a name in at most 60 small letters, digits and underscores: my_kind"
+            f"{name[:80]!r} must be a name in at most 60 small letters, digits and underscores:"
+            " my_kind"
         )
 
 

@@ -1,4 +1,6 @@
-"""Assumptions of theories of gradient flow on a run: squared loss, plain gradient flow, small steps; and its times."""
+"""Assumptions of theories of gradient flow on a run: squared loss, plain gradient flow, small
+steps; and its times.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,17 @@ from dynamics_cli.recording.curvature import Sharpness
 from dynamics_cli.training.problem import build_problem
 
 SMALL = 0.2
-"""Largest `lr x curvature` that counts as a small step: a step contracts too much by twice this share."""
+"""Largest `lr x curvature` that counts as a small step: a step contracts too much by twice this
+share.
+"""
 MET = 5
 """States at which the curvature is taken, evenly spread."""
 
 
 def times_of(run: Any, iterations: ArrayLike) -> Floats:
-    """Return the times (K,) of gradient flow at `iterations` (K,): iterations x step, or by the run's clock."""
+    """Return the times (K,) of gradient flow at `iterations` (K,): iterations x step, or by the
+    run's clock.
+    """
     steps = np.asarray(iterations, np.float64)
     if run.times is None:
         return steps * float(getattr(run.config.optimizer, "lr", 1.0))
@@ -27,7 +33,8 @@ def times_of(run: Any, iterations: ArrayLike) -> Floats:
 
 
 def loss_factor(run: Any) -> float:
-    """Return c of the loss `c / (2n) sum_k ||h(x_k) - y_k||^2`: 1 for `half_mse`, 2 for `mse`, times n for sums.
+    """Return c of the loss `c / (2n) sum_k ||h(x_k) - y_k||^2`: 1 for `half_mse`, 2 for `mse`,
+    times n for sums.
 
     Raises ValueError for another loss.
     """
@@ -55,12 +62,15 @@ def plain_violations(architecture: Any) -> list[str]:
 
 
 def largest_step(run: Any, states: int = MET) -> float:
-    """Return the largest `lr x curvature` (largest eigenvalue of the Hessian) of the first `states` of `MET` states.
+    """Return the largest `lr x curvature` (largest eigenvalue of the Hessian) of the first `states`
+    of `MET` states.
 
-    They are evenly spread over the recorded states; those whose weights are not finite do not count.
+    They are evenly spread over the recorded states; those whose weights are not finite do not
+    count.
     """
     problem = build_problem(run.config, run.dataset())
-    steps, first = run.snapshot_iterations, run.state(0)
+    steps = run.snapshot_iterations
+    first = run.state(0)
     largest = 0.0
     for i in np.unique(np.linspace(0, len(steps) - 1, MET).astype(int))[:states]:
         weights = run.state(i)
@@ -75,8 +85,12 @@ def largest_step(run: Any, states: int = MET) -> float:
 
 
 def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> list[str]:
-    """Return in which respects a run is not gradient flow of a squared loss; steps are checked at `states`."""
-    violations, loss, optimizer = [], run.config.loss, run.config.optimizer
+    """Return in which respects a run is not gradient flow of a squared loss; steps are checked
+    at `states`.
+    """
+    violations = []
+    loss = run.config.loss
+    optimizer = run.config.optimizer
     if squared and loss.kind not in ("mse", "half_mse"):
         violations.append(f"the loss is squared: loss.kind is {loss.kind}")
     violations += descent_violations(
@@ -88,7 +102,9 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
 
 
 def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
-    """Return in which respects an optimizer differs from these kinds; `what` names the expected optimizer."""
+    """Return in which respects an optimizer differs from these kinds; `what` names the expected
+    optimizer.
+    """
     violations = [] if optimizer.kind in kinds else [f"{what}: optimizer.kind is {optimizer.kind}"]
     keys = [
         key for key in ("momentum", "weight_decay", "layer_lr") if getattr(optimizer, key, None)

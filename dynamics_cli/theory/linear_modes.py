@@ -1,8 +1,9 @@
 """Modes of deep linear networks (Saxe et al. 2014), each learned on its own.
 
-With the singular values s and vectors a, b of `sum_k y_k x_k^T / n`, weights balanced along them and inputs whose
-second moment has the eigenvalue lambda along b, the strength `u = a^T W_N ... W_1 b` of a mode obeys, for the loss
-`c / (2n) sum ||h - y||^2`, `u' = c N u^(2 - 2/N) (s - lambda u)` (Eq. 15 for c = lambda = 1; Eq. 12 solves N = 2).
+With the singular values s and vectors a, b of `sum_k y_k x_k^T / n`, weights balanced along them
+and inputs whose second moment has the eigenvalue lambda along b, the strength `u = a^T W_N ... W_1
+b` of a mode obeys, for the loss `c / (2n) sum ||h - y||^2`, `u' = c N u^(2 - 2/N) (s - lambda u)`
+(Eq. 15 for c = lambda = 1; Eq. 12 solves N = 2).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ TOLERANCE = 0.05
 def linear_mode(
     t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda_: ArrayLike = 1.0
 ) -> Floats:
-    """Return the strengths (T, r) at times `t` (T,), ascending from 0 on, of modes that start at `u0` (r,) > 0.
+    """Return the strengths (T, r) at times `t` (T,), ascending from 0 on, of modes that start at
+    `u0` (r,) > 0.
 
     Raises ValueError for `u0` or `s` that is not positive, or a depth below 2.
     """
@@ -74,12 +76,19 @@ class LinearSetting:
 
 
 def read_setting(run: Any) -> LinearSetting:
-    """Return the modes of the data of a run, their measured strengths, and which assumptions its start violates."""
-    samples, _ = run.dataset(), run.state(0)  # whose message says that weights are not recorded
-    x, y = samples.x, samples.y.reshape(samples.n, -1)
+    """Return the modes of the data of a run, their measured strengths, and which assumptions its
+    start violates.
+    """
+    # whose message says that weights are not recorded
+    samples = run.dataset()
+    _ = run.state(0)
+    x = samples.x
+    y = samples.y.reshape(samples.n, -1)
     A, s, Bt = np.linalg.svd(y.T @ x / samples.n, full_matrices=False)
     r = int((s > 1e-9 * s[0]).sum())
-    A, s, B = A[:, :r], s[:r], Bt[:r].T
+    A = A[:, :r]
+    s = s[:r]
+    B = Bt[:r].T
     S_xx = x.T @ x / samples.n
     lambda_ = np.einsum("dr,de,er->r", B, S_xx, B)
     layers = [
@@ -113,7 +122,9 @@ def _size(part: Floats, whole: Floats) -> float:
 
 
 class DeepModes(Theory, kind="deep_modes"):
-    """Modes of a deep linear network, `u' = c N u^(2 - 2/N) (s - lambda u)` each (Saxe et al. 2014, Eqs. 12 and 15)."""
+    """Modes of a deep linear network, `u' = c N u^(2 - 2/N) (s - lambda u)` each (Saxe et al.
+    2014, Eqs. 12 and 15).
+    """
 
     example = """\
 dataset: {kind: linear_map, inputs: 6, outputs: 4, singular_values: [3.0, 2.0, 1.0]}
@@ -137,7 +148,8 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the strengths of all modes, and the loss."""
-        setting, c = read_setting(run), loss_factor(run)
+        setting = read_setting(run)
+        c = loss_factor(run)
         start = np.maximum(setting.strengths[0], 1e-12)
 
         def u(iterations: Floats) -> Floats:

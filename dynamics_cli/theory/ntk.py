@@ -1,7 +1,8 @@
-"""Neural tangent kernel of a two-layer network at given weights, where kernel regression with it ends, and its way.
+"""Neural tangent kernel of a two-layer network at given weights, where kernel regression with it
+ends, and its way.
 
-In the lazy regime (Boursier et al. 2022, Appendix A, Figure 5) training follows
-`f_t(x) = f_0(x) + K(x, X) K(X, X)^+ (1 - exp(-loss_factor K(X, X) t / n)) (y - f_0(X))` (Jacot et al. 2018).
+In the lazy regime (Boursier et al. 2022, Appendix A, Figure 5) training follows `f_t(x) = f_0(x) +
+K(x, X) K(X, X)^+ (1 - exp(-loss_factor K(X, X) t / n)) (y - f_0(X))` (Jacot et al. 2018).
 """
 
 from __future__ import annotations
@@ -32,11 +33,14 @@ def ntk(
 ) -> Floats:
     """Return `K (n, n_2)`, `K(x, x') = <grad h(x), grad h(x')>`, at `W (m, d)`, `a (m,)`.
 
-    `sum_j a_j^2 sigma'(<w_j, x>) sigma'(<w_j, x'>) <x, x'>`, plus `sum_j sigma(<w_j, x>) sigma(<w_j, x'>)` when the
-    output weights are trained. `value` and `derivative` belong to the activation, by default ReLU.
+    `sum_j a_j^2 sigma'(<w_j, x>) sigma'(<w_j, x'>) <x, x'>`, plus `sum_j sigma(<w_j, x>)
+    sigma(<w_j, x'>)` when the output weights are trained. `value` and `derivative` belong to the
+    activation, by default ReLU.
     """
     hidden, output = as_network(W, a)
-    z, z_2 = preactivations(x, hidden), preactivations(x_2, hidden)  # (n, m), (n_2, m)
+    # (n, m), (n_2, m)
+    z = preactivations(x, hidden)
+    z_2 = preactivations(x_2, hidden)
     gates = (derivative(z) * output**2) @ derivative(z_2).T
     K: Floats = gates * (as_floats(x, "x", axes=2) @ as_floats(x_2, "x_2", axes=2).T)
     return K + value(z) @ value(z_2).T if train_output else K
@@ -45,10 +49,12 @@ def ntk(
 def ntk_interpolator(
     x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike
 ) -> Callable[[ArrayLike], Floats]:
-    """Return `f_0(x) + K(x, X) K(X, X)^+ (y - f_0(X))`, where kernel regression with the NTK at `W`, `a` ends.
+    """Return `f_0(x) + K(x, X) K(X, X)^+ (y - f_0(X))`, where kernel regression with the NTK at
+    `W`, `a` ends.
 
-    Eigenvalues of K(X, X) below 1e-12 times the largest count as 0 (pseudo-inverse): where K is singular the labels
-    are fitted in the least-squares sense. Raises ValueError for shapes that do not match.
+    Eigenvalues of K(X, X) below 1e-12 times the largest count as 0 (pseudo-inverse): where K is
+    singular the labels are fitted in the least-squares sense. Raises ValueError for shapes that do
+    not match.
     """
     points, labels = as_points(x, y)
     hidden, output = as_network(W, a)
@@ -62,13 +68,17 @@ def ntk_interpolator(
 
 
 class Linearised(Theory, kind="linearised"):
-    """The network linearised in its weights at the start: kernel regression in time (Chizat et al. 2019, Section 1).
+    """The network linearised in its weights at the start: kernel regression in time (Chizat et al.
+    2019, Section 1).
 
-    Its outputs move by `K` at the initial weights: after t steps the residual is `(1 - c lr K / n)^t` times the first.
+    Its outputs move by `K` at the initial weights: after t steps the residual is `(1 - c lr K /
+    n)^t` times the first.
     """
 
     example = """\
-dataset: {kind: teacher, n: 20, dim: 5, n_test: 50, architecture: {kind: two_layer, width: 3}, output_value: 0.3}
+dataset:
+  {kind: teacher, n: 20, dim: 5, n_test: 50, output_value: 0.3,
+   architecture: {kind: two_layer, width: 3}}
 architecture: {kind: two_layer, width: 200, output_scale: 10.0}
 initialization: {kind: paired, scale: 0.3}
 loss: {kind: half_mse}
@@ -91,11 +101,13 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
             )
             if step >= 2:
                 violations.append(
-                    f"the linearised model converges: lr x its largest curvature is {step:.3g}, at least 2"
+                    f"the linearised model converges: lr x its largest curvature is {step:.3g}, at"
+                    " least 2"
                 )
             if moved > LAZY:
                 violations.append(
-                    f"weights hardly move: the linearised model moves them by {moved:.2g} of their norm"
+                    f"weights hardly move: the linearised model moves them by {moved:.2g} of their"
+                    " norm"
                 )
         return violations
 
@@ -136,8 +148,11 @@ def _first_output(run: Any, x: Floats) -> Floats:
 
 
 def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
-    """Return the tangent kernel (n, n_2) of a run's two-layer network, of any activation, at its initial weights."""
-    net, start = run.config.architecture, run.state(0)
+    """Return the tangent kernel (n, n_2) of a run's two-layer network, of any activation, at its
+    initial weights.
+    """
+    net = run.config.architecture
+    start = run.state(0)
     W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
     sigma: dict[str, Any] = {"value": net.sigma.value, "derivative": net.sigma.derivative}
     return (net.output_scale or 1.0) ** 2 * ntk(
@@ -146,7 +161,8 @@ def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
 
 
 def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], Floats]]:
-    """Return eigenvalues (n,) of the kernel, how far its fit moves the weights, and the first residual in its vectors.
+    """Return eigenvalues (n,) of the kernel, how far its fit moves the weights, and the first
+    residual in its vectors.
 
     And their images under `K(x, X)`, (n', n).
     """

@@ -1,14 +1,18 @@
-"""The early alignment of directions: Eq. 10 of Boursier et al. 2022, solved exactly between activation changes.
+"""The early alignment of directions: Eq. 10 of Boursier et al. 2022, solved exactly between
+activation changes.
 
-With h = 0 a direction follows `dw/dt = s (D - <D, w> w)`, `D = (1/n) sum_k 1{<w, x_k> > 0} y_k x_k`. While the
-activation does not change, D is constant and w moves on the great circle towards `E = s D / ||D||`:
+With h = 0 a direction follows `dw/dt = s (D - <D, w> w)`, `D = (1/n) sum_k 1{<w, x_k> > 0} y_k
+x_k`. While the activation does not change, D is constant and w moves on the great circle towards `E
+= s D / ||D||`:
 
-    w(t) = tanh(tau) E + sech(tau) e,   tau = tau_0 + ||D|| t,   e the unit part of w orthogonal to E,
+    w(t) = tanh(tau) E + sech(tau) e,   tau = tau_0 + ||D|| t,   e the unit part of w orthogonal to
+    E,
 
-and the log of the norm grows by `ln cosh(tau) - ln cosh(tau_0)`. A sample changes at `sinh(tau) <E, x> = -<e, x>`.
-Where the flow points back to the boundary `<w, x_k> = 0` from both sides, w slides along it: D then holds a fraction of
-the term of sample k such that `<D, x_k> = 0` (Filippov; gradient descent chatters around this path). For orthogonal
-inputs that fraction is 0, and a sample once switched off stays at `<w, x_k> = 0` (Lemma 7 iii).
+and the log of the norm grows by `ln cosh(tau) - ln cosh(tau_0)`. A sample changes at `sinh(tau) <E,
+x> = -<e, x>`. Where the flow points back to the boundary `<w, x_k> = 0` from both sides, w slides
+along it: D then holds a fraction of the term of sample k such that `<D, x_k> = 0` (Filippov;
+gradient descent chatters around this path). For orthogonal inputs that fraction is 0, and a sample
+once switched off stays at `<w, x_k> = 0` (Lemma 7 iii).
 """
 
 from __future__ import annotations
@@ -44,9 +48,13 @@ class SphereFlow:
     directions: Floats
     """(T, m, d) unit vectors."""
     log_growth: Floats
-    """(T, m) `ln(||w_j(t)|| / ||w_j(0)||)`, to leading order in the scale of initialisation (Eq. 9)."""
+    """(T, m) `ln(||w_j(t)|| / ||w_j(0)||)`, to leading order in the scale of initialisation (Eq.
+    9).
+    """
     switches: tuple[Floats, ...]
-    """For each neuron the times at which its activation (or the boundary that it slides along) changed."""
+    """For each neuron the times at which its activation (or the boundary that it slides along)
+    changed.
+    """
 
 
 def sphere_flow(
@@ -58,11 +66,13 @@ def sphere_flow(
     *,
     loss_factor: float = 1.0,
 ) -> SphereFlow:
-    """Follow the directions of the neurons `W (m, d)` with signs of `a (m,)` along Eq. 10 from t = 0.
+    """Follow the directions of the neurons `W (m, d)` with signs of `a (m,)` along Eq. 10 from t =
+    0.
 
-    `times (T,)` ascend from 0 on and may end with infinity (the limit; log_growth is then infinite). `x (n, d)`,
-    `y (n,)`; `loss_factor` 2 makes time run twice as fast (mean squared error). A neuron with `a_j = 0` stays.
-    Raises ValueError for a neuron that is 0, times that do not ascend from at least 0, or shapes that do not match.
+    `times (T,)` ascend from 0 on and may end with infinity (the limit; log_growth is then
+    infinite). `x (n, d)`, `y (n,)`; `loss_factor` 2 makes time run twice as fast (mean squared
+    error). A neuron with `a_j = 0` stays. Raises ValueError for a neuron that is 0, times that do
+    not ascend from at least 0, or shapes that do not match.
     """
     points, labels = as_points(x, y)
     hidden, output = as_network(W, a)
@@ -90,10 +100,16 @@ def sphere_flow(
 
 
 def _follow(x: Floats, gains: Floats, w: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return directions (T, d), log growth (T,) and switching times of one neuron; `gains` are `s y_k / n`."""
-    path, growth = np.empty((len(times), len(w))), np.empty(len(times))
+    """Return directions (T, d), log growth (T,) and switching times of one neuron; `gains` are
+    `s y_k / n`.
+    """
+    path = np.empty((len(times), len(w)))
+    growth = np.empty(len(times))
     lengths = np.linalg.norm(x, axis=1)
-    now, gained, switches, done = 0.0, 0.0, list[float](), 0
+    now = 0.0
+    gained = 0.0
+    switches = list[float]()
+    done = 0
     limit = 50 * len(x) + 50
     while done < len(times):
         if len(switches) > limit:
@@ -114,7 +130,9 @@ def _follow(x: Floats, gains: Floats, w: Floats, times: Floats) -> tuple[Floats,
             path[i], growth[i] = arc.at(times[i] - now), gained + arc.growth(times[i] - now)
         done = max(done, int(inside))
         if np.isfinite(duration):
-            w, gained, now = arc.at(duration), gained + arc.growth(duration), now + duration
+            w = arc.at(duration)
+            gained = gained + arc.growth(duration)
+            now = now + duration
             switches.append(now)
     return path, growth, np.array(switches)
 
@@ -130,8 +148,9 @@ def _off(v: Floats, x: Floats) -> Floats:
 def _drift(x: Floats, gains: Floats, active: Bools, boundary: Bools) -> tuple[Floats, Bools]:
     """Return `s D` and along which samples the direction slides; `gains (n,)` are `s y_k / n`.
 
-    Off the boundary the activation decides. A sample on it with a negative gain may be switched on by a fraction; one
-    with a positive gain is switched on when the others push it up already, and then stays on, since it pushes itself.
+    Off the boundary the activation decides. A sample on it with a negative gain may be switched on
+    by a fraction; one with a positive gain is switched on when the others push it up already, and
+    then stays on, since it pushes itself.
     """
     on = active & ~boundary
     if not boundary.any():
@@ -149,16 +168,19 @@ def _drift(x: Floats, gains: Floats, active: Bools, boundary: Bools) -> tuple[Fl
 def _slide(
     x: Floats, gains: Floats, force: Floats, free: Bools, tolerance: Floats
 ) -> tuple[Floats, Bools]:
-    """Return the drift with fractions of the samples `free` added to `force`, and along which of them it slides.
+    """Return the drift with fractions of the samples `free` added to `force`, and along which of
+    them it slides.
 
-    The fractions solve a complementarity problem: 1 where the velocity `<s D, x_k>` points up, 0 where it points down,
-    between where it is 0. These are the optimality conditions of a least-squares problem on a box.
+    The fractions solve a complementarity problem: 1 where the velocity `<s D, x_k>` points up, 0
+    where it points down, between where it is 0. These are the optimality conditions of a
+    least-squares problem on a box.
     """
     sliding = np.zeros_like(free)
     if not (x @ force > tolerance)[free].any():
         return force, sliding
     lengths = np.linalg.norm(x[free], axis=1)
-    units, bound = x[free] / lengths[:, None], -gains[free] * lengths
+    units = x[free] / lengths[:, None]
+    bound = -gains[free] * lengths
     parts = lsq_linear(units.T, force, bounds=(0.0, bound), method="bvls", tol=1e-14).x
     inside = (parts > 1e-9 * bound) & (parts < (1.0 - 1e-9) * bound)
     sliding[np.flatnonzero(free)[inside]] = True
@@ -200,10 +222,13 @@ class _Arc:
         return _log_cosh(tau) - _log_cosh(self.tau)
 
     def next_event(self, x: Floats, z: Floats, boundary: Bools) -> float:
-        """Return after which duration the first sample off the boundary reaches it; infinity when none does."""
+        """Return after which duration the first sample off the boundary reaches it; infinity
+        when none does.
+        """
         if self.still:
             return np.inf
-        towards, across = x @ self.E, x @ self.e
+        towards = x @ self.E
+        across = x @ self.e
         leaves = ~boundary & (z * towards < 0)  # the end of the arc lies on the other side
         if not leaves.any():
             return np.inf
@@ -216,10 +241,11 @@ def _log_cosh(tau: float) -> float:
 
 
 class EarlyAlignment(Theory, kind="early_alignment"):
-    """Directions of small ReLU neurons before the loss falls (Boursier et al. 2022, Eq. 10): `sphere_flow`.
+    """Directions of small ReLU neurons before the loss falls (Boursier et al. 2022, Eq. 10):
+    `sphere_flow`.
 
-    Of any loss: the labels are replaced by minus its derivative at the output 0. A curve is the cosine of a
-    neuron with the direction that it is predicted to end in.
+    Of any loss: the labels are replaced by minus its derivative at the output 0. A curve is the
+    cosine of a neuron with the direction that it is predicted to end in.
     """
 
     example = """\
@@ -228,12 +254,16 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
 """
 
     def applies(self, run: Any) -> list[str] | None:
-        """Return which assumptions fail; None unless the network has one hidden layer of ReLUs and one output."""
+        """Return which assumptions fail; None unless the network has one hidden layer of ReLUs
+        and one output.
+        """
         net = run.config.architecture
         if not is_relu_network(net):
             return None
         violations = [*plain_violations(net), *flow_violations(run, squared=False, states=1)]
-        samples, loss, start = run.dataset(), run.config.loss, run.state(0)
+        samples = run.dataset()
+        loss = run.config.loss
+        start = run.state(0)
         pulls, now = (
             loss.derivatives(h, samples.y) for h in (np.zeros(samples.n), run.network(0)(samples.x))
         )
@@ -253,7 +283,8 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the cosines of the first neurons, until the loss has fallen by 1 %."""
-        samples, start = run.dataset(), run.state(0)
+        samples = run.dataset()
+        start = run.state(0)
         pulls = -run.config.loss.derivatives(np.zeros(samples.n), samples.y)
         pulls *= run.config.loss.sample_weight(samples.n) * samples.n
         W, a = (
@@ -274,6 +305,8 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
 
 
 QUIET = 0.01
-"""Most difference at the start, and most fall of the loss, while directions move as if the output were 0."""
+"""Most difference at the start, and most fall of the loss, while directions move as if the
+output were 0.
+"""
 SHOWN = 8
 """Neurons whose direction is followed."""

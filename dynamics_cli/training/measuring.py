@@ -154,8 +154,8 @@ class Measuring:
         if each * left > PATIENCE_SECONDS and sum(spent) > trained:
             self._told.add(name)
             tell(
-                f"{name}: about {duration(each * left)} for {left} more states of {each:.2g} s, longer than the "
-                f"training so far; `at` of the measure gives it fewer states"
+                f"{name}: about {duration(each * left)} for {left} more states of {each:.2g} s,"
+                " longer than the training so far; `at` of the measure gives it fewer states"
             )
 
     def _numbers(self, name: str, measure: Measure, state: State) -> Floats:

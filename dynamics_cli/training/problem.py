@@ -1,4 +1,6 @@
-"""From a config to the training problem: its data, read or drawn, checked against loss, network and optimizer."""
+"""From a config to the training problem: its data, read or drawn, checked against loss, network
+and optimizer.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from dynamics_cli.training.repeatable import refuse_random_numbers, repeatable_s
 
 @blamed()
 def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
-    """Load or draw the data and check that it fits the loss, the network and the optimizer; nothing big is allocated.
+    """Load or draw the data and check that it fits the loss, the network and the optimizer; nothing
+    big is allocated.
 
     Args:
         config: the validated config.
@@ -47,14 +50,18 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
     columns = 1 if dataset.y.ndim == 1 else dataset.y.shape[1]
     if loss.labels == "real":
         if outputs != columns:
-            vectors = "vectors of as many numbers (dataset.one_hot: true makes them of classes), or one output"
+            vectors = (
+                "vectors of as many numbers (dataset.one_hot: true makes them of classes), or one"
+                " output"
+            )
             needed = f"architecture.outputs: {columns}" if columns > 1 else vectors
             beside = f"labels of {columns} numbers beside {outputs} outputs"
             raise InputError(f"dataset: {beside}; the {kind} loss needs {needed}")
         return
     if columns > 1:
         raise InputError(
-            f"dataset: labels are vectors of {columns} numbers, the {kind} loss needs one label a sample"
+            f"dataset: labels are vectors of {columns} numbers, the {kind} loss needs one label a"
+            " sample"
         )
     signs = loss.labels == "signs"
     needed = "-1 or 1" if signs else f"a class number 0..{outputs - 1}"

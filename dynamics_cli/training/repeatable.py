@@ -1,8 +1,10 @@
-"""Refusal of code of others that draws random numbers of its own, so that the same config gave another run.
+"""Refusal of code of others that draws random numbers of its own, so that the same config gave
+another run.
 
-Runs draw from the streams of their seed. PyTorch's, NumPy's and Python's global generators go on from wherever the
-process left them, so a run that draws from them cannot be trained again, resumed, or compared with its own sweep.
-Code is tried as training calls it, twice: it draws where a global generator moves on, or where the numbers differ.
+Runs draw from the streams of their seed. PyTorch's, NumPy's and Python's global generators go on
+from wherever the process left them, so a run that draws from them cannot be trained again, resumed,
+or compared with its own sweep. Code is tried as training calls it, twice: it draws where a global
+generator moves on, or where the numbers differ.
 """
 
 from __future__ import annotations
@@ -24,13 +26,16 @@ from dynamics_cli.kinds.registry import KindError, blamed
 TRIED = 2
 """Samples that a network is tried with."""
 _KNOWN: set[str] = set()
-"""Settings of networks, losses, optimizers and initialisations that were tried, and draw nothing."""
+"""Settings of networks, losses, optimizers and initialisations that were tried, and draw
+nothing.
+"""
 _BROKEN = (KindError, RuntimeError, TypeError, ValueError, ArithmeticError, LookupError)
 """Errors of code that cannot be tried: training tells them, with the iteration."""
 
 
 def refuse_random_numbers(problem: Problem) -> None:
-    """Refuse a problem whose network, loss, optimizer or initialisation of others draws numbers that no seed gives.
+    """Refuse a problem whose network, loss, optimizer or initialisation of others draws numbers
+    that no seed gives.
 
     Raises:
         InputError: one does; the message names it.
@@ -46,7 +51,10 @@ def refuse_random_numbers(problem: Problem) -> None:
         kind = getattr(config, section)
         if not _of_others(kind) or config.architecture.players:
             continue
-        key = f"{type(kind)} {kind.model_dump_json()} {problem.dataset.x.shape} {dict(problem.shapes)}"
+        key = (
+            f"{type(kind)} {kind.model_dump_json()} {problem.dataset.x.shape}"
+            f" {dict(problem.shapes)}"
+        )
         if key in _KNOWN:
             continue
         found = None
@@ -58,7 +66,8 @@ def refuse_random_numbers(problem: Problem) -> None:
 
 
 def repeatable_samples(config: RunConfig) -> Samples:
-    """Return the samples of a config; those of others are drawn again where a global generator has moved on.
+    """Return the samples of a config; those of others are drawn again where a global generator has
+    moved on.
 
     Raises:
         InputError: they differ then.
@@ -98,7 +107,8 @@ def _network(problem: Problem) -> Iterator[str]:
     """Yield that the forward pass draws, or that the network is another each time it is built."""
     import torch
 
-    architecture, samples = problem.config.architecture, problem.dataset
+    architecture = problem.config.architecture
+    samples = problem.dataset
     with torch.random.fork_rng(devices=[]):
         built = architecture.build(samples.d)
         weights = {name: w.detach().double().numpy() for name, w in built.named_parameters()}
@@ -110,7 +120,10 @@ def _network(problem: Problem) -> Iterator[str]:
     layer = f"the layer {drawing[0]}" if drawing else "the network"
     remedy = "leave that out, or train by a loop of your own with dyn.Recorder"
     if draws:
-        yield f"{layer} draws random numbers in training, which no seed of the run gives again: {remedy}"
+        yield (
+            f"{layer} draws random numbers in training, which no seed of the run gives again:"
+            f" {remedy}"
+        )
     (first, built_again), (once_more, _) = outputs
     if not _equal(first, once_more):
         yield f"the same weights and inputs give other outputs each time: {remedy}"
@@ -120,7 +133,9 @@ def _network(problem: Problem) -> Iterator[str]:
 
 
 def _drawing_modules(network: Any) -> list[str]:
-    """Return a list that fills with the layers whose call moves a global generator, inner layers first."""
+    """Return a list that fills with the layers whose call moves a global generator, inner layers
+    first.
+    """
     names: list[str] = []
     for name, module in network.named_modules():
         if name:

@@ -1,4 +1,5 @@
-"""From configs to a finished run: identity, reuse, the lock, training, and the entries of `run.json`.
+"""From configs to a finished run: identity, reuse, the lock, training, and the entries of
+`run.json`.
 
 A run is one network, or several of equal shape that are trained side by side, its replicas.
 """
@@ -41,7 +42,9 @@ class Plan:
     """A run that could start: everything is checked, nothing is allocated or written."""
 
     problems: Sequence[Problem]
-    """One, or those of the replicas; they share everything but what `replicas.batch_key` leaves free."""
+    """One, or those of the replicas; they share everything but what `replicas.batch_key` leaves
+    free.
+    """
     choice: Choice
     needs: Estimate
     """Needs of each network."""
@@ -54,12 +57,15 @@ class Plan:
 
     @property
     def problem(self) -> Problem:
-        """The first problem; all problems record the same states for the same number of iterations."""
+        """The first problem; all problems record the same states for the same number of
+        iterations.
+        """
         return self.problems[0]
 
     @property
     def config(self) -> RunConfig:
-        """The config that the run keeps: with device and backend resolved; of several networks, the first one's.
+        """The config that the run keeps: with device and backend resolved; of several networks, the
+        first one's.
 
         What the others change is kept in `run.json`.
         """
@@ -89,10 +95,11 @@ def plan_run(config: RunConfig, directory: Path | None = None, root: Path | None
 def plan_problems(
     problems: Sequence[Problem], directory: Path | None = None, root: Path | None = None
 ) -> Plan:
-    """Resolve and check everything about a run of one network, or of several with one `replicas.batch_key`.
+    """Resolve and check everything about a run of one network, or of several with one
+    `replicas.batch_key`.
 
-    `directory` is the run directory itself; by default it is named after the config, below `root`, which is by default
-    the root of all runs.
+    `directory` is the run directory itself; by default it is named after the config, below `root`,
+    which is by default the root of all runs.
 
     Raises:
         InputError: the data, the device or the size of the run make it impossible.
@@ -120,7 +127,8 @@ def identity_of(
 ) -> str:
     """Return the identity of a run of one network, or of several, whose data sets are resolved.
 
-    `digests` gets the SHA-256 of each file that a config names; those that it has are not computed again.
+    `digests` gets the SHA-256 of each file that a config names; those that it has are not computed
+    again.
     """
     digests = {} if digests is None else digests
     hashes = [
@@ -138,17 +146,21 @@ def obtain_run(
     progress: Progress | None = None,
     on_wait: Callable[[str], None] | None = None,
 ) -> Obtained:
-    """Return the run of a plan: reused when it is finished, continued when `resume` is given, trained otherwise.
+    """Return the run of a plan: reused when it is finished, continued when `resume` is given,
+    trained otherwise.
 
-    A run that another process was training, for which this one has waited, is continued too if that one died.
+    A run that another process was training, for which this one has waited, is continued too if that
+    one died.
 
     Raises:
-        UsageError: the directory holds another run, or an unfinished one and neither `resume` nor `force` is given.
+        UsageError: the directory holds another run, or an unfinished one and neither `resume` nor
+            `force` is given.
         RunError: the run cannot go on (disk full, corrupt, locked).
         Interrupted: SIGINT or SIGTERM came; the state is saved.
 
     """
-    began, remedy = time.monotonic(), "the same command" if resume else files.RESUME
+    began = time.monotonic()
+    remedy = "the same command" if resume else files.RESUME
     if not force and (kept := finished_read_only(plan)) is not None:
         return Obtained(kept, reused=True, seconds=time.monotonic() - began)
     _make_directory(plan.directory)
@@ -172,7 +184,8 @@ def obtain_run(
 
 
 def finished_read_only(plan: Plan) -> Run | None:
-    """Return the finished run of a plan in a directory that cannot be written, where no lock can be held; else None.
+    """Return the finished run of a plan in a directory that cannot be written, where no lock can be
+    held; else None.
 
     Raises RunError: it is damaged.
     """
@@ -186,9 +199,11 @@ def finished_read_only(plan: Plan) -> Run | None:
 
 
 def begun_run(plan: Plan) -> Run | None:
-    """Return the run in the directory of a plan, with the plan's config where both are the same run; None without one.
+    """Return the run in the directory of a plan, with the plan's config where both are the same
+    run; None without one.
 
-    The config that the run recorded may name files of a checkout that moved; equal identities mean equal contents.
+    The config that the run recorded may name files of a checkout that moved; equal identities mean
+    equal contents.
 
     Raises RunError: it is damaged.
     """
@@ -211,7 +226,10 @@ def obstacle_of(plan: Plan, run: Run, *, resume: bool) -> str | None:
         reached = f" at iteration {run.iterations}"
     except CorruptRunError as error:  # as after a power cut; resuming drops the damaged rows
         reached = f" ({error})"
-    return f"{plan.directory} holds an unfinished run{reached}: --resume continues it, --force starts over"
+    return (
+        f"{plan.directory} holds an unfinished run{reached}: --resume continues it, --force starts"
+        " over"
+    )
 
 
 @dataclass(frozen=True)
@@ -264,7 +282,9 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
 
 
 def _make_directory(directory: Path) -> None:
-    """Make the run directory, so that a place that cannot be written is refused before anything else."""
+    """Make the run directory, so that a place that cannot be written is refused before anything
+    else.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -277,7 +297,10 @@ def _make_directory(directory: Path) -> None:
             if directory.is_relative_to(layout.outputs_root())
             else "give --out"
         )
-        text = f"the run directory {directory} cannot be made ({error.strerror}); {way} a place that can be written"
+        text = (
+            f"the run directory {directory} cannot be made ({error.strerror}); {way} a place that"
+            " can be written"
+        )
         raise RunError(text) from error
 
 
@@ -305,15 +328,16 @@ def differences(base: RunConfig, config: RunConfig) -> dict[str, Any]:
 
 
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str) -> None:
-    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues an interrupted run."""
-    problem, loop = plan.problem, None
+    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues
+    an interrupted run.
+    """
+    problem = plan.problem
+    loop = None
     recorder = RecordBuffer(writer, plan.problems)
     try:
         with blamed(), np.errstate(all="ignore"):  # a message tells of a loss that is not finite
-            stepper, snapshots = (
-                build_stepper(plan.problems, plan.choice),
-                recorded_iterations(problem),
-            )
+            stepper = build_stepper(plan.problems, plan.choice)
+            snapshots = recorded_iterations(problem)
             loop = TrainingLoop(stepper, recorder, problem.iterations, snapshots, progress)
             status = loop.run()
     except KeyboardInterrupt:  # before the loop watches, or at the second signal
@@ -335,15 +359,21 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
     _finish(plan, writer, loop, status)
     if loop.watch.received is None:
         return
-    told = f"interrupted; the run in {writer.directory} had come to its end"  # in the last moment of the training
+    # in the last moment of the training
+    told = f"interrupted; the run in {writer.directory} had come to its end"
     if status == "interrupted":
-        saved = f"interrupted at iteration {loop.stepper.iteration}; the state is saved in {writer.directory}"
+        saved = (
+            f"interrupted at iteration {loop.stepper.iteration}; the state is saved in"
+            f" {writer.directory}"
+        )
         told = f"{saved}: {remedy} continues it"
     raise Interrupted(told, loop.watch.received)
 
 
 def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, status: Status) -> None:
-    stepper, iteration, messages = loop.stepper, loop.stepper.iteration, []
+    stepper = loop.stepper
+    iteration = loop.stepper.iteration
+    messages = []
     numbers: dict[str, Any] = {"final_loss": loop.recorder.last_loss, **stepper.numbers()}
     if len(plan.problems) == 1:
         numbers["stopped_early"] = stepper.halted == "stopped"

@@ -1,4 +1,6 @@
-"""Trained products of matrices and the matrix of least nuclear norm, on the same entries of a matrix of low rank."""
+"""Trained products of matrices and the matrix of least nuclear norm, on the same entries of a
+matrix of low rank.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,22 @@ from .theory.nuclear_norm import minimum_nuclear_norm
 COUNTS = ("fewest", "few", "many")
 """Levels of the number of entries that are seen."""
 DOUBLED = tuple(f"{count} of 2 r" for count in COUNTS)
-"""The same for twice the rank: 3/4, 1 and 2.1 times the entries with which the nuclear norm succeeds (NOTES)."""
+"""The same for twice the rank: 3/4, 1 and 2.1 times the entries with which the nuclear norm
+succeeds (NOTES).
+"""
 OBSERVED = {
     "default": (450, 700, 1250, 750, 1000, 2100),
     "full": (1500, 2000, 5000, 2600, 3500, 7500),
 }
-SCALES, FULL_SCALES = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6)
+SCALES = (1e-1, 1e-2, 1e-3, 1e-4)
+FULL_SCALES = (1e-5, 1e-6)
 """Scales of the product at the start: `||W(0)||_F` is about scale sqrt(n)."""
 BASE = 1e-3
 """Scale of the panels against the count."""
 FURTHER = ("few further", "many further")
-"""Few and many entries, trained to a loss of 1e-8: at the released stop, 1e-6, errors below 1e-4 are decided by it and
-not by recovery, so that they do not tell scales apart."""
+"""Few and many entries, trained to a loss of 1e-8: at the released stop, 1e-6, errors below 1e-4
+are decided by it and not by recovery, so that they do not tell scales apart.
+"""
 FITTED = 1e-2
 """Loss, of entries of mean square 1, at which a matrix fits those that are seen."""
 ALWAYS = "No network takes part: the entries that are seen and the convex program decide it."
@@ -36,22 +42,31 @@ ALWAYS = "No network takes part: the entries that are seen and the convex progra
 
 @cache
 def problem(dataset: Dataset, seed: int) -> tuple[kit.Floats, kit.Floats, kit.Floats]:
-    """Return the truth (n, n), the matrix of least nuclear norm (n, n) and its dual certificate (n, n)."""
+    """Return the truth (n, n), the matrix of least nuclear norm (n, n) and its dual certificate
+    (n, n).
+    """
     assert isinstance(dataset, MatrixCompletion)
-    truth, places = dataset.matrix(Streams(seed)), dataset.samples(Streams(seed)).x.astype(np.int64)
+    truth = dataset.matrix(Streams(seed))
+    places = dataset.samples(Streams(seed)).x.astype(np.int64)
     seen = np.zeros(truth.shape, bool)
     seen[tuple(places.T)] = True
     return truth, *minimum_nuclear_norm(truth, seen)
 
 
 def solutions(runs: kit.Runs) -> list[kit.Evidence]:
-    """Return what all runs of `wanted` found, then for every count the least nuclear norm and the truth."""
-    trained, references = [], {}
+    """Return what all runs of `wanted` found, then for every count the least nuclear norm and
+    the truth.
+    """
+    trained = []
+    references = {}
     for role, run in runs.items():
-        count, net, scale = role.split(",")[0], run.config.architecture, float(role.split()[-1])
+        count = role.split(",")[0]
+        net = run.config.architecture
+        scale = float(role.split()[-1])
         assert isinstance(net, MatrixProduct)
         truth, least, dual = problem(run.config.dataset, run.config.seed)
-        W, start = net.product(run.state(-1)), float(np.linalg.norm(net.product(run.state(0))))
+        W = net.product(run.state(-1))
+        start = float(np.linalg.norm(net.product(run.state(0))))
         seen = run.dataset().n
         bound = float(np.sum(dual * truth))
         # a matrix with these entries has ||X||_* >= <Y, X>; W has them up to its residual
@@ -80,13 +95,15 @@ def _solution(
     start: float = 0.0,
     **more: float,
 ) -> kit.Evidence:
-    """Describe a matrix `W` (n, n) that fits the entries that are seen, at a level `count` of their number.
+    """Describe a matrix `W` (n, n) that fits the entries that are seen, at a level `count` of their
+    number.
 
-    `depth` is the number of factors, 0 for the matrix of least nuclear norm, -1 for the truth; `scale` the size of
-    the start, named by the role of the run, 0 where nothing is trained; `start` is `||W(0)||_F`, about sqrt(n) times
-    the scale, the axis of the figures; `error` the mean square over all entries of the difference from the truth,
-    `norm` the nuclear norm, `rank` the effective rank. In `more` of a trained matrix: its `loss`, the mean square over
-    the entries that are seen, and `excess`, its nuclear norm and what its residual may hide, over the bound of the
+    `depth` is the number of factors, 0 for the matrix of least nuclear norm, -1 for the truth;
+    `scale` the size of the start, named by the role of the run, 0 where nothing is trained; `start`
+    is `||W(0)||_F`, about sqrt(n) times the scale, the axis of the figures; `error` the mean square
+    over all entries of the difference from the truth, `norm` the nuclear norm, `rank` the effective
+    rank. In `more` of a trained matrix: its `loss`, the mean square over the entries that are seen,
+    and `excess`, its nuclear norm and what its residual may hide, over the bound of the
     certificate; of the matrix of least norm the relative `gap` of the certificate.
     """
     s = kit.singular_values(W)
@@ -124,7 +141,9 @@ def wanted(
     scales: tuple[float, ...],
     preset: str = "default",
 ) -> dict[str, kit.Wanted]:
-    """Return runs by role, `few, N = 3, scale 0.001`; the preset `full` has the released sizes and step."""
+    """Return runs by role, `few, N = 3, scale 0.001`; the preset `full` has the released sizes
+    and step.
+    """
     released = (
         (
             "dataset.rows=100",

@@ -1,4 +1,6 @@
-"""Figure 1: error of matrix factorization against the number of entries that are seen, and the scale of the start."""
+"""Figure 1: error of matrix factorization against the number of entries that are seen, and the
+scale of the start.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from .completion import (
     wanted,
 )
 
-DEPTHS, OVER_SCALES = (2, 3, 4), (2, 3)
+DEPTHS = (2, 3, 4)
+OVER_SCALES = (2, 3)
 LOOKS = {
     2: (kit.SERIES[0], "depth 2"),
     3: (kit.SERIES[2], "depth 3"),
@@ -36,11 +39,15 @@ MARKERS = {2: kit.MARKER, 3: "^", 4: "s"}
 
 
 POINTS = 9
-"""Numbers of entries at which the error of the least nuclear norm is drawn, with those that networks are trained on."""
+"""Numbers of entries at which the error of the least nuclear norm is drawn, with those that
+networks are trained on.
+"""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Return the `solutions`, and by panel the error of the least nuclear norm at many numbers of entries, `least`."""
+    """Return the `solutions`, and by panel the error of the least nuclear norm at many numbers
+    of entries, `least`.
+    """
     e = kit.Evidence(solutions=solutions(runs), least={})
     for counts in (COUNTS, DOUBLED):
         config = next(run.config for role, run in runs.items() if role.startswith(f"{counts[-1]},"))
@@ -59,11 +66,16 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     e = evidence.solutions
     falls = [np.diff([s.error for s in pick(e, "few further", depth)]) < 0 for depth in OVER_SCALES]
-    # fmt: off
     return [
         *_over_counts(e, COUNTS),
-        kit.claim("scale", "A smaller start gives a smaller error with few entries (share of smaller ones, depths 2 "
-                  "and 3)", "Figure 1, released notebook", kit.exactly(1.0), float(np.mean(np.concatenate(falls)))),
+        kit.claim(
+            "scale",
+            "A smaller start gives a smaller error with few entries (share of smaller ones, depths 2 "
+            "and 3)",
+            "Figure 1, released notebook",
+            kit.exactly(1.0),
+            float(np.mean(np.concatenate(falls))),
+        ),
         *_over_counts(e, DOUBLED, "-2r", "Twice the rank: "),
     ]
 
@@ -175,10 +187,11 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="arora2019-fig1",
     caption=(
-        "Completion of a matrix of low rank by a product of 2, 3 or 4 matrices from a small Gaussian start, and by the "
-        "least nuclear norm: mean square error of all entries against how many are seen, for two ranks, and against "
-        "the size of the start, for the second (few) and third number of entries (many). Where few are seen, depth 3 "
-        "recovers what depth 2 and the nuclear norm do not."
+        "Completion of a matrix of low rank by a product of 2, 3 or 4 matrices from a small"
+        " Gaussian start, and by the least nuclear norm: mean square error of all entries against"
+        " how many are seen, for two ranks, and against the size of the start, for the second (few)"
+        " and third number of entries (many). Where few are seen, depth 3 recovers what depth 2 and"
+        " the nuclear norm do not."
     ),
     configs={**wanted(COUNTS + DOUBLED, DEPTHS, (BASE,)), **wanted(FURTHER, OVER_SCALES, SCALES)},
     presets={

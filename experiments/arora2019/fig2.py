@@ -1,4 +1,6 @@
-"""Figure 2: error, nuclear norm and effective rank of the result, against the scale of the start."""
+"""Figure 2: error, nuclear norm and effective rank of the result, against the scale of the
+start.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,15 @@ from .completion import ALWAYS, FULL_SCALES, FURTHER, SCALES, pick, problem, sol
 from .fig1 import LOOKS, MARKERS, OVER_SCALES
 
 PRINTED = {2000: 210.15163, 5000: 221.02568}
-"""Entries that are seen -> least nuclear norm that the released notebook printed, of 100 rows and rank 5."""
+"""Entries that are seen -> least nuclear norm that the released notebook printed, of 100 rows
+and rank 5.
+"""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Return the `solutions`, and the least nuclear norms of the matrices of `PRINTED`, from our own draw."""
+    """Return the `solutions`, and the least nuclear norms of the matrices of `PRINTED`, from our
+    own draw.
+    """
     config = next(iter(runs.values())).config
     norms = {}
     for observed in PRINTED:
@@ -119,9 +125,11 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
     names = {"error": "mean square error", "norm": "nuclear norm", "rank": "effective rank"}
     for row, count in enumerate(FURTHER[::-1]):
         for column, (key, name) in enumerate(names.items()):
-            panel, handles = axes[3 * row + column], list[kit.Artist]()
+            panel = axes[3 * row + column]
+            handles = list[kit.Artist]()
             for depth in OVER_SCALES:
-                trained, (color, label) = pick(e, count, depth), LOOKS[depth]
+                trained = pick(e, count, depth)
+                color, label = LOOKS[depth]
                 handles += panel.plot(
                     [s.start for s in trained],
                     [getattr(s, key) for s in trained],
@@ -149,9 +157,10 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="arora2019-fig2",
     caption=(
-        "Completion of a matrix of low rank, many entries (above) and few (below): error, nuclear norm and effective "
-        "rank of products of 2 and 3 matrices against the size of their start, of the matrix of least nuclear norm, "
-        "and of the truth. With few entries depth lowers the effective rank, and the nuclear norm is not the least."
+        "Completion of a matrix of low rank, many entries (above) and few (below): error, nuclear"
+        " norm and effective rank of products of 2 and 3 matrices against the size of their start,"
+        " of the matrix of least nuclear norm, and of the truth. With few entries depth lowers the"
+        " effective rank, and the nuclear norm is not the least."
     ),
     configs=wanted(FURTHER, OVER_SCALES, SCALES),
     presets={"full": wanted(FURTHER, OVER_SCALES, SCALES + FULL_SCALES, "full")},

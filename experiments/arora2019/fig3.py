@@ -1,4 +1,6 @@
-"""Figure 3: singular values along gradient descent from a multiple of the identity, and the equation that they obey."""
+"""Figure 3: singular values along gradient descent from a multiple of the identity, and the
+equation that they obey.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from dynamics_cli.measures.spectra import effective_rank, imbalances
 from .datasets.completion import MatrixCompletion
 from .theory.singular_values import gradients, integrated
 
-DEPTHS, BALANCED, SHOWN = (1, 2, 3), (2, 3, 4), 10
+DEPTHS = (1, 2, 3)
+BALANCED = (2, 3, 4)
+SHOWN = 10
 STEP = 2e-3
 PRINTED = {1: 0.8195478, 2: 0.0988251, 3: 0.0016707}
 """Depth -> least error of all iterations that the released notebook printed, of its own draw."""
@@ -21,7 +25,9 @@ FACTOR = 3.0
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Decompose all products: `descents` from the identity, small `balanced` ones for the theorem."""
+    """Decompose all products: `descents` from the identity, small `balanced` ones for the
+    theorem.
+    """
     return kit.Evidence(
         descents=[_descent(depth, runs[f"N = {depth}"]) for depth in DEPTHS],
         balanced=[
@@ -34,10 +40,11 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def _balanced(depth: int, *runs: kit.Run) -> kit.Evidence:
-    """Measure how far runs from balanced layers, at the step of the config and at half of it, are from the theorem.
+    """Measure how far runs from balanced layers, at the step of the config and at half of it, are
+    from the theorem.
 
-    `deviation` is the largest difference of measured and predicted singular values, over the largest value,
-    `imbalance` the largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`, (2,) each.
+    `deviation` is the largest difference of measured and predicted singular values, over the
+    largest value, `imbalance` the largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`, (2,) each.
     """
     return kit.Evidence(
         depth=depth,
@@ -61,13 +68,15 @@ def _imbalance(run: kit.Run) -> float:
 def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     """Decompose a product of matrices along training.
 
-    `values` (K, n) at `iterations` (K,) are its singular values, descending, `truth` (r,) the true ones, `on` and
-    `off` (K,) the mean sizes of the diagonal of `U^T grad L V` and of the rest. `gap` is the ratio of the first and the
-    last of the r values when the first reaches half of its true value, NaN where it never does, `learning` (K,)
-    whether the first has, but not the last. Mean squares over all entries: `error` at the end, `least` of all records,
-    `unseen` where entries that are not seen stay 0.
+    `values` (K, n) at `iterations` (K,) are its singular values, descending, `truth` (r,) the true
+    ones, `on` and `off` (K,) the mean sizes of the diagonal of `U^T grad L V` and of the rest.
+    `gap` is the ratio of the first and the last of the r values when the first reaches half of its
+    true value, NaN where it never does, `learning` (K,) whether the first has, but not the last.
+    Mean squares over all entries: `error` at the end, `least` of all records, `unseen` where
+    entries that are not seen stay 0.
     """
-    dataset, net = run.config.dataset, run.config.architecture
+    dataset = run.config.dataset
+    net = run.config.architecture
     assert isinstance(dataset, MatrixCompletion)
     assert isinstance(net, MatrixProduct)
     W = net.product(run.parameters)
@@ -75,11 +84,10 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     along = np.abs(U.swapaxes(1, 2) @ gradients(run, W) @ Vt.swapaxes(1, 2))
     n = along.shape[1]
     on = np.trace(along, axis1=1, axis2=2)
-    matrix, iterations = (
-        dataset.matrix(Streams(run.config.seed)),
-        np.asarray(run.snapshot_iterations),
-    )
-    samples, errors = run.dataset(), np.mean((W - matrix) ** 2, axis=(1, 2))
+    matrix = dataset.matrix(Streams(run.config.seed))
+    iterations = np.asarray(run.snapshot_iterations)
+    samples = run.dataset()
+    errors = np.mean((W - matrix) ** 2, axis=(1, 2))
     assert samples.y_test is not None
     truth = kit.singular_values(matrix)[: dataset.rank]
     reached = s[:, : len(truth)] >= truth / 2
@@ -125,15 +133,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "gaps",
-            "The deeper, the wider the gaps between singular values as they rise (first over last of the "
-            "truth's when the first is half there, N = 3 over N = 2)",
+            "The deeper, the wider the gaps between singular values as they rise (first over last"
+            " of the truth's when the first is half there, N = 3 over N = 2)",
             "Section 3, Figure 3",
             kit.more_than(1),
             three.gap / two.gap,
         ),
         kit.claim(
             "diagonal",
-            r"$U^\top \nabla L V$ is dominated by its diagonal, N = 2 (mean size of its entries over "
+            r"$U^\top \nabla L V$ is dominated by its diagonal, N = 2 (mean size of its entries"
+            r" over "
             "the rest's, least while values are learnt)",
             "Figure 3, last column",
             kit.more_than(2),
@@ -142,8 +151,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *(
             kit.claim(
                 f"theorem-{run.depth}",
-                f"Balanced layers, N = {run.depth}: singular values move as the theorem "
-                "says, up to the error of Euler's method (deviation at a step over that at half of it)",
+                f"Balanced layers, N = {run.depth}: singular values move as the theorem says, up to"
+                " the error of Euler's method (deviation at a step over that at half of it)",
                 "Theorem 3; order of Euler's method",
                 kit.near(2.0, 0.2),
                 np.divide(*run.deviation),
@@ -164,8 +173,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *(
             kit.claim(
                 f"printed-{run.depth}",
-                f"N = {run.depth}: the least error of all iterations is as the notebook "
-                f"printed it of its own draw{'' if run.depth == 1 else f' (within a factor of {FACTOR:g})'}",
+                f"N = {run.depth}: the least error of all iterations is as the notebook printed it"
+                f" of its own draw{'' if run.depth == 1 else f' (within a factor of {FACTOR:g})'}",
                 "released notebook, output of cell 9",
                 expected,
                 run.least,
@@ -232,9 +241,10 @@ def _wanted() -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="arora2019-fig3",
     caption=(
-        "Gradient descent from a small multiple of the identity on entries of a matrix of low rank: the ten largest "
-        "singular values of a single matrix and of products of two and three, and for two the sizes of the gradient in "
-        "the frame of the singular vectors. The deeper, the more apart singular values are, as the theorem has it."
+        "Gradient descent from a small multiple of the identity on entries of a matrix of low rank:"
+        " the ten largest singular values of a single matrix and of products of two and three, and"
+        " for two the sizes of the gradient in the frame of the singular vectors. The deeper, the"
+        " more apart singular values are, as the theorem has it."
     ),
     configs=_wanted(),
     nulls={"unbalanced": ("initialization={kind: lecun, scale: 1.0}",)},

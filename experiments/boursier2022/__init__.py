@@ -1,1 +1,3 @@
-"""Boursier, Pillaud-Vivien, Flammarion (2022): gradient flow of shallow ReLU networks, orthogonal inputs."""
+"""Boursier, Pillaud-Vivien, Flammarion (2022): gradient flow of shallow ReLU networks,
+orthogonal inputs.
+"""

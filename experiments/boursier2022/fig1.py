@@ -1,4 +1,6 @@
-"""Figure 1: the timeline of the phases, measured, beside the predicted multiples of -ln(lambda)/||D+|| and /||D-||."""
+"""Figure 1: the timeline of the phases, measured, beside the predicted multiples of
+-ln(lambda)/||D+|| and /||D-||.
+"""
 
 from __future__ import annotations
 
@@ -25,32 +27,36 @@ from .theory.phases import PhaseTimes, largest_epsilon, phase_times
 
 FLOW = VARIANTS["flow"]
 EPSILON = 0.05
-"""The epsilon of the predicted times: any up to `largest_epsilon`, 1/8 for these data, is allowed."""
+"""The epsilon of the predicted times: any up to `largest_epsilon`, 1/8 for these data, is
+allowed.
+"""
 SMALL = (
     "initialization.scale=1.0e-9",
     "record.snapshots={kind: geometric, ratio: 1.05, include: [14002, 17820]}",
 )
-"""The orthogonal run from a scale that Fact 1 allows; its stretch is from iteration 14 002 to 17 820."""
+"""The orthogonal run from a scale that Fact 1 allows; its stretch is from iteration 14 002 to 17
+820.
+"""
 DONE = 0.01
 """Labels count as fitted, and a saddle as left, at this share of the loss."""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the ends of the phases of the orthogonal run, and predict them; all times in iterations.
+    """Measure the ends of the phases of the orthogonal run, and predict them; all times in
+    iterations.
 
-    `ends` are: the start; alignment of all of `S_{+,1}` and `S_{-,1}`; a loss within 1 % of the intermediate
-    saddle, 1 % below it, and at 1 % of it; the end of training. NaN stands for an end that is never reached.
-    `leading` are `-ln(lambda) / ||D||` for the labels fitted first and second, `lemma_2` is the network at the time of
-    Lemma 2, with `epsilon`, the largest that Appendix B.2 allows; `predicted` is with `EPSILON`. `fact_1` and
-    `fact_1_small` are the stretches at the intermediate saddle of the run and of the one from a smaller scale. `asked`
-    is the least cosine that Lemma 2 asks with `EPSILON`, and when it is reached.
+    `ends` are: the start; alignment of all of `S_{+,1}` and `S_{-,1}`; a loss within 1 % of the
+    intermediate saddle, 1 % below it, and at 1 % of it; the end of training. NaN stands for an end
+    that is never reached. `leading` are `-ln(lambda) / ||D||` for the labels fitted first and
+    second, `lemma_2` is the network at the time of Lemma 2, with `epsilon`, the largest that
+    Appendix B.2 allows; `predicted` is with `EPSILON`. `fact_1` and `fact_1_small` are the
+    stretches at the intermediate saddle of the run and of the one from a smaller scale. `asked` is
+    the least cosine that Lemma 2 asks with `EPSILON`, and when it is reached.
     """
     run = runs["orthogonal"]
-    setting, curve, iterations = (
-        read_setting(run),
-        loss_curve(run),
-        clock(run, run.snapshot_iterations),
-    )
+    setting = read_setting(run)
+    curve = loss_curve(run)
+    iterations = clock(run, run.snapshot_iterations)
     cosines = np.array(
         [min(least_cosines(setting, state_at(run, int(i)))) for i in iterations.tolist()]
     )
@@ -73,10 +79,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
     if not setting.usable:
         return e
-    saddle, e.epsilon = (
-        intermediate_saddle(setting.x, setting.y, LOSS_FACTOR),
-        largest_epsilon(setting.x, setting.y),
-    )
+    saddle = intermediate_saddle(setting.x, setting.y, LOSS_FACTOR)
+    e.epsilon = largest_epsilon(setting.x, setting.y)
     times, limit, e.predicted = (_times(setting, epsilon) for epsilon in (e.epsilon, 0.0, EPSILON))
     below, fitted = (curve.first_below(saddle.loss * share) for share in (1 + DONE, DONE))
     e.ends[2:5] = below, curve.escape(saddle.loss, DONE), fitted
@@ -90,14 +94,16 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def at_saddle(run: kit.Run) -> kit.Evidence:
     """Measure the stretch of Fact 1, with the largest epsilon that Appendix B.2 allows.
 
-    `far` is the largest distance from the nearest saddle, `bound` the one of Fact 1, `lambda_` the scale of the run and
-    `largest` the one up to which the theory's growth keeps the bound; NaN where the theory says nothing.
+    `far` is the largest distance from the nearest saddle, `bound` the one of Fact 1, `lambda_` the
+    scale of the run and `largest` the one up to which the theory's growth keeps the bound; NaN
+    where the theory says nothing.
     """
     s = read_setting(run)
     if not s.usable:
         return kit.Evidence(far=NAN, bound=NAN, lambda_=s.lambda_, largest=NAN)
     epsilon = largest_epsilon(s.x, s.y)
-    times, saddle = _times(s, epsilon), intermediate_saddle(s.x, s.y, LOSS_FACTOR)
+    times = _times(s, epsilon)
+    saddle = intermediate_saddle(s.x, s.y, LOSS_FACTOR)
     iterations = clock(run, run.snapshot_iterations)
     inside = (iterations >= times.first_fitted) & (iterations <= times.saddle_left)
     distances = [distance(state_at(run, int(i)), saddle) for i in iterations[inside]]
@@ -112,7 +118,8 @@ def at_saddle(run: kit.Run) -> kit.Evidence:
 def distance(state: NetworkState, saddle: Saddle) -> float:
     """Return the distance of a network from the nearest saddle of Fact 1.
 
-    That is any split of the merged neuron: `(w_j, a_j) = c_j v` with `c_j >= 0`, `sum c_j^2 = 2 a^2` and `||v|| = 1`.
+    That is any split of the merged neuron: `(w_j, a_j) = c_j v` with `c_j >= 0`, `sum c_j^2 = 2
+    a^2` and `||v|| = 1`.
     """
     theta = np.column_stack([state.W, state.a])  # (m, d + 1)
     v = np.append(saddle.w, saddle.a) / np.hypot(np.linalg.norm(saddle.w), saddle.a)
@@ -129,24 +136,30 @@ def _times(setting: kit.Evidence, epsilon: float) -> PhaseTimes:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    s, eps = e.setting, e.epsilon
+    s = e.setting
+    eps = e.epsilon
     _, aligned, positive, _, negative, _ = e.ends
     first, second = e.leading
     slower, faster = sorted((float(np.linalg.norm(s.D_plus)), float(np.linalg.norm(s.D_minus))))
     r = faster / slower if slower > 0 else NAN
     c = float(np.linalg.norm(s.W_0, axis=1).max() / s.lambda_)
-    cosine, norm, cosine_bound, norm_bound = NAN, NAN, 0.0, NAN
+    cosine = NAN
+    norm = NAN
+    cosine_bound = 0.0
+    norm_bound = NAN
     if e.lemma_2 is not None:
-        cosine, norm = min(least_cosines(s, e.lemma_2)), float(e.lemma_2.norms.max())
-        cosine_bound, norm_bound = 1 - 2 * s.lambda_**eps, 2 * c * s.lambda_ ** (1 - r * eps)
+        cosine = min(least_cosines(s, e.lemma_2))
+        norm = float(e.lemma_2.norms.max())
+        cosine_bound = 1 - 2 * s.lambda_**eps
+        norm_bound = 2 * c * s.lambda_ ** (1 - r * eps)
     before = e.curve.losses[e.curve.iterations <= aligned]  # none where alignment never ends
     fall = 1 - float(before[-1] / e.curve.start) if before.size else NAN
     return [
         assumption_claim(s),
         kit.claim(
             "order",
-            "Alignment, fitting positive labels, saddle, fitting negative labels, convergence follow "
-            "one another",
+            "Alignment, fitting positive labels, saddle, fitting negative labels, convergence"
+            " follow one another",
             "Section 4.2, Figure 1 (number of phases in this order)",
             kit.exactly(5),
             float(np.sum(np.diff(e.ends) > 0)),
@@ -185,7 +198,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "lemma-4",
-            r"Negative labels are fitted by $-(1 + 3 r \epsilon) \ln(\lambda)/\|D_-\|$, $\epsilon$ = "
+            r"Negative labels are fitted by $-(1 + 3 r \epsilon) \ln(\lambda)/\|D_-\|$,"
+            r" $\epsilon$ = "
             f"{EPSILON:g} (multiple)",
             "Lemma 4, Figure 1",
             kit.at_most(1 + 3 * r * EPSILON),
@@ -201,7 +215,8 @@ def fact_claim(id: str, scale: str, stretch: kit.Evidence, epsilon: float) -> ki
     made = kit.claim(
         id,
         (scale or "F") + r"rom $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$ to $-(1 - \epsilon) "
-        r"\ln(\lambda)/\|D_-\|$ the network stays near an intermediate saddle (largest distance from the "
+        r"\ln(\lambda)/\|D_-\|$ the network stays near an intermediate saddle (largest distance"
+        r" from the "
         rf"nearest), $\epsilon$ = {epsilon:.3g}",
         "Fact 1: lambda^(eps/5)",
         kit.at_most(stretch.bound) if np.isfinite(stretch.bound) else kit.near(NAN, 0),
@@ -215,11 +230,14 @@ def fact_claim(id: str, scale: str, stretch: kit.Evidence, epsilon: float) -> ki
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return when the saddle is left (Fact 1: 1 - eps as lambda goes to 0), lambda* and what Lemma 2 asks."""
+    """Return when the saddle is left (Fact 1: 1 - eps as lambda goes to 0), lambda* and what
+    Lemma 2 asks.
+    """
     asked, reached = e.asked
     return {
-        "multiple of -ln(lambda)/||D-|| at which the intermediate saddle is left": e.ends[3]
-        / e.leading[1],
+        "multiple of -ln(lambda)/||D-|| at which the intermediate saddle is left": (
+            e.ends[3] / e.leading[1]
+        ),
         "lambda": e.setting.lambda_,
         "largest lambda for which the growth of S-,1 keeps the bound of Fact 1": e.fact_1.largest,
         f"cosine that Lemma 2 asks with epsilon = {EPSILON:g}": asked,
@@ -289,7 +307,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _draw_asked(axes: kit.Axes, reached: float) -> None:
-    """Mark on the bar when all cosines are as large as Lemma 2 asks; its arrow has to come later."""
+    """Mark on the bar when all cosines are as large as Lemma 2 asks; its arrow has to come
+    later.
+    """
     if np.isfinite(reached):
         axes.plot(reached, 0, "|", color=kit.PALETTE.highlight, ms=22, mew=2, zorder=4)
 
@@ -297,10 +317,11 @@ def _draw_asked(axes: kit.Axes, reached: float) -> None:
 FIGURE = kit.Figure(
     id="boursier2022-fig1",
     caption=(
-        "The phases of training on two orthogonal points, measured, above the ends of the phases that Lemmas 2 to 4 "
-        "and Fact 1 give. The alignment ends here when all cosines exceed 0.99; the line at its beginning is "
-        "where they are as large as Lemma 2 asks, and the lemma's arrow has to come later. "
-        "Times are halved, since the experiment minimises the mean squared error."
+        "The phases of training on two orthogonal points, measured, above the ends of the phases"
+        " that Lemmas 2 to 4 and Fact 1 give. The alignment ends here when all cosines exceed 0.99;"
+        " the line at its beginning is where they are as large as Lemma 2 asks, and the lemma's"
+        " arrow has to come later. Times are halved, since the experiment minimises the mean"
+        " squared error."
     ),
     configs={**CONFIGS, "small": kit.Wanted(CONFIGS["orthogonal"], SMALL)},
     variants={
@@ -317,7 +338,10 @@ FIGURE = kit.Figure(
             "lemma-*": "Lambda is 0.39 then, and the bounds of the lemmas are above every value."
         },
         "linear": {
-            "lemma-3 lemma-4": "The lemmas bound times from above: a linear network fits both labels at once, and sooner.",
+            "lemma-3 lemma-4": (
+                "The lemmas bound times from above: a linear network fits both labels at once, and"
+                " sooner."
+            ),
         },
     },
 )

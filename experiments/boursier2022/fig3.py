@@ -1,4 +1,6 @@
-"""Figure 3: the training loss on two orthogonal points, from saddle to saddle, beside the prediction of Section 4.2."""
+"""Figure 3: the training loss on two orthogonal points, from saddle to saddle, beside the
+prediction of Section 4.2.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from .theory.growth import intermediate_saddle, lemma_5_log_lambda, predicted_lo
 from .theory.phases import largest_epsilon
 
 DROP = 0.01
-"""A saddle is left when the loss has fallen by this share for good: the width of the line in the figure."""
+"""A saddle is left when the loss has fallen by this share for good: the width of the line in the
+figure.
+"""
 NEAR = 5e-4
 """The loss is that of a saddle within this distance."""
 DONE = 0.01
@@ -31,26 +35,29 @@ DONE = 0.01
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Read the loss of the orthogonal run, and predict the curve.
 
-    `gradients` (k,) are norms of the gradient at the recorded states, at `iterations` (k,), `distances` (k,) their
-    distances from the last state, `left` the iterations at which the saddle at 0 and the intermediate saddle, of the
-    loss `saddle_loss` (Fact 1), are left, NaN if never; `masses` (k, 2) are the sums of the squared norms in `S_{+,1}`
-    and `S_{-,1}`. Without a `prediction` (k,) the theory does not apply.
+    `gradients` (k,) are norms of the gradient at the recorded states, at `iterations` (k,),
+    `distances` (k,) their distances from the last state, `left` the iterations at which the saddle
+    at 0 and the intermediate saddle, of the loss `saddle_loss` (Fact 1), are left, NaN if never;
+    `masses` (k, 2) are the sums of the squared norms in `S_{+,1}` and `S_{-,1}`. Without a
+    `prediction` (k,) the theory does not apply.
     """
     run = runs["orthogonal"]
-    setting, curve, iterations = (
-        read_setting(run),
-        loss_curve(run),
-        clock(run, run.snapshot_iterations),
-    )
+    setting = read_setting(run)
+    curve = loss_curve(run)
+    iterations = clock(run, run.snapshot_iterations)
     states = [state_at(run, int(i)) for i in iterations]
     gradients = np.array([gradient_norm(state, setting.x, setting.y) for state in states])
     theta = np.stack([np.column_stack([state.W, state.a]).ravel() for state in states])
     distances = np.linalg.norm(theta - theta[-1], axis=1)
     groups = np.array([setting.S_plus, setting.S_minus])
     masses = np.array([groups @ state.norms**2 for state in states])
-    prediction, saddle_loss, second = None, NAN, NAN
+    prediction = None
+    saddle_loss = NAN
+    second = NAN
     if setting.usable:
-        x, y, times = setting.x, setting.y, curve.iterations * setting.lr
+        x = setting.x
+        y = setting.y
+        times = curve.iterations * setting.lr
         prediction = predicted_loss(x, y, setting.W_0, setting.a_0, times, LOSS_FACTOR)
         saddle_loss = intermediate_saddle(x, y, LOSS_FACTOR).loss
         second = curve.escape(saddle_loss, DROP)
@@ -68,7 +75,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    curve, start, (first, second) = e.curve, e.curve.start, e.left
+    curve = e.curve
+    start = e.curve.start
+    first, second = e.left
     flat = np.abs(curve.losses[curve.iterations <= 4000] / start - 1).max()
     saddle = curve.plateau(8000, NEAR) if curve.iterations[-1] >= 8000 else None
     passed = saddle is not None and flat <= DROP and abs(saddle.value - e.saddle_loss) <= NEAR
@@ -79,7 +88,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     )
     lowest = lemma_14(e)
     at_saddles = [kit.value_at(e.iterations, e.gradients, i) for i in (4000, 8000)]
-    rate, (radius, constant) = final_rate(e), local_pl(e)
+    rate = final_rate(e)
+    radius, constant = local_pl(e)
     return [
         assumption_claim(e.setting),
         kit.claim(
@@ -120,7 +130,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "rate",
-            r"In the end the loss falls exponentially at a rate $\|D_-\|$ at least (rate over $\|D_-\|$)",
+            r"In the end the loss falls exponentially at a rate $\|D_-\|$ at least (rate over"
+            r" $\|D_-\|$)",
             "Section 4.2, Lemma 5",
             kit.at_least(1.0),
             rate,
@@ -128,7 +139,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         pl_claim(e.setting, radius, constant),
         kit.claim(
             "lemma-14",
-            r"$\|\nabla L\|^2$ is at least $2 L \min(u_-, u_+)/n$ in every state (least ratio; $\min_k \|x_k\|^2$ "
+            r"$\|\nabla L\|^2$ is at least $2 L \min(u_-, u_+)/n$ in every state (least ratio;"
+            r" $\min_k \|x_k\|^2$ "
             "times that for inputs that are not unit vectors)",
             "Lemma 14",
             kit.at_least(1.0),
@@ -152,9 +164,11 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def gradient_norm(state: NetworkState, x: kit.Floats, y: kit.Floats) -> float:
-    """Return the norm of the gradient of the mean squared error on `x` (n, d), `y` (n,) with respect to all weights.
+    """Return the norm of the gradient of the mean squared error on `x` (n, d), `y` (n,) with
+    respect to all weights.
 
-    A neuron that has been driven to the boundary of a point, exactly 0 up to rounding along the flow, is off there.
+    A neuron that has been driven to the boundary of a point, exactly 0 up to rounding along the
+    flow, is off there.
     """
     z = x @ state.W.T  # (n, m)
     on = z > 1e-6 * np.outer(np.linalg.norm(x, axis=1), state.norms)
@@ -168,7 +182,8 @@ def gradient_norm(state: NetworkState, x: kit.Floats, y: kit.Floats) -> float:
 
 
 def final_rate(e: kit.Evidence) -> float:
-    """Return the exponential rate of the loss between 1 % and a millionth of the first, over `||D_-||`.
+    """Return the exponential rate of the loss between 1 % and a millionth of the first, over
+    `||D_-||`.
 
     NaN when it does not fall so far, or no label has the other sign.
     """
@@ -190,10 +205,8 @@ def local_pl(e: kit.Evidence) -> tuple[float, float]:
     reliable = losses > 1e-9 * e.curve.start
     if not e.setting.usable or not reliable.any():
         return NAN, NAN
-    ratios, distances = (
-        (e.gradients**2 / losses / e.setting.slower)[reliable],
-        e.distances[reliable],
-    )
+    ratios = (e.gradients**2 / losses / e.setting.slower)[reliable]
+    distances = e.distances[reliable]
     radius = e.setting.lambda_ ** (largest_epsilon(e.setting.x, e.setting.y) / 240)
     return radius, float(ratios[distances <= radius].min(initial=np.inf))
 
@@ -224,8 +237,11 @@ def log_lambda(setting: kit.Evidence) -> float:
 
 
 def lemma_14(e: kit.Evidence) -> float:
-    """Return the least of both sides of Eq. 31 over the recorded states; losses as in `local_pl`."""
-    s, losses = e.setting, np.array([e.curve.at(i) for i in e.iterations])
+    """Return the least of both sides of Eq. 31 over the recorded states; losses as in
+    `local_pl`.
+    """
+    s = e.setting
+    losses = np.array([e.curve.at(i) for i in e.iterations])
     reliable = losses > 1e-9 * e.curve.start
     shortest = float(np.sum(s.x**2, axis=1).min())
     bounds = 2.0 * LOSS_FACTOR * losses * shortest * e.masses.min(axis=1) / len(s.y)
@@ -274,8 +290,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="boursier2022-fig3",
     caption=(
-        "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate saddle, convergence. "
-        "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
+        "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate"
+        " saddle, convergence. Dashed: the two logistic growths of Section 4.2, started from the"
+        " initial weights."
     ),
     configs=CONFIGS,
     variants=VARIANTS,
@@ -284,12 +301,21 @@ FIGURE = kit.Figure(
         **PASSES,
         "lazy": {
             "rate zero-loss": "From a large scale the loss falls exponentially from the start.",
-            "lemma-14": "It is an inequality for all balanced networks that stay active on their points.",
+            "lemma-14": (
+                "It is an inequality for all balanced networks that stay active on their points."
+            ),
         },
         "linear": {
-            "first-flat": "The saddle at 0 and the slow escape from it are every homogeneous network's.",
-            "lemma-14": "Neurons of a linear network hear every point, which only adds to the gradient.",
-            "rate zero-loss": "Orthogonal points are fitted by a linear function too; its neurons are active on both.",
+            "first-flat": (
+                "The saddle at 0 and the slow escape from it are every homogeneous network's."
+            ),
+            "lemma-14": (
+                "Neurons of a linear network hear every point, which only adds to the gradient."
+            ),
+            "rate zero-loss": (
+                "Orthogonal points are fitted by a linear function too; its neurons are active on"
+                " both."
+            ),
         },
     },
 )

@@ -1,4 +1,6 @@
-"""Figures 4 and 5: five points that are not orthogonal, from a small and from a large initialisation."""
+"""Figures 4 and 5: five points that are not orthogonal, from a small and from a large
+initialisation.
+"""
 
 from __future__ import annotations
 
@@ -33,21 +35,27 @@ ALIGNED = 5.0
 GROUP_ANGLE = 30.0
 """Neurons linked by steps of at most this angle (degrees) are one group of the figure."""
 TURN = 1.0
-"""A turn of one degree counts; for orthogonal data neurons that have grown turn by less than 1e-6 degrees."""
+"""A turn of one degree counts; for orthogonal data neurons that have grown turn by less than
+1e-6 degrees.
+"""
 
 
 def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
     """Read the states and the loss of the five-point run, and follow its neurons along Eq. 10.
 
-    `states` are those at `ITERATIONS`, `limits` (m, 2) the directions of the neurons in Eq. 10 in the end. The plateau
-    around iteration 94 000 is within 1 % of the loss there, `saddle_loss` the least loss of a network of positive
-    output weights alone: no neuron with a negative output weight has grown by then. `flipped` counts output weights
-    that changed their sign by the saddle, `negative` the neurons of negative sign that are active on some point there.
+    `states` are those at `ITERATIONS`, `limits` (m, 2) the directions of the neurons in Eq. 10 in
+    the end. The plateau around iteration 94 000 is within 1 % of the loss there, `saddle_loss` the
+    least loss of a network of positive output weights alone: no neuron with a negative output
+    weight has grown by then. `flipped` counts output weights that changed their sign by the saddle,
+    `negative` the neurons of negative sign that are active on some point there.
     """
     run = runs["five_points"]
-    x, y = run.dataset().x, run.dataset().y
-    states, curve = [line_state(run, iteration) for iteration in ITERATIONS], loss_curve(run)
-    start, saddle = states[0], states[2]
+    x = run.dataset().x
+    y = run.dataset().y
+    states = [line_state(run, iteration) for iteration in ITERATIONS]
+    curve = loss_curve(run)
+    start = states[0]
+    saddle = states[2]
     limits = sphere_flow(x, y, start.W, start.a, [np.inf], loss_factor=LOSS_FACTOR).directions[0]
     return kit.Evidence(
         x=x,
@@ -80,8 +88,8 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "alignment",
-            "Early alignment by iteration 15000 (share of visible neurons within 5 degrees of their "
-            "limit in Eq. 10)",
+            "Early alignment by iteration 15000 (share of visible neurons within 5 degrees of their"
+            " limit in Eq. 10)",
             "Appendix A.1, Figure 4(b), Eq. 10",
             kit.more_than(0.5),
             share,
@@ -157,7 +165,8 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "sparse",
-            "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
+            "The final function is sparse in its number of kinks (between the inputs; joining the"
+            " dots takes 3)",
             "Appendix A.1, Figure 4(e)",
             kit.at_most(len(inputs) - 2),
             kit.given(bends(end, inputs), len(kinks)),
@@ -166,7 +175,9 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers_fig4(e: kit.Evidence) -> dict[str, float]:
-    """Return whether the saddle can be left: a step that lets output weights change sign may leave no neuron for it."""
+    """Return whether the saddle can be left: a step that lets output weights change sign may
+    leave no neuron for it.
+    """
     return {
         "output weights that changed sign by iteration 94000": e.flipped,
         "active neurons with s = -1 at the saddle; without any it is never left": e.negative,
@@ -204,9 +215,9 @@ def draw_fig4(e: kit.Evidence) -> kit.Drawing:
 FIGURE_4 = kit.Figure(
     id="boursier2022-fig4",
     caption=(
-        "As Figure 2, for five points that are not orthogonal: two groups of neurons grow until an intermediate "
-        "saddle, and groups turn while they grow. Panel f: training loss, its plateau and the iterations of panels b "
-        "to e."
+        "As Figure 2, for five points that are not orthogonal: two groups of neurons grow until an"
+        " intermediate saddle, and groups turn while they grow. Panel f: training loss, its plateau"
+        " and the iterations of panels b to e."
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
     variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"),
@@ -218,7 +229,10 @@ FIGURE_4 = kit.Figure(
             "*": "Other labels of the same points are fitted by the same phases at other times."
         },
         "larger": {
-            "*": "From a scale a hundred times as large the network leaves the saddle sooner, and goes on the same way."
+            "*": (
+                "From a scale a hundred times as large the network leaves the saddle sooner, and"
+                " goes on the same way."
+            )
         },
         "smaller": {
             "*": "From a scale a hundred times as small the same phases follow one another, later."
@@ -236,11 +250,14 @@ FITTED = 1e-3
 def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
     """Read the first and the last state, and solve the kernel regression from the first.
 
-    `interpolator` is the function that it gives, of inputs (k,) without the constant; `small` is the loss of Figure 4.
+    `interpolator` is the function that it gives, of inputs (k,) without the constant; `small` is
+    the loss of Figure 4.
     """
     run = runs["large"]
-    x, y = run.dataset().x, run.dataset().y
-    first, last = line_state(run, 0), line_state(run, run.iterations)
+    x = run.dataset().x
+    y = run.dataset().y
+    first = line_state(run, 0)
+    last = line_state(run, run.iterations)
     kernel = ntk_interpolator(x, y, first.W, first.a)
     return kit.Evidence(
         x=x,
@@ -254,9 +271,11 @@ def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
 
 
 def kernel_errors(e: kit.Evidence) -> tuple[float, float]:
-    """Return the distance of the final function from the interpolator, over its size and over its change.
+    """Return the distance of the final function from the interpolator, over its size and over its
+    change.
 
-    Root mean squares between the outermost inputs; the change is from the first function to the last.
+    Root mean squares between the outermost inputs; the change is from the first function to the
+    last.
     """
     grid = np.linspace(float(e.x[:, 0].min()), float(e.x[:, 0].max()), 2001)
     end = e.last.function(grid)
@@ -266,7 +285,9 @@ def kernel_errors(e: kit.Evidence) -> tuple[float, float]:
 
 
 def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
-    first, last, curve = e.first, e.last, e.curve
+    first = e.first
+    last = e.last
+    curve = e.curve
     within = (float(e.x[:, 0].min()), float(e.x[:, 0].max()))
     of_size, of_change = kernel_errors(e)
     fitted, fitted_small = (losses.first_below(FITTED) for losses in (curve, e.small))
@@ -284,8 +305,8 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "kinks",
-            "The final function is not as simple as for small initialisation (kinks between the inputs: "
-            "tens)",
+            "The final function is not as simple as for small initialisation (kinks between the"
+            " inputs: tens)",
             "Appendix A.1, Figure 5(b)",
             kit.at_least(20),
             kit.given(done, len(distinct_kinks(last.W, within=within))),
@@ -306,8 +327,8 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "faster",
-            "The loss converges much faster than from a small initialisation (first iteration below "
-            "1e-3, over Figure 4's)",
+            "The loss converges much faster than from a small initialisation (first iteration below"
+            " 1e-3, over Figure 4's)",
             "Appendix A.1",
             kit.at_most(0.1),
             fitted / least_small,
@@ -317,11 +338,14 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def kernel_claim(of_size: float, of_change: float) -> kit.Claim:
-    """Return the comparison with the kernel's interpolator; undecided where the two yardsticks give two verdicts."""
+    """Return the comparison with the kernel's interpolator; undecided where the two yardsticks
+    give two verdicts.
+    """
     made = kit.claim(
         "kernel",
-        "The final function is approximately the interpolator of the tangent kernel at "
-        "initialisation (root mean square distance between the inputs, over the final function's size)",
+        "The final function is approximately the interpolator of the tangent kernel at"
+        " initialisation (root mean square distance between the inputs, over the final function's"
+        " size)",
         "Appendix A.1",
         kit.at_most(NEARLY),
         of_size,
@@ -330,8 +354,8 @@ def kernel_claim(of_size: float, of_change: float) -> kit.Claim:
         return made
     return kit.undecided(
         made,
-        f"The paper names no yardstick: the distance is {of_size:.3f} of the final function's size, and "
-        f"{of_change:.3f} of what training changed, which is larger.",
+        f"The paper names no yardstick: the distance is {of_size:.3f} of the final function's size,"
+        f" and {of_change:.3f} of what training changed, which is larger.",
     )
 
 
@@ -355,8 +379,8 @@ def draw_fig5(e: kit.Evidence) -> kit.Drawing:
 FIGURE_5 = kit.Figure(
     id="boursier2022-fig5",
     caption=(
-        "As Figure 4, with initialisation scale 10: between the first and the last state the neurons hardly move. "
-        "Dashed: the interpolator of the tangent kernel at initialisation."
+        "As Figure 4, with initialisation scale 10: between the first and the last state the"
+        " neurons hardly move. Dashed: the interpolator of the tangent kernel at initialisation."
     ),
     configs={
         "large": "boursier2022/five_points_large.yaml",

@@ -1,4 +1,6 @@
-"""Figures 6 and 7: a run in 150 dimensions, its neurons, its loss and the spectrum of its weights."""
+"""Figures 6 and 7: a run in 150 dimensions, its neurons, its loss and the spectrum of its
+weights.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +52,16 @@ SAME = 10.0
 VISIBLE = 0.05
 """Neurons of at least this share of the largest norm can be seen in the figure."""
 BARS = 10
-"""Principal components whose explained variance is drawn: the first two dark, the rest summed up."""
+"""Principal components whose explained variance is drawn: the first two dark, the rest summed
+up.
+"""
 
 
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """Read the states of the high-dimensional run at `ITERATIONS` and at `GROWN`.
 
-    `seen` gives the neurons (m, 2) of a state in the plane of the two leading principal components of the last state.
+    `seen` gives the neurons (m, 2) of a state in the plane of the two leading principal components
+    of the last state.
     """
     run = runs["high_dim"]
     states = [state_at(run, iteration) for iteration in ITERATIONS]
@@ -70,7 +75,9 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
 
 
 def turn(before: kit.Floats, after: kit.Floats, members: kit.Bools) -> float:
-    """Return the angle in degrees between the norm-weighted mean directions of `members` (m,) before and after."""
+    """Return the angle in degrees between the norm-weighted mean directions of `members` (m,)
+    before and after.
+    """
     mean = [
         weights[members].sum(axis=0, keepdims=True) / np.abs(weights[members]).max()
         for weights in (before, after)
@@ -86,12 +93,15 @@ def directions(W: kit.Floats, state: NetworkState, relative_norm: float = 0.0) -
 
 
 def angles_to_keys(e: kit.Evidence, state: NetworkState) -> kit.Floats:
-    """Return the angles in degrees (k,) in the plane of neurons to the direction that those of their sign align with.
+    """Return the angles in degrees (k,) in the plane of neurons to the direction that those of
+    their sign align with.
 
-    Of the k neurons whose norms can be seen in that state; the directions are the mean ones at the end of alignment.
+    Of the k neurons whose norms can be seen in that state; the directions are the mean ones at the
+    end of alignment.
     """
     _, aligned, _, last = e.states
-    seen, before = e.seen(state), e.seen(aligned)
+    seen = e.seen(state)
+    before = e.seen(aligned)
     visible = kit.significant(state.W, VISIBLE)
     angles = np.full(len(visible), NAN)
     for sign in (1, -1):
@@ -105,7 +115,8 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     _, aligned, growing, last = e.states
     mass = {s: float(np.sum(growing.norms[last.signs == s] ** 2)) for s in (1, -1)}
     sign = 1 if mass[1] >= mass[-1] else -1  # of the cluster that grows first
-    first, second = last.signs == sign, last.signs == -sign
+    first = last.signs == sign
+    second = last.signs == -sign
     aligned_seen = e.seen(aligned)
     first_gain, second_gain = (
         float(
@@ -176,16 +187,16 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "only-after",
-            "Only after the three phases neurons move from the two key directions (median angle to them in the "
-            "plane of the figure at 90000, over the final one)",
+            "Only after the three phases neurons move from the two key directions (median angle to"
+            " them in the plane of the figure at 90000, over the final one)",
             "Appendix A.2",
             kit.less_than(0.5),
             kit.given(told, np.median(third) / np.median(final)),
         ),
         kit.claim(
             "final-spread",
-            "In the final state neurons are not exactly aligned with two directions (largest angle to the key "
-            "directions in the plane of the figure, degrees)",
+            "In the final state neurons are not exactly aligned with two directions (largest angle"
+            " to the key directions in the plane of the figure, degrees)",
             "Appendix A.2, Figure 6(d)",
             kit.more_than(SAME),
             kit.given(told, final.max(initial=0.0)),
@@ -218,9 +229,9 @@ def draw_fig6(e: kit.Evidence) -> kit.Drawing:
 FIGURE_6 = kit.Figure(
     id="boursier2022-fig6",
     caption=(
-        "Each star is a neuron, projected on the two leading principal components (uncentred) of the final hidden "
-        "weights: red for s_j = -1, purple for s_j = +1. The inner circle is norm 0; the outer ring is the same "
-        "norm in all panels."
+        "Each star is a neuron, projected on the two leading principal components (uncentred) of"
+        " the final hidden weights: red for s_j = -1, purple for s_j = +1. The inner circle is norm"
+        " 0; the outer ring is the same norm in all panels."
     ),
     configs=CONFIGS,
     seed_configs=SEED_CONFIGS,
@@ -228,8 +239,13 @@ FIGURE_6 = kit.Figure(
     passes={
         **PASSES,
         "linear": {
-            "two-directions": "A linear network aligns with a line, by sign: two directions too, but both grow at once.",
-            "alignment-* first-direction": "The small start, and the line that neurons keep, are a linear one's.",
+            "two-directions": (
+                "A linear network aligns with a line, by sign: two directions too, but both grow at"
+                " once."
+            ),
+            "alignment-* first-direction": (
+                "The small start, and the line that neurons keep, are a linear one's."
+            ),
         },
     },
 )
@@ -238,18 +254,22 @@ FIGURE_6 = kit.Figure(
 WINDOW = 4000
 """Iterations over which the relative fall of the loss is measured."""
 FLAT = 0.1
-"""Of all that falls between the two drops, a saddle is where the loss falls by less than this share over `WINDOW`."""
+"""Of all that falls between the two drops, a saddle is where the loss falls by less than this
+share over `WINDOW`.
+"""
 
 
 def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
     """Measure loss and final spectrum of the high-dimensional run.
 
-    `saddle` is the iteration between the two drops at which the loss is flattest, NaN if there is none, `fall` its
-    relative fall over the `WINDOW` around it, and the plateau is within 5 % of the loss there. `ratios` are the
-    explained variance ratios of the uncentred SVD of the final hidden weights `W` (m, d).
+    `saddle` is the iteration between the two drops at which the loss is flattest, NaN if there is
+    none, `fall` its relative fall over the `WINDOW` around it, and the plateau is within 5 % of the
+    loss there. `ratios` are the explained variance ratios of the uncentred SVD of the final hidden
+    weights `W` (m, d).
     """
     run = runs["high_dim"]
-    curve, W = loss_curve(run), state_at(run, horizon(run)).W
+    curve = loss_curve(run)
+    W = state_at(run, horizon(run)).W
     saddle, fall = flattest(curve)
     plateau = curve.plateau(saddle, 0.05 * curve.at(saddle)) if np.isfinite(saddle) else None
     return kit.Evidence(
@@ -258,11 +278,13 @@ def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
 
 
 def flattest(curve: LossCurve) -> tuple[float, float]:
-    """Return where, between 80 % and 5 % of the first loss, the loss falls least over `WINDOW`, and by which share.
+    """Return where, between 80 % and 5 % of the first loss, the loss falls least over `WINDOW`, and
+    by which share.
 
     NaN for both when the loss never gets there or passes in less than `WINDOW`.
     """
-    iterations, losses = curve.iterations, curve.losses
+    iterations = curve.iterations
+    losses = curve.losses
     step = (
         max(1, WINDOW // 2 // max(1, int(iterations[1] - iterations[0])))
         if len(iterations) > 1
@@ -283,8 +305,8 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "saddle",
-            "The dynamics goes through an intermediate saddle (share by which the loss falls in 4000 "
-            "iterations there)",
+            "The dynamics goes through an intermediate saddle (share by which the loss falls in"
+            " 4000 iterations there)",
             "Appendix A.2, Figure 7(a)",
             kit.less_than(FLAT),
             e.fall,
@@ -306,7 +328,8 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "two-components",
-            "Two principal components explain 80 % of the final hidden weights, the others around 20 %",
+            "Two principal components explain 80 % of the final hidden weights, the others around"
+            " 20 %",
             "Appendix A.2, Figure 7(b)",
             kit.around(0.8),
             two,
@@ -323,7 +346,9 @@ def numbers_fig7(e: kit.Evidence) -> dict[str, float]:
 
 
 def explained_variance(W: kit.Floats) -> kit.Floats:
-    """Return `s_i^2 / sum_k s_k^2` (min(m, d),) of the singular values of `W` (m, d), descending."""
+    """Return `s_i^2 / sum_k s_k^2` (min(m, d),) of the singular values of `W` (m, d),
+    descending.
+    """
     powers = kit.singular_values(W) ** 2
     return np.asarray(powers / powers.sum())
 
@@ -368,8 +393,8 @@ def draw_fig7(e: kit.Evidence) -> kit.Drawing:
 FIGURE_7 = kit.Figure(
     id="boursier2022-fig7",
     caption=(
-        "Training loss of the high-dimensional run with its plateau, and explained variance ratios of the (uncentred) "
-        "principal components of its final hidden weights."
+        "Training loss of the high-dimensional run with its plateau, and explained variance ratios"
+        " of the (uncentred) principal components of its final hidden weights."
     ),
     configs=CONFIGS,
     seed_configs=SEED_CONFIGS,

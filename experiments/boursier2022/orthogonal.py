@@ -41,17 +41,24 @@ PASSES = {
 
 
 def read_setting(run: kit.Run) -> kit.Evidence:
-    """Return data and initial weights of a run, and the vectors and sets that they define (Section 4.1, Eqs. 5 and 6).
+    """Return data and initial weights of a run, and the vectors and sets that they define (Section
+    4.1, Eqs. 5 and 6).
 
-    `x` (n, d), bias column included, `y` (n,), `W_0` (m, d), `a_0` (m,), `lambda_`, and the step `lr`, which turns
-    iterations into times of gradient flow; `S_plus` and `S_minus` (m,) are members of `S_{+,1}` and `S_{-,1}`. `slower`
-    is `loss_factor ||D||` of the labels that are fitted last: the paper's `||D_-||` in the time of the runs. The run
-    is `usable` where the theory of Section 4 says something about its data, its weights and its scale.
+    `x` (n, d), bias column included, `y` (n,), `W_0` (m, d), `a_0` (m,), `lambda_`, and the step
+    `lr`, which turns iterations into times of gradient flow; `S_plus` and `S_minus` (m,) are
+    members of `S_{+,1}` and `S_{-,1}`. `slower` is `loss_factor ||D||` of the labels that are
+    fitted last: the paper's `||D_-||` in the time of the runs. The run is `usable` where the theory
+    of Section 4 says something about its data, its weights and its scale.
     """
-    dataset, start = run.dataset(), state_at(run, 0)
-    x, y, lambda_ = dataset.x, dataset.y, initial_scale(run)
-    plus, minus = D_plus(x, y), D_minus(x, y)
-    S_plus, S_minus = S_plus_1(x, y, start.W, start.a), S_minus_1(x, y, start.W, start.a)
+    dataset = run.dataset()
+    start = state_at(run, 0)
+    x = dataset.x
+    y = dataset.y
+    lambda_ = initial_scale(run)
+    plus = D_plus(x, y)
+    minus = D_minus(x, y)
+    S_plus = S_plus_1(x, y, start.W, start.a)
+    S_minus = S_minus_1(x, y, start.W, start.a)
     slower = LOSS_FACTOR * float(min(np.linalg.norm(plus), np.linalg.norm(minus)))
     assumed = orthogonality(x) < 1e-6 and labels_differ(x, y) and S_plus.any() and S_minus.any()
     return kit.Evidence(
@@ -71,7 +78,9 @@ def read_setting(run: kit.Run) -> kit.Evidence:
 
 
 def least_cosines(setting: kit.Evidence, state: NetworkState) -> tuple[float, float]:
-    """Return the least cosine of `S_{+,1}` with `D_+` and of `S_{-,1}` with `-D_-`; NaN for an empty set."""
+    """Return the least cosine of `S_{+,1}` with `D_+` and of `S_{-,1}` with `-D_-`; NaN for an
+    empty set.
+    """
     plus = kit.cosines(state.W, setting.D_plus)[setting.S_plus]
     minus = kit.cosines(state.W, -setting.D_minus)[setting.S_minus]
     return float(plus.min()) if plus.size else NAN, float(minus.min()) if minus.size else NAN
@@ -89,13 +98,17 @@ ITERATIONS = (0, 4000, 8000, 15000)
 ALIGNED = 0.99
 """Cosine from which on a neuron counts as aligned."""
 FITTED = 0.01
-"""A label counts as fitted when the output is this close to it: about the size of a dot in the figure."""
+"""A label counts as fitted when the output is this close to it: about the size of a dot in the
+figure.
+"""
 SAME_PLACE = 0.01
 """Kinks are at an input when they are this close to it."""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the states of the orthogonal run at `ITERATIONS`: the start, and the ends of phases 1, 2 and 3."""
+    """Read the states of the orthogonal run at `ITERATIONS`: the start, and the ends of phases
+    1, 2 and 3.
+    """
     run = runs["orthogonal"]
     states = [line_state(run, iteration) for iteration in ITERATIONS]
     return kit.Evidence(
@@ -104,7 +117,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    s, (start, aligned, fitted, after) = e.setting, e.states
+    s = e.setting
+    start, aligned, fitted, after = e.states
     plus, minus = least_cosines(s, aligned)
     first = (
         s.y > 0 if np.linalg.norm(s.D_plus) > np.linalg.norm(s.D_minus) else s.y < 0
@@ -117,11 +131,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         (float(kit.angle_of(D)), name) for name, D in {"D+": s.D_plus, "-D-": -s.D_minus}.items()
     )
     grown = kit.cluster_directions(fitted.W, signs=fitted.a).labels >= 0
-    errors, last_errors = np.abs(fitted.h - s.y), np.abs(e.last.h - s.y)
+    errors = np.abs(fitted.h - s.y)
+    last_errors = np.abs(e.last.h - s.y)
     first_fitted = errors[first].max(initial=0.0) < FITTED
     idle = np.abs(fitted.h)[~first].max(initial=0.0)
     norm = float(np.sum(e.last.norms**2) + np.sum(e.last.a**2))
-    least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
+    least = minimum_norm_value(s.x, s.y) if s.usable else NAN
+    linear = linear_norm(s.x, s.y)
     return [
         assumption_claim(s),
         kit.claim(
@@ -264,9 +280,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="boursier2022-fig2",
     caption=(
-        "Green dots are the data, the green line is the estimated function. Each blue star is a neuron w_j: x is "
-        "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis). Numbers at the top: "
-        "how many stars stand, one above another, at that input."
+        "Green dots are the data, the green line is the estimated function. Each blue star is a"
+        " neuron w_j: x is -w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output"
+        " weight (right axis). Numbers at the top: how many stars stand, one above another, at that"
+        " input."
     ),
     configs=CONFIGS,
     variants=VARIANTS,
@@ -276,7 +293,9 @@ FIGURE = kit.Figure(
         "lazy": {"*-fitted": "From a large scale the labels are fitted as well."},
         "linear": {
             "initial-norms": "The start is the same, and what grows from it as large.",
-            "positive-fitted both-fitted": "Two orthogonal points are fitted by a linear function too, and faster.",
+            "positive-fitted both-fitted": (
+                "Two orthogonal points are fitted by a linear function too, and faster."
+            ),
         },
     },
 )

@@ -1,4 +1,6 @@
-"""Neurons in polar coordinates, as in Figure 6: stars at their angles, at a radius that grows with their norm."""
+"""Neurons in polar coordinates, as in Figure 6: stars at their angles, at a radius that grows
+with their norm.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ LABELS = np.array([np.cos(3 * np.pi / 8), np.sin(3 * np.pi / 8)])
 
 @kit.styled
 def draw_polar(axes: kit.Axes, neurons: kit.Floats, signs: kit.Floats, limit: float) -> None:
-    """Draw each neuron (m, 2) as a star at its angle and at radius inner circle + norm; `limit` is the outer ring.
+    """Draw each neuron (m, 2) as a star at its angle and at radius inner circle + norm; `limit` is
+    the outer ring.
 
-    The inner circle is norm 0, so that directions can be read while norms are still tiny. Neurons that are not finite
-    are left out.
+    The inner circle is norm 0, so that directions can be read while norms are still tiny. Neurons
+    that are not finite are left out.
     """
     tips, _ = by_sign(lambda _: neurons, lambda _: signs)
 
@@ -31,7 +34,8 @@ def draw_polar(axes: kit.Axes, neurons: kit.Floats, signs: kit.Floats, limit: fl
 
     def stars(i: int) -> kit.Floats:
         x, y, role = tips(i).T
-        angle, r = np.arctan2(y, x), radius(np.hypot(x, y))
+        angle = np.arctan2(y, x)
+        r = radius(np.hypot(x, y))
         return np.column_stack([r * np.cos(angle), r * np.sin(angle), role])
 
     ticks = MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10]).tick_values(0, limit)

@@ -1,4 +1,6 @@
-"""Statements of the paper without a figure: the limit and the scale, Assumption 3, and lemmas along the way."""
+"""Statements of the paper without a figure: the limit and the scale, Assumption 3, and lemmas
+along the way.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from .theory.growth import intermediate_saddle, limit_of_flow, minimum_norm_valu
 from .theory.phases import largest_epsilon
 
 SCALES = {1e-9: 37000, 1e-7: 32000, 1e-5: 27000, 1e-3: 23000, 1e-1: 18000}
-"""Scale of the initial weights of two orthogonal points -> iterations, until rounding stops the loss."""
+"""Scale of the initial weights of two orthogonal points -> iterations, until rounding stops the
+loss.
+"""
 FITTED = 1e-6
 """The loss counts as 0 below this share of the first."""
 DONE = 0.01
@@ -34,10 +38,11 @@ def role(scale: float) -> str:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the limits of two orthogonal points from all scales, the orthonormal runs, and the flow.
+    """Measure the limits of two orthogonal points from all scales, the orthonormal runs, and the
+    flow.
 
-    `distances` (4,) are those of the limits from the larger scales to the limit from the least; `to_theory` is the
-    distance of the latter from the limit that Lemma 12 gives, over its norm.
+    `distances` (4,) are those of the limits from the larger scales to the limit from the least;
+    `to_theory` is the distance of the latter from the limit that Lemma 12 gives, over its norm.
     """
     small = [runs[role(scale)] for scale in SCALES]
     limits = [parameters(state_at(run, run.iterations)) for run in small]
@@ -46,9 +51,11 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         curves=dict(zip(SCALES, map(loss_curve, small), strict=True)),
         ends=dict(zip(SCALES, map(end_of, small), strict=True)),
         distances=np.array([np.linalg.norm(limit - limits[0]) for limit in limits[1:]]),
-        to_theory=float(np.linalg.norm(limits[0] - theory) / np.linalg.norm(theory))
-        if theory is not None
-        else NAN,
+        to_theory=(
+            float(np.linalg.norm(limits[0] - theory) / np.linalg.norm(theory))
+            if theory is not None
+            else NAN
+        ),
         phases=others(runs[role(1e-9)]),
         wide=along(runs["wide"]),
         narrow=[along(runs[f"narrow {seed}"]) for seed in NARROW],
@@ -69,8 +76,12 @@ def arrays(run: kit.Run) -> tuple[kit.Floats, kit.Floats, kit.Floats, kit.Floats
 
 
 def end_of(run: kit.Run) -> kit.Evidence:
-    """Return whether the labels are `fitted`, and the final squared `norm` over the least of an interpolator."""
-    s, curve, last = read_setting(run), loss_curve(run), state_at(run, run.iterations)
+    """Return whether the labels are `fitted`, and the final squared `norm` over the least of an
+    interpolator.
+    """
+    s = read_setting(run)
+    curve = loss_curve(run)
+    last = state_at(run, run.iterations)
     return kit.Evidence(
         fitted=bool(curve.losses[-1] < FITTED * curve.start),
         norm=float(np.sum(parameters(last) ** 2) / minimum_norm_value(s.x, s.y)),
@@ -81,12 +92,15 @@ def end_of(run: kit.Run) -> kit.Evidence:
 def along(run: kit.Run) -> kit.Evidence:
     """Follow a run over its k states: what Lemmas 1, 6 and 14 speak of.
 
-    `balance` is the largest `|a^2 - ||w||^2|` over the largest squared norm, `flipped` counts output weights that ever
-    change their sign, `awoken` the pairs of neuron and point that are active after they were not. `norms` (k,) are
-    squared norms over the least of an interpolator, `ratios` (k,) both sides of Eq. 31 (orthonormal inputs; NaN where
-    the loss is rounding), `groups` the directions of the neurons that can be seen in the end.
+    `balance` is the largest `|a^2 - ||w||^2|` over the largest squared norm, `flipped` counts
+    output weights that ever change their sign, `awoken` the pairs of neuron and point that are
+    active after they were not. `norms` (k,) are squared norms over the least of an interpolator,
+    `ratios` (k,) both sides of Eq. 31 (orthonormal inputs; NaN where the loss is rounding),
+    `groups` the directions of the neurons that can be seen in the end.
     """
-    s, curve, end = read_setting(run), loss_curve(run), end_of(run)
+    s = read_setting(run)
+    curve = loss_curve(run)
+    end = end_of(run)
     iterations = clock(run, run.snapshot_iterations)
     states = [state_at(run, int(i)) for i in iterations]
     inactive = np.array([s.x @ state.W.T < 0 for state in states])  # (k, n, m)
@@ -115,8 +129,11 @@ def along(run: kit.Run) -> kit.Evidence:
 
 
 def others(run: kit.Run) -> kit.Evidence:
-    """Return the largest norms of other neurons over the bounds of Lemmas 3 (iii) and 4 (iv), NaN if never fitted."""
-    s, curve = read_setting(run), loss_curve(run)
+    """Return the largest norms of other neurons over the bounds of Lemmas 3 (iii) and 4 (iv),
+    NaN if never fitted.
+    """
+    s = read_setting(run)
+    curve = loss_curve(run)
     if not s.usable:
         return kit.Evidence(second=NAN, third=NAN)
     bound = float(np.linalg.norm(s.W_0, axis=1).max() / s.lambda_)
@@ -134,15 +151,17 @@ def others(run: kit.Run) -> kit.Evidence:
 
 
 def boundary(run: kit.Run) -> kit.Evidence:
-    """Return where neurons of `S_{+,1}` that start active on negative labels stand at the time `t_{+1}` of Lemma 7.
+    """Return where neurons of `S_{+,1}` that start active on negative labels stand at the time
+    `t_{+1}` of Lemma 7.
 
-    `count` are the pairs of a neuron and a point at the start, `cosine` the largest |cosine| of theirs at the first
-    recorded state after that time.
+    `count` are the pairs of a neuron and a point at the start, `cosine` the largest |cosine| of
+    theirs at the first recorded state after that time.
     """
     s = read_setting(run)
     if not s.usable:
         return kit.Evidence(count=0, cosine=NAN)
-    epsilon, faster = largest_epsilon(s.x, s.y), max(D_norms(s.x, s.y))
+    epsilon = largest_epsilon(s.x, s.y)
+    faster = max(D_norms(s.x, s.y))
     time = -epsilon * np.log(s.lambda_) / (LOSS_FACTOR * s.lr * faster)
     iterations = clock(run, run.snapshot_iterations)
     later = iterations[iterations >= time]
@@ -155,7 +174,8 @@ def boundary(run: kit.Run) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    least, large = e.ends[1e-9], e.ends[1e-1]
+    least = e.ends[1e-9]
+    large = e.ends[1e-1]
     plateaus, small_plateaus = (
         kit.find_plateaus(e.curves[scale].iterations, e.curves[scale].losses, floor=FLOOR)
         for scale in (1e-1, 1e-7)
@@ -169,15 +189,17 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "limit",
-            "The limit does not depend on the scale as the scale goes to 0 (distances from the limit at the scale "
-            "1e-9: the largest ratio of one to that at a scale a hundred times as large)",
+            "The limit does not depend on the scale as the scale goes to 0 (distances from the"
+            " limit at the scale 1e-9: the largest ratio of one to that at a scale a hundred times"
+            " as large)",
             "Theorem 1",
             kit.less_than(1),
             kit.given(all_fitted, (e.distances[:-1] / e.distances[1:]).max()),
         ),
         kit.claim(
             "limit-theory",
-            r"At the scale 1e-9 the limit is the $\theta^*$ of Lemma 12, with the norm of every neuron (distance over "
+            r"At the scale 1e-9 the limit is the $\theta^*$ of Lemma 12, with the norm of every"
+            r" neuron (distance over "
             r"$\|\theta^*\|$)",
             "Proof of Lemma 12; limit of small steps",
             kit.at_most(1e-3),
@@ -185,14 +207,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "larger-norm",
-            r"From a larger scale, 0.1, parameters converge to minimal norm too ($\|\theta\|^2$ over the least)",
+            r"From a larger scale, 0.1, parameters converge to minimal norm too ($\|\theta\|^2$"
+            r" over the least)",
             "Section 3.2, Scale of initialisation",
             kit.around(1),
             kit.given(large.fitted, large.norm),
         ),
         kit.claim(
             "larger-saddle",
-            "From the scale 0.1 there is no intermediate saddle, as there is from 1e-7 (plateaus of the loss)",
+            "From the scale 0.1 there is no intermediate saddle, as there is from 1e-7 (plateaus of"
+            " the loss)",
             "Section 3.2, Scale of initialisation",
             kit.exactly(0),
             kit.given(large.fitted and len(small_plateaus) > 1, len(plateaus)),
@@ -213,22 +237,24 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "narrow-norm",
-            "Without Assumption 3 the norm is not minimal, as it is with it (least of two final squared norms over the "
-            "least of an interpolator)",
+            "Without Assumption 3 the norm is not minimal, as it is with it (least of two final"
+            " squared norms over the least of an interpolator)",
             "Section 3.2, The overparameterisation regime",
             kit.more_than(1 + MINIMAL),
             kit.given(narrow and narrow_fitted, min(n.end.norm for n in e.narrow)),
         ),
         kit.claim(
             "narrow-groups",
-            "Without Assumption 3 the function has more than two kinks (fewest directions of neurons, of two networks)",
+            "Without Assumption 3 the function has more than two kinks (fewest directions of"
+            " neurons, of two networks)",
             "Section 3.2, The overparameterisation regime",
             kit.more_than(2),
             kit.given(narrow and narrow_fitted, min(n.groups for n in e.narrow)),
         ),
         kit.claim(
             "lemma-1",
-            "Along the flow $a_j^2 - \\|w_j\\|^2$ is conserved (largest value over the largest squared norm)",
+            "Along the flow $a_j^2 - \\|w_j\\|^2$ is conserved (largest value over the largest"
+            " squared norm)",
             "Lemma 1",
             kit.at_most(1e-8),
             kit.given(e.flow.end.fitted, e.flow.balance),
@@ -242,36 +268,41 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "lemma-6",
-            "A neuron that is not active on a point never becomes so (pairs that do, eight inputs and two)",
+            "A neuron that is not active on a point never becomes so (pairs that do, eight inputs"
+            " and two)",
             "Lemma 6",
             kit.exactly(0),
             kit.given(e.wide.end.fitted and e.flow.end.fitted, e.wide.awoken + e.flow.awoken),
         ),
         kit.claim(
             "lemma-7",
-            "Neurons of S+,1 rest on the boundary of negative points at the time of Lemma 7 (largest |cosine| with a "
-            f"point of {e.boundary.count} pairs that start active; the width of a kink in Figure 2)",
+            "Neurons of S+,1 rest on the boundary of negative points at the time of Lemma 7"
+            f" (largest |cosine| with a point of {e.boundary.count} pairs that start active; the"
+            " width of a kink in Figure 2)",
             "Lemma 7 (iii)",
             kit.at_most(SAME_PLACE),
             kit.given(e.flow.end.fitted and e.boundary.count > 0, e.boundary.cosine),
         ),
         kit.claim(
             "lemma-14",
-            r"$\|\nabla L\|^2 \ge 2 L \min(u_-, u_+)/n$ in every state, eight orthonormal inputs (least ratio)",
+            r"$\|\nabla L\|^2 \ge 2 L \min(u_-, u_+)/n$ in every state, eight orthonormal inputs"
+            r" (least ratio)",
             "Lemma 14, Eq. 31",
             kit.at_least(1),
             kit.given(e.wide.end.fitted, np.nanmin([*e.wide.ratios, np.inf])),
         ),
         kit.claim(
             "lemma-3-iii",
-            "When positive labels are fitted, neurons outside S+,1 are small (largest norm over its bound, scale 1e-9)",
+            "When positive labels are fitted, neurons outside S+,1 are small (largest norm over its"
+            " bound, scale 1e-9)",
             "Lemma 3 (iii): 2 c lambda^eps",
             kit.at_most(1),
             e.phases.second,
         ),
         kit.claim(
             "lemma-4-iv",
-            "When negative labels are fitted too, neurons outside S+,1 and S-,1 are small (the same)",
+            "When negative labels are fitted too, neurons outside S+,1 and S-,1 are small (the"
+            " same)",
             "Lemma 4 (iv): 3 c lambda^eps",
             kit.at_most(1),
             e.phases.third,
@@ -280,7 +311,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return the distances of the limits, the stays at the saddle and the norms without Assumption 3."""
+    """Return the distances of the limits, the stays at the saddle and the norms without
+    Assumption 3.
+    """
     at = {
         scale: int(np.sum(np.abs(curve.losses - 0.5) < 5e-3)) for scale, curve in e.curves.items()
     }
@@ -352,10 +385,11 @@ ORTHONORMAL = "boursier2022/orthonormal.yaml"
 FIGURE = kit.Figure(
     id="boursier2022-statements",
     caption=(
-        "(a) Loss of two orthogonal points from several scales of the initial weights. (b) Distance of the limits from "
-        "the limit at the least scale. (c) Squared norm over the least of an interpolator of eight orthonormal points, "
-        "with Assumption 3 (400 neurons) and without it (16). (d) The squared gradient over the bound of Lemma 14, "
-        "in every recorded state of the 400 neurons."
+        "(a) Loss of two orthogonal points from several scales of the initial weights. (b) Distance"
+        " of the limits from the limit at the least scale. (c) Squared norm over the least of an"
+        " interpolator of eight orthonormal points, with Assumption 3 (400 neurons) and without it"
+        " (16). (d) The squared gradient over the bound of Lemma 14, in every recorded state of the"
+        " 400 neurons."
     ),
     configs={
         **{role(scale): _of_scale(scale, iterations) for scale, iterations in SCALES.items()},
@@ -372,11 +406,18 @@ FIGURE = kit.Figure(
         "one_step": {"lemma-1* lemma-7": FLOWS},
         "slow": {"lemma-1* lemma-7": FLOWS},
         "linear": {
-            "limit": "The limit of a linear network from a small start does not depend on the scale either.",
+            "limit": (
+                "The limit of a linear network from a small start does not depend on the scale"
+                " either."
+            ),
             "narrow-loss": "Eight orthonormal points are fitted by a linear function too.",
             "lemma-1*": "Every homogeneous network is as balanced as it starts.",
-            "lemma-14": "Neurons of a linear network hear every point, which only adds to the gradient.",
-            "lemma-3-iii lemma-4-iv": "The bounds are loose: sixty neurons that share the growth all keep below them.",
+            "lemma-14": (
+                "Neurons of a linear network hear every point, which only adds to the gradient."
+            ),
+            "lemma-3-iii lemma-4-iv": (
+                "The bounds are loose: sixty neurons that share the growth all keep below them."
+            ),
         },
     },
 )

@@ -1,4 +1,6 @@
-"""Shared by the figures: the loss of a run, its network at the iterations that a caption names, panels."""
+"""Shared by the figures: the loss of a run, its network at the iterations that a caption names,
+panels.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from dynamics_cli.plotting.scene import draw_scene
 LOSS_FACTOR = 2.0
 """The released code minimises 1/n sum (h - y)^2, twice the loss of Eq. 1."""
 STEP = 1e-3
-"""The step of all the paper's experiments. Time along gradient flow is counted in it, as iterations of descent."""
+"""The step of all the paper's experiments. Time along gradient flow is counted in it, as
+iterations of descent.
+"""
 NAN = float("nan")
 """The time of an event that did not happen, or a number on which the theory is silent."""
 
@@ -30,8 +34,8 @@ NAN = float("nan")
 def on_flow(role: str, config: str, redrawn: tuple[str, ...] = ()) -> dict[str, kit.Variant]:
     """Return the variant of a figure on gradient flow itself.
 
-    `redrawn` are the changes of the config under which the seeds after the first draw their own weights, where the
-    first reads its weights from a file.
+    `redrawn` are the changes of the config under which the seeds after the first draw their own
+    weights, where the first reads its weights from a file.
     """
     return {
         "flow": kit.Variant(
@@ -74,16 +78,21 @@ class LossCurve:
         return NAN if iteration is None else float(iteration)
 
     def escape(self, level: float, drop: float = 0.01) -> float:
-        """Return the iteration at which the saddle of loss `level` is left (by a share `drop`); NaN if never."""
+        """Return the iteration at which the saddle of loss `level` is left (by a share `drop`);
+        NaN if never.
+        """
         above = np.flatnonzero(self.losses >= (1 - drop) * level)
         left = above[-1] + 1 if above.size else 0
         return float(self.iterations[left]) if left < len(self.iterations) else NAN
 
     def plateau(self, iteration: float, tolerance: float) -> kit.Plateau:
-        """Return the stretch around an iteration on which the loss stays within `tolerance` of its value there."""
+        """Return the stretch around an iteration on which the loss stays within `tolerance` of
+        its value there.
+        """
         centre = int(np.argmin(np.abs(self.iterations - int(iteration))))
         outside = np.flatnonzero(np.abs(self.losses - self.losses[centre]) > tolerance)
-        before, after = outside[outside < centre], outside[outside > centre]
+        before = outside[outside < centre]
+        after = outside[outside > centre]
         part = slice(
             before[-1] + 1 if before.size else 0, after[0] if after.size else len(self.losses)
         )
@@ -93,7 +102,9 @@ class LossCurve:
 
 @dataclass(frozen=True)
 class NetworkState:
-    """The network after `iteration` updates, in float64; along gradient flow at that many times `STEP`."""
+    """The network after `iteration` updates, in float64; along gradient flow at that many times
+    `STEP`.
+    """
 
     iteration: int
     when: str
@@ -123,7 +134,9 @@ class LineState(NetworkState):
 
 
 def clock(run: kit.Run, numbers: kit.Ints) -> kit.Ints:
-    """Return the iterations (k,) of the states with these numbers (k,); along gradient flow times over `STEP`."""
+    """Return the iterations (k,) of the states with these numbers (k,); along gradient flow
+    times over `STEP`.
+    """
     if run.times is None:
         return np.array(numbers)
     return np.rint(np.interp(numbers, run.loss_iterations, run.times) / STEP).astype(np.int64)
@@ -187,21 +200,27 @@ def line_state(run: kit.Run, iteration: int) -> LineState:
 
 
 def bends(state: LineState, inputs: kit.Floats) -> bool:
-    """Return whether the function of a network is not linear between the least and the largest input."""
+    """Return whether the function of a network is not linear between the least and the largest
+    input.
+    """
     values = state.function(np.linspace(inputs.min(), inputs.max(), 201))
     return bool(np.abs(np.diff(values, 2)).max() > 1e-6 * np.ptp(values))
 
 
 def distinct_kinks(W: kit.Floats, within: tuple[float, float] = (-np.inf, np.inf)) -> kit.Floats:
-    """Return the distinct kinks (c,), ascending, of the neurons `W` (m, 2) of non-negligible norm, in an interval.
+    """Return the distinct kinks (c,), ascending, of the neurons `W` (m, 2) of non-negligible norm,
+    in an interval.
 
-    Kinks at most 0.01 apart, or chained so, count once: their mean, weighted by the slopes of their neurons.
+    Kinks at most 0.01 apart, or chained so, count once: their mean, weighted by the slopes of their
+    neurons.
     """
     weights = W[kit.significant(W)]
-    places, (low, high) = kit.kinks(weights), within
+    places = kit.kinks(weights)
+    (low, high) = within
     keep = np.isfinite(places) & (places >= low) & (places <= high)
     order = np.argsort(places[keep], kind="stable")
-    places, slopes = places[keep][order], np.abs(weights[keep, 0])[order]
+    places = places[keep][order]
+    slopes = np.abs(weights[keep, 0])[order]
     if places.size == 0:
         return places
     group = np.concatenate([[0], np.cumsum(np.diff(places) > 1e-2)])
@@ -214,7 +233,8 @@ def initial_scale(run: kit.Run) -> float:
 
     From the config where it says so, else the root mean square of the recorded weights.
     """
-    section, W = run.config.initialization, state_at(run, 0).W
+    section = run.config.initialization
+    W = state_at(run, 0).W
     if isinstance(section, Scaled):
         return section.divided(width=len(W), dim=run.dataset().input_dim) * (section.rescale or 1.0)
     largest = np.abs(W).max()
@@ -246,18 +266,18 @@ def draw_states(
     overlay: Callable[[kit.Floats], kit.Floats] | None = None,
     extra: Callable[[kit.Axes], None] | None = None,
 ) -> kit.Drawing:
-    """Draw a panel for every state, two in a row, and a last panel by `extra` where it is given; data (n,) and (n,).
+    """Draw a panel for every state, two in a row, and a last panel by `extra` where it is given;
+    data (n,) and (n,).
 
-    `overlay` is drawn dashed in the last state. All panels share both scales, so that growth can be seen.
+    `overlay` is drawn dashed in the last state. All panels share both scales, so that growth can be
+    seen.
     """
     count = len(states) + (extra is not None)
     rows = (count + 1) // 2
     figure, axes = kit.new_figure(2, rows, aspect=0.68, extra_height=0.3)
     window = default_window(x)
-    grid, functions = (
-        np.linspace(*window, 512),
-        [*(state.function for state in states), *([overlay] if overlay else [])],
-    )
+    grid = np.linspace(*window, 512)
+    functions = [*(state.function for state in states), *([overlay] if overlay else [])]
     stars = [
         state.outputs[(state.kinks >= window[0]) & (state.kinks <= window[1])] for state in states
     ]
@@ -279,7 +299,8 @@ def draw_states(
             "ls": (0, (4, 2)),
             "zorder": 3.5,
         }
-        top, inside = panel.right or panel.axes, panel.axes.transData
+        top = panel.right or panel.axes
+        inside = panel.axes.transData
         handles += top.plot(grid, overlay(grid), label=overlay_label, transform=inside, **look)
     if extra is not None:
         extra(axes[len(states)])

@@ -25,7 +25,9 @@ FITTED = 0.1
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure neurons of all trials in the plane, role -> trials, and losses of all scales, ascending."""
+    """Measure neurons of all trials in the plane, role -> trials, and losses of all scales,
+    ascending.
+    """
     scales = [
         _scale(run, float(role.split()[1])) for role, run in runs.items() if role not in PLANE
     ]
@@ -41,7 +43,9 @@ def fitted(run: kit.Run) -> bool:
 
 
 def _plane(run: kit.Run) -> kit.Evidence:
-    """Return paths (K, m, 2) of `|b_j| a_j`, the median turn in degrees, and the share of norms along the teacher."""
+    """Return paths (K, m, 2) of `|b_j| a_j`, the median turn in degrees, and the share of norms
+    along the teacher.
+    """
     W, b = (
         np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight")
     )
@@ -64,7 +68,9 @@ def _plane(run: kit.Run) -> kit.Evidence:
 
 
 def _scale(run: kit.Run, tau: float) -> kit.Evidence:
-    """Return the last and the best held-out loss, the linearised model's, and the relative distance."""
+    """Return the last and the best held-out loss, the linearised model's, and the relative
+    distance.
+    """
     test = np.asarray(run.measures["test_loss"]) if fitted(run) else np.full(1, np.nan)
     predicted = np.asarray(Linearised().predict(run)["test_loss"])
     return kit.Evidence(
@@ -79,7 +85,8 @@ def _scale(run: kit.Run, tau: float) -> kit.Evidence:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     small, large = e.plane.values()
     by = {point.tau: point for point in e.scales}
-    first, lazy = by[SCALES[0]], [point for point in e.scales if point.tau >= 1]
+    first = by[SCALES[0]]
+    lazy = [point for point in e.scales if point.tau >= 1]
     rising = np.diff([point.test for point in e.scales if point.tau <= 1])
     slope = np.polyfit(
         np.log([point.tau for point in lazy]), np.log([point.moved for point in lazy]), 1
@@ -104,7 +111,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "costs",
-            r"Lazy training generalises worse (held-out loss at $\tau$ = 1 over that at $\tau$ = 0.03)",
+            r"Lazy training generalises worse (held-out loss at $\tau$ = 1 over that at $\tau$ ="
+            r" 0.03)",
             "Section 3.1, Figure 1(c)",
             kit.more_than(1.0),
             by[1.0].test / first.test,
@@ -118,7 +126,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "stopping",
-            r"Stopping early does not save lazy training (best held-out loss at $\tau$ = 1 over the "
+            r"Stopping early does not save lazy training (best held-out loss at $\tau$ = 1 over"
+            r" the "
             "last at 0.03)",
             "Figure 1(c), dotted",
             kit.more_than(1.0),
@@ -203,10 +212,11 @@ def _wanted(scales: tuple[float, ...]) -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="chizat2019-fig1",
     caption=(
-        "Two layers of ReLUs fit three of a teacher. (a, b) Paths of the neurons in the plane, dots their ends, arrows "
-        "the directions of the teacher's, from a small and a large scale tau, in the trial (of 16) whose teacher's "
-        "neurons are farthest apart; dotted: the unit circle. (c) Held-out loss against tau in 100 dimensions, and "
-        "that of the linearised model at the same time."
+        "Two layers of ReLUs fit three of a teacher. (a, b) Paths of the neurons in the plane, dots"
+        " their ends, arrows the directions of the teacher's, from a small and a large scale tau,"
+        " in the trial (of 16) whose teacher's neurons are farthest apart; dotted: the unit circle."
+        " (c) Held-out loss against tau in 100 dimensions, and that of the linearised model at the"
+        " same time."
     ),
     configs={
         **{

@@ -1,4 +1,6 @@
-"""Figure 2: test loss against the width for two scalings of the output, and SGD on fresh samples by scale."""
+"""Figure 2: test loss against the width for two scalings of the output, and SGD on fresh samples
+by scale.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +40,22 @@ LAST = 1000
 
 
 FITTED = 0.1
-"""Share of the first loss, or of that of the zero function, below which a network counts as trained."""
+"""Share of the first loss, or of that of the zero function, below which a network counts as
+trained.
+"""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the final losses in units of our labels: `test` by scaling (M,), NaN where untrained, and `online` (T,)."""
+    """Read the final losses in units of our labels: `test` by scaling (M,), NaN where untrained,
+    and `online` (T,).
+    """
     test: dict[str, dict[int, float]] = {name: {} for name in POWERS}
     online: dict[float, float] = {}
     null = np.nan
     for role, run in runs.items():
         name, value = role.split(", ")
-        samples, number = run.dataset(), float(value.split(" = ")[1])
+        samples = run.dataset()
+        number = float(value.split(" = ")[1])
         if name == "SGD":
             late = run.loss_iterations > run.iterations - LAST
             online[number] = float(np.mean(run.losses[late]) / (0.5 * np.mean(samples.y**2)))
@@ -57,7 +64,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
             fitted = run.final_loss < FITTED * run.losses[0]
             test[name][int(number)] = kit.given(fitted, run.measures["test_loss"][-1])
             null = 0.5 * float(np.mean(samples.y_test**2))
-    widths, taus = sorted(test["1/m"]), sorted(online)
+    widths = sorted(test["1/m"])
+    taus = sorted(online)
     return kit.Evidence(
         widths=np.array(widths),
         test={name: np.array([of[m] for m in widths]) for name, of in test.items()},
@@ -158,9 +166,9 @@ def _online(taus: Iterable[float], *more: str) -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="chizat2019-fig2",
     caption=(
-        "Left: held-out loss of networks times 1/sqrt(m), which are lazy when they are wide, and times 1/m, against "
-        "the width m, labels times 100. Right: loss in the end of stochastic gradient descent on fresh samples against "
-        "the scale tau of the start."
+        "Left: held-out loss of networks times 1/sqrt(m), which are lazy when they are wide, and"
+        " times 1/m, against the width m, labels times 100. Right: loss in the end of stochastic"
+        " gradient descent on fresh samples against the scale tau of the start."
     ),
     configs={**_widths(WIDTHS), **_online(TAUS)},
     presets={

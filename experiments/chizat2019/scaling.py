@@ -1,4 +1,6 @@
-"""The theorem on lazy training: distances from the start and from the linearised model against the output scale."""
+"""The theorem on lazy training: distances from the start and from the linearised model against
+the output scale.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,28 @@ WHAT = ("moved", "weights", "train", "test")
 
 
 def features(net: TwoLayer, W: kit.Floats, a: kit.Floats, x: kit.Floats) -> kit.Floats:
-    """Return the gradient of the unscaled output (n, m d + m) at hidden weights `W` and output weights `a`."""
+    """Return the gradient of the unscaled output (n, m d + m) at hidden weights `W` and output
+    weights `a`.
+    """
     z = preactivations(x, W)
     inner = (net.sigma.derivative(z) * a)[:, :, None] * x[:, None, :]
     return np.concatenate([inner.reshape(len(x), -1), net.sigma.value(z)], axis=1)
 
 
 def distances(run: kit.Run) -> dict[str, float]:
-    """Return how far a run gets from its start, and from the linearised model trained beside it, at most.
+    """Return how far a run gets from its start, and from the linearised model trained beside it, at
+    most.
 
-    `moved` and `weights` are relative to nothing: norms of `w - w_0` and `w - w_lin`; `train` and `test` are root mean
-    squares of the difference of the outputs.
+    `moved` and `weights` are relative to nothing: norms of `w - w_0` and `w - w_lin`; `train` and
+    `test` are root mean squares of the difference of the outputs.
     """
-    net, samples, start = run.config.architecture, run.dataset(), run.state(0)
+    net = run.config.architecture
+    samples = run.dataset()
+    start = run.state(0)
     assert isinstance(net, TwoLayer)
     assert samples.x_test is not None
-    alpha, n = net.output_scale or 1.0, samples.n
+    alpha = net.output_scale or 1.0
+    n = samples.n
     J, J_test = (
         features(net, start["hidden_weight"], start["output_weight"], x)
         for x in (samples.x, samples.x_test)
@@ -75,7 +83,9 @@ def role(activation: str, alpha: float) -> str:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Compare all runs with their linearised models: `table` is activation -> quantity of `WHAT` -> (alphas,)."""
+    """Compare all runs with their linearised models: `table` is activation -> quantity of `WHAT`
+    -> (alphas,).
+    """
     table = {}
     for activation in ACTIVATIONS:
         rows = [distances(runs[role(activation, alpha)]) for alpha in ALPHAS]
@@ -88,7 +98,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare the powers with the theorem, which bounds from above alone."""
-    source, large = "Theorem 2.2", np.array(ALPHAS) >= LARGE
+    source = "Theorem 2.2"
+    large = np.array(ALPHAS) >= LARGE
 
     def power(activation: str, what: str) -> float:
         values = e.table[activation][what][large]
@@ -119,7 +130,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "train",
-            r"Outputs on the training set stay within $O(1/\alpha)$ of the linearised model's (power, "
+            r"Outputs on the training set stay within $O(1/\alpha)$ of the linearised model's"
+            r" (power, "
             "tanh)",
             source,
             kit.at_most(-0.95),
@@ -127,7 +139,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "test",
-            r"Outputs on held-out samples stay within $O(1/\alpha)$ of the linearised model's (power, "
+            r"Outputs on held-out samples stay within $O(1/\alpha)$ of the linearised model's"
+            r" (power, "
             "tanh)",
             source,
             kit.at_most(-0.95),
@@ -144,7 +157,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         "train": "outputs, training",
         "test": "outputs, held-out",
     }
-    alphas, handles = np.array(ALPHAS), []
+    alphas = np.array(ALPHAS)
+    handles = []
     for k, activation in enumerate(ACTIVATIONS):
         for j, what in enumerate(WHAT):
             handles += axes[k].plot(
@@ -173,9 +187,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="chizat2019-scaling",
     caption=(
-        "A centred two-layer network times alpha, trained on its loss over alpha^2, against its linearisation in the "
-        "weights: largest distances along training, of outputs root mean squares. The theorem asks for a Lipschitz "
-        "derivative, which ReLU lacks."
+        "A centred two-layer network times alpha, trained on its loss over alpha^2, against its"
+        " linearisation in the weights: largest distances along training, of outputs root mean"
+        " squares. The theorem asks for a Lipschitz derivative, which ReLU lacks."
     ),
     configs={
         role(activation, alpha): kit.Wanted(

@@ -1,4 +1,6 @@
-"""Clusters with further dimensions that say nothing: both layers trained, against the output layer alone."""
+"""Clusters with further dimensions that say nothing: both layers trained, against the output
+layer alone.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,16 @@ from dynamics_cli import kit
 
 from .solvers import hidden, largest_margin, output_layer
 
-NETWORKS, WIDTH = 5, 200
-SAMPLES, DIMENSIONS, WIDTHS = (32, 64, 128, 256), (5, 10, 15, 20, 25), (8, 16, 32, 64, 128, 256)
-"""Numbers of samples; input dimensions with the bias, as the paper counts them; numbers of neurons."""
-ABSTRACT, SECTION = "Abstract", "Section 5 (recalled)"
+NETWORKS = 5
+WIDTH = 200
+SAMPLES = (32, 64, 128, 256)
+DIMENSIONS = (5, 10, 15, 20, 25)
+WIDTHS = (8, 16, 32, 64, 128, 256)
+"""Numbers of samples; input dimensions with the bias, as the paper counts them; numbers of
+neurons.
+"""
+ABSTRACT = "Abstract"
+SECTION = "Section 5 (recalled)"
 RELEASED = (
     "optimizer.schedule={kind: power, exponent: 0.5}",
     "optimizer.iterations=50000",
@@ -21,16 +29,16 @@ RELEASED = (
 
 
 def network(run: kit.Run) -> kit.Evidence:
-    """Return errors and margins of a network, and of the max-margin output layer on its initial neurons.
+    """Return errors and margins of a network, and of the max-margin output layer on its initial
+    neurons.
 
-    `f1` is the margin over the mean of the squared weights of a neuron, as released, at the best snapshot. A margin of
-    variation norm 1 is twice as large: weights of equal length are the best of a norm.
+    `f1` is the margin over the mean of the squared weights of a neuron, as released, at the best
+    snapshot. A margin of variation norm 1 is twice as large: weights of equal length are the best
+    of a norm.
     """
     samples, width = run.dataset(), run.config.architecture.width  # type: ignore[attr-defined]
-    a, weights = (
-        np.asarray(run.parameters["hidden_weight"][0]),
-        run.measures["weight_norm"] ** 2 / width,
-    )
+    a = np.asarray(run.parameters["hidden_weight"][0])
+    weights = run.measures["weight_norm"] ** 2 / width
     b = output_layer(a, samples.x, samples.y)
     assert samples.x_test is not None
     assert samples.y_test is not None
@@ -50,7 +58,9 @@ def network(run: kit.Run) -> kit.Evidence:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the networks at each number of samples, dimension or width: arrays (points, networks)."""
+    """Measure the networks at each number of samples, dimension or width: arrays (points,
+    networks).
+    """
     points: dict[float, list[dict[str, float]]] = {}
     for role, run in runs.items():
         if " = " in role:
@@ -69,8 +79,8 @@ def _claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "better",
-            "Both layers err less than the output layer alone (share of the points, mean error of the "
-            "networks)",
+            "Both layers err less than the output layer alone (share of the points, mean error of"
+            " the networks)",
             ABSTRACT,
             kit.exactly(1),
             kit.given(fits, np.mean(e.both.mean(1) < e.output.mean(1))),
@@ -87,7 +97,9 @@ def _claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def claims_samples(e: kit.Evidence) -> list[kit.Claim]:
-    fits, both, output = bool(e.fits.all()), e.both.mean(1), e.output.mean(1)
+    fits = bool(e.fits.all())
+    both = e.both.mean(1)
+    output = e.output.mean(1)
     falls = np.diff(both) < 0
     return [
         *_claims(e),
@@ -100,8 +112,8 @@ def claims_samples(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "half",
-            "Both layers need less than half of the samples: their error with the half of the largest "
-            "number is below the output layer's with all (ratio)",
+            "Both layers need less than half of the samples: their error with the half of the"
+            " largest number is below the output layer's with all (ratio)",
             ABSTRACT,
             kit.less_than(1),
             kit.given(fits and falls.all(), both[-2] / output[-1]),
@@ -116,13 +128,15 @@ def ratios(margins: kit.Floats) -> kit.Floats:
 
 
 def claims_dimension(e: kit.Evidence) -> list[kit.Claim]:
-    fits, both, output = bool(e.fits.all()), e.both.mean(1), e.output.mean(1)
+    fits = bool(e.fits.all())
+    both = e.both.mean(1)
+    output = e.output.mean(1)
     return [
         *_claims(e),
         kit.claim(
             "gap",
-            "The dimension costs the output layer more: the difference of the errors is larger in the "
-            "most dimensions than in the fewest (difference)",
+            "The dimension costs the output layer more: the difference of the errors is larger in"
+            " the most dimensions than in the fewest (difference)",
             ABSTRACT,
             kit.more_than(0),
             kit.given(fits, (output - both)[-1] - (output - both)[0]),
@@ -147,14 +161,16 @@ def claims_dimension(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def evidence_margin(runs: kit.Runs) -> kit.Evidence:
-    """Measure the networks of each width, the largest margin of any on their samples, and the trained output layer."""
-    e, samples = evidence(runs), next(iter(runs.values())).dataset()
+    """Measure the networks of each width, the largest margin of any on their samples, and the
+    trained output layer.
+    """
+    e = evidence(runs)
+    samples = next(iter(runs.values())).dataset()
     e.limit, e.bound = np.array(largest_margin(samples.x, samples.y)) / 2
-    alone, few = runs["output"], runs["output"].dataset()
-    a, b = (
-        np.asarray(alone.parameters["hidden_weight"][0]),
-        np.asarray(alone.parameters["output_weight"][-1]),
-    )
+    alone = runs["output"]
+    few = runs["output"].dataset()
+    a = np.asarray(alone.parameters["hidden_weight"][0])
+    b = np.asarray(alone.parameters["output_weight"][-1])
     solved = output_layer(a, few.x, few.y)
     e.alone = (
         (few.y * (hidden(a, few.x) @ b)).min()
@@ -188,7 +204,8 @@ def claims_margin(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "alone",
-            "Training the output layer alone maximises the margin of the kernel (share of the solver's)",
+            "Training the output layer alone maximises the margin of the kernel (share of the"
+            " solver's)",
             ABSTRACT,
             kit.around(1),
             e.alone,
@@ -205,7 +222,9 @@ def claims_margin(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers_margin(e: kit.Evidence) -> dict[str, float]:
-    """Return the largest margin that was found, and the mean margin at the largest width over it."""
+    """Return the largest margin that was found, and the mean margin at the largest width over
+    it.
+    """
     return {
         "largest margin found": e.limit,
         "margin of both layers at the largest width over it": e.f1[-1].mean() / e.limit,
@@ -268,7 +287,9 @@ def _wanted(
     step: float = 0.1,
     seed: str = "seed",
 ) -> dict[str, kit.Wanted]:
-    """Return the runs of a figure: value -> its changes, of several networks, of the released size or small."""
+    """Return the runs of a figure: value -> its changes, of several networks, of the released
+    size or small.
+    """
     made = {}
     for value, of_value in changes.items():
         width = value if name == "m" else 1000 if full else WIDTH
@@ -312,9 +333,9 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="chizat2020-samples",
         caption=(
-            "Errors and margins of networks whose two layers are trained, and of the max-margin output layer on "
-            "the neurons of their start, which is solved, against the number of samples, in 15 dimensions of which "
-            "two matter; dashed: single networks."
+            "Errors and margins of networks whose two layers are trained, and of the max-margin"
+            " output layer on the neurons of their start, which is solved, against the number of"
+            " samples, in 15 dimensions of which two matter; dashed: single networks."
         ),
         configs=_samples(*SAMPLES),
         presets={"full": _samples(*SAMPLES, 512, full=True)},
@@ -322,9 +343,9 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="chizat2020-dimension",
         caption=(
-            "Errors and margins of networks whose two layers are trained, and of the max-margin output layer on "
-            "the neurons of their start, which is solved, against the input dimension, for 256 samples that two "
-            "inputs label; dashed: single networks."
+            "Errors and margins of networks whose two layers are trained, and of the max-margin"
+            " output layer on the neurons of their start, which is solved, against the input"
+            " dimension, for 256 samples that two inputs label; dashed: single networks."
         ),
         configs=_dimensions(),
         presets={"full": _dimensions(full=True)},
@@ -332,10 +353,11 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="chizat2020-margin",
         caption=(
-            "Margins of variation norm against the width: both layers trained, and the max-margin output layer on the "
-            "neurons of their start, which is solved and has no point where no output weights separate the samples; "
-            "networks that do not separate theirs have a margin of 0. Dotted: the largest margin that a linear program "
-            "found, which no network of any width need attain; band: up to the largest that its search leaves open."
+            "Margins of variation norm against the width: both layers trained, and the max-margin"
+            " output layer on the neurons of their start, which is solved and has no point where no"
+            " output weights separate the samples; networks that do not separate theirs have a"
+            " margin of 0. Dotted: the largest margin that a linear program found, which no network"
+            " of any width need attain; band: up to the largest that its search leaves open."
         ),
         configs=_widths(*WIDTHS),
         presets={"full": _widths(*WIDTHS, 512, 1024, full=True)},

@@ -1,4 +1,6 @@
-"""Max-margin classifiers by convex programs: on the features of a start, and over all neurons (variation norm)."""
+"""Max-margin classifiers by convex programs: on the features of a start, and over all neurons
+(variation norm).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,14 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 
-ROUNDS, GAP = 150, 0.02
-STARTS, STEPS, ADDED = 200, 60, 100
-"""Directions from which new neurons are sought, steps of the search, and neurons of either sign that are added."""
+ROUNDS = 150
+GAP = 0.02
+STARTS = 200
+STEPS = 60
+ADDED = 100
+"""Directions from which new neurons are sought, steps of the search, and neurons of either sign
+that are added.
+"""
 
 
 def hidden(a: kit.Floats, x: kit.Floats) -> kit.Floats:
@@ -18,7 +25,8 @@ def hidden(a: kit.Floats, x: kit.Floats) -> kit.Floats:
 
 
 def output_layer(a: kit.Floats, x: kit.Floats, y: kit.Floats) -> kit.Floats:
-    """Return the shortest output weights (m,) with `y f >= 1` for `f = (1/m) sum_j b_j relu(<a_j, x>)`; else NaN.
+    """Return the shortest output weights (m,) with `y f >= 1` for `f = (1/m) sum_j b_j relu(<a_j,
+    x>)`; else NaN.
 
     It is the limit of training the output layer alone by gradient descent, in direction.
     """
@@ -29,14 +37,17 @@ def output_layer(a: kit.Floats, x: kit.Floats, y: kit.Floats) -> kit.Floats:
 
 
 def largest_margin(x: kit.Floats, y: kit.Floats, seed: int = 0) -> tuple[float, float]:
-    """Return `max min_i y_i f(x_i)` over functions of variation norm at most 1, from below, and a bound found for it.
+    """Return `max min_i y_i f(x_i)` over functions of variation norm at most 1, from below, and a
+    bound found for it.
 
-    Neurons of unit length are added to a linear program until none that is found gains more than `GAP`. The dual
-    weights p bound the margin by `max_a |sum_i p_i y_i relu(<a, x_i>)|`, sought among local maxima from random starts.
+    Neurons of unit length are added to a linear program until none that is found gains more than
+    `GAP`. The dual weights p bound the margin by `max_a |sum_i p_i y_i relu(<a, x_i>)|`, sought
+    among local maxima from random starts.
     """
     from scipy.optimize import linprog  # takes a fifth of a second
 
-    rng, n = np.random.default_rng(seed), len(x)
+    rng = np.random.default_rng(seed)
+    n = len(x)
     neurons = rng.standard_normal((2 * n, x.shape[1]))  # as many separate the samples
     neurons /= np.linalg.norm(neurons, axis=1, keepdims=True)
     bound = np.inf
@@ -52,19 +63,22 @@ def largest_margin(x: kit.Floats, y: kit.Floats, seed: int = 0) -> tuple[float, 
             b_eq=[1.0],
             bounds=[(0, None)] * (2 * len(neurons)) + [(None, None)],
         )
-        margin, p = -solved.fun, -solved.ineqlin.marginals
+        margin = -solved.fun
+        p = -solved.ineqlin.marginals
         neurons = neurons[solved.x[: len(neurons)] + solved.x[len(neurons) : -1] > 0]
         pushed = []
         for sign in (1.0, -1.0):
             u = np.concatenate([neurons, rng.standard_normal((STARTS, x.shape[1]))])
-            best, value = u, np.full(len(u), -np.inf)
+            best = u
+            value = np.full(len(u), -np.inf)
             for step in range(
                 STEPS
             ):  # ascent on the sphere, its steps ever smaller since the objective has kinks
                 u = u / np.linalg.norm(u, axis=1, keepdims=True)
                 g = sign * ((x @ u.T > 0).T * (p * y)) @ x
                 now = (g * u).sum(1)
-                best, value = np.where((now > value)[:, None], u, best), np.maximum(now, value)
+                best = np.where((now > value)[:, None], u, best)
+                value = np.maximum(now, value)
                 u = u + g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-30) / (
                     1 + step / 5
                 )

@@ -1,1 +1,3 @@
-"""Cohen et al. (2021): gradient descent at the edge of stability; with the central flow (Cohen, Damian et al. 2024)."""
+"""Cohen et al. (2021): gradient descent at the edge of stability; with the central flow (Cohen,
+Damian et al. 2024).
+"""

@@ -18,16 +18,21 @@ MARGIN = 100
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Integrate the central flow from the initial weights of the run.
 
-    Losses, raw, `smoothed` and of gradient `flow`, are those at the steps 0..N; `to_flow`, `to_central` (N,) are
-    distances of the midpoints of gradient descent, `variance` (N,) its squared half step in the eigenvectors near the
-    edge, and `top` the median sharpness at midpoints in the second half over 2/eta.
+    Losses, raw, `smoothed` and of gradient `flow`, are those at the steps 0..N; `to_flow`,
+    `to_central` (N,) are distances of the midpoints of gradient descent, `variance` (N,) its
+    squared half step in the eigenvectors near the edge, and `top` the median sharpness at midpoints
+    in the second half over 2/eta.
     """
-    run, flow = runs["descent"], runs["flow"]
+    run = runs["descent"]
+    flow = runs["flow"]
     problem = build_problem(run.config, run.dataset())
     eta, N = float(run.config.optimizer.lr), run.iterations  # type: ignore[attr-defined]
-    w, v, state = trained_weights(run), trained_weights(flow), states_of(problem)
+    w = trained_weights(run)
+    v = trained_weights(flow)
+    state = states_of(problem)
     central = central_flow(problem, w[0], eta, N)
-    middle, half = (w[1:] + w[:-1]) / 2, np.diff(w, axis=0) / 2
+    middle = (w[1:] + w[:-1]) / 2
+    half = np.diff(w, axis=0) / 2
     near = (central.top[:-1] > 1.95 / eta) & (central.variance[:-1, None] > 0)
     along = np.einsum("np,npk->nk", half, central.vectors[:-1])
     late = middle[N // 2 :: max(1, N // 40)]
@@ -54,8 +59,11 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the central flow's predictions: its loss from the edge on, before which it is gradient flow."""
-    c, inner = e.central, e.inner
+    """Compare with the central flow's predictions: its loss from the edge on, before which it is
+    gradient flow.
+    """
+    c = e.central
+    inner = e.inner
     at_edge = np.arange(inner.start, inner.stop)[c.variance[inner] > 0]
     inner = slice(int(at_edge[0]) if len(at_edge) else inner.stop, inner.stop)
     half = slice(len(e.variance) // 2, None)
@@ -71,8 +79,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "loss",
-            "The central flow predicts the time-averaged loss of gradient descent at the edge (median "
-            "relative error, within 10 %)",
+            "The central flow predicts the time-averaged loss of gradient descent at the edge"
+            " (median relative error, within 10 %)",
             "central flow, L + tr(Sigma)/eta",
             kit.at_most(0.1),
             np.median(wrong) if len(wrong) else np.nan,
@@ -107,7 +115,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (loss, top, away) = kit.new_figure(3, aspect=0.95, extra_height=0.5)
-    c, steps = e.central, np.arange(len(e.losses))
+    c = e.central
+    steps = np.arange(len(e.losses))
     colors = {
         "descent": kit.PALETTE.measured,
         "flow": kit.PALETTE.muted,
@@ -152,11 +161,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="cohen2021-central",
     caption=(
-        "Random labels, mean squared error, eta = 0.1. Left: loss of gradient descent, raw and smoothed over 50 "
-        "iterations, of gradient flow, of the central flow, and the average that the central flow predicts. Middle: "
-        "the three largest eigenvalues of the Hessian, of gradient descent (thin) and along the central flow, times "
-        "eta/2; dashed: 1, the edge. Right: distance of the weights of gradient descent (midpoints of its steps) from "
-        "those of both flows."
+        "Random labels, mean squared error, eta = 0.1. Left: loss of gradient descent, raw and"
+        " smoothed over 50 iterations, of gradient flow, of the central flow, and the average that"
+        " the central flow predicts. Middle: the three largest eigenvalues of the Hessian, of"
+        " gradient descent (thin) and along the central flow, times eta/2; dashed: 1, the edge."
+        " Right: distance of the weights of gradient descent (midpoints of its steps) from those of"
+        " both flows."
     ),
     configs={
         "descent": "cohen2021/random_labels.yaml",

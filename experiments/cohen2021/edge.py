@@ -1,4 +1,6 @@
-"""What a run shows of the edge of stability: sharpness against its bound, the loss before and after the crossing."""
+"""What a run shows of the edge of stability: sharpness against its bound, the loss before and
+after the crossing.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ BAND = kit.Interval(0.95, 1.15)
 
 
 def edge(run: kit.Run) -> kit.Evidence:
-    """Describe a run that recorded its sharpness and every loss; the bound belongs to its first step."""
+    """Describe a run that recorded its sharpness and every loss; the bound belongs to its first
+    step.
+    """
     optimizer: Any = run.config.optimizer
     plain = optimizer.model_copy(update={"schedule": None})
     bound = stability_threshold({**dict(run.config), "optimizer": plain})
     top = np.asarray(run.measures["sharpness"], np.float64).reshape(
         len(run.snapshot_iterations), -1
     )
-    steps, losses = np.asarray(run.snapshot_iterations), np.asarray(run.losses)
+    steps = np.asarray(run.snapshot_iterations)
+    losses = np.asarray(run.losses)
     return described(
         float(optimizer.lr), bound[1] if bound is not None else NAN, steps, top[:, 0], losses
     )
@@ -34,14 +39,17 @@ def edge(run: kit.Run) -> kit.Evidence:
 def described(
     lr: float, bound: float, iterations: kit.Ints, sharpness: kit.Floats, losses: kit.Floats
 ) -> kit.Evidence:
-    """Describe gradient descent by its sharpness (K,) at `iterations` (K,), and its loss (L,) at every iteration.
+    """Describe gradient descent by its sharpness (K,) at `iterations` (K,), and its loss (L,) at
+    every iteration.
 
-    `first` is the first record above the bound, K where there is none, `crossing` its iteration. The run is `unstable`
-    when the loss rose after the crossing, and sharpness fell: a run that ends before has reached the bound, but says
-    nothing about staying there. `band` is the median of the sharpness from the crossing on, over the bound,
-    `rises_before` and `rises_after` are shares of steps that raise the loss, before the last record below the bound and
-    after the crossing. Of the mean losses of `WINDOWS` equal parts of the time after the crossing `falls` counts those
-    below the one before, and `share_left` is the last over the loss at the crossing. NaN where there is no such time.
+    `first` is the first record above the bound, K where there is none, `crossing` its iteration.
+    The run is `unstable` when the loss rose after the crossing, and sharpness fell: a run that ends
+    before has reached the bound, but says nothing about staying there. `band` is the median of the
+    sharpness from the crossing on, over the bound, `rises_before` and `rises_after` are shares of
+    steps that raise the loss, before the last record below the bound and after the crossing. Of the
+    mean losses of `WINDOWS` equal parts of the time after the crossing `falls` counts those below
+    the one before, and `share_left` is the last over the loss at the crossing. NaN where there is
+    no such time.
     """
     above = np.flatnonzero(sharpness >= bound)
     first = int(above[0]) if len(above) else len(sharpness)
@@ -52,12 +60,15 @@ def described(
         float(np.mean(np.diff(x) > 0)) if len(x) > 1 else NAN for x in (before, after)
     )
     unstable = rises_after > 0 and bool((np.diff(sharpness[first:]) < 0).any())
-    band, falls, share_left = NAN, NAN, NAN
+    band = NAN
+    falls = NAN
+    share_left = NAN
     if unstable:
         band = float(np.median(sharpness[first:])) / bound
     if unstable and len(after) >= WINDOWS:
         windows = np.array([part.mean() for part in np.array_split(after, WINDOWS)])
-        falls, share_left = float(np.sum(np.diff(windows) < 0)), float(windows[-1] / after[0])
+        falls = float(np.sum(np.diff(windows) < 0))
+        share_left = float(windows[-1] / after[0])
     return kit.Evidence(
         lr=lr,
         bound=bound,

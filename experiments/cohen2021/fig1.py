@@ -24,7 +24,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the abstract: the sharpness rises to 2/eta and stays, the loss falls, not at every step."""
+    """Compare with the abstract: the sharpness rises to 2/eta and stays, the loss falls, not at
+    every step.
+    """
     made = []
 
     for key, edges in e.edges.items():
@@ -90,7 +92,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 2, aspect=0.9)
     for column, (key, edges) in enumerate(e.edges.items()):
-        loss, sharp = axes[column], axes[3 + column]
+        loss = axes[column]
+        sharp = axes[3 + column]
         for color, run in zip(kit.SERIES, edges, strict=False):
             kit.draw_curve(
                 loss,
@@ -127,9 +130,10 @@ def _wanted() -> dict[str, str | kit.Wanted]:
 FIGURE = kit.Figure(
     id="cohen2021-fig1",
     caption=(
-        "Training loss (top) and sharpness, the largest eigenvalue of the Hessian of the training loss (bottom), of "
-        "gradient descent at two step sizes each: a Chebyshev polynomial, two classes, and a linear network of 20 "
-        "layers. Sharpness rises to 2/eta (dashed) and stays there; the loss then no longer falls at every step."
+        "Training loss (top) and sharpness, the largest eigenvalue of the Hessian of the training"
+        " loss (bottom), of gradient descent at two step sizes each: a Chebyshev polynomial, two"
+        " classes, and a linear network of 20 layers. Sharpness rises to 2/eta (dashed) and stays"
+        " there; the loss then no longer falls at every step."
     ),
     configs=_wanted(),
     passes={"linear": {"deep_linear-*": "This network is linear: the null leaves it as it is."}},

@@ -1,4 +1,6 @@
-"""Progressive sharpening along gradient flow, and how long gradient descent follows it (Cohen et al. 2021)."""
+"""Progressive sharpening along gradient flow, and how long gradient descent follows it (Cohen et
+al. 2021).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ EVERY = 10.0
 
 
 def distance_at(path: kit.Evidence, multiple: float) -> float:
-    """Return the distance at a multiple of the time of the crossing; NaN where that is after the end."""
+    """Return the distance at a multiple of the time of the crossing; NaN where that is after the
+    end.
+    """
     i = multiple * path.edge.crossing * path.edge.lr / EVERY
     return float(path.distance[round(i)]) if i <= len(path.distance) - 1 else NAN
 
@@ -124,9 +128,10 @@ def _descent(lr: str, count: int) -> kit.Wanted:
 FIGURE = kit.Figure(
     id="cohen2021-flow",
     caption=(
-        "A Chebyshev polynomial of degree 4. Left: sharpness along gradient flow, and of gradient descent at several "
-        "step sizes against time; each leaves the flow's curve at its own 2/eta. Right: distance of the weights from "
-        "those of the flow, over the distance that the flow has moved; dotted lines where 2/eta is reached."
+        "A Chebyshev polynomial of degree 4. Left: sharpness along gradient flow, and of gradient"
+        " descent at several step sizes against time; each leaves the flow's curve at its own"
+        " 2/eta. Right: distance of the weights from those of the flow, over the distance that the"
+        " flow has moved; dotted lines where 2/eta is reached."
     ),
     configs={
         **{lr: _descent(lr, count) for lr, count in STEPS.items()},

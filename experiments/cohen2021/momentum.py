@@ -16,7 +16,9 @@ STEPS = {
 }
 """Kind and momentum -> step size on the Chebyshev polynomial."""
 ITERATIONS = 40000
-"""In the first thousands the sharpness of the larger momentum falls far below its bound again and again."""
+"""In the first thousands the sharpness of the larger momentum falls far below its bound again
+and again.
+"""
 WORDS = {"polyak": "(2 + 2 beta)/eta", "nesterov": "(2 + 2 beta)/(eta (1 + 2 beta))"}
 Evidence = dict[tuple[str, str], kit.Evidence]
 """Kind and momentum -> what the run shows."""
@@ -74,8 +76,9 @@ def draw(e: Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="cohen2021-momentum",
     caption=(
-        "Sharpness of gradient descent with momentum on the Chebyshev polynomial. Dashed: the bound of each run, "
-        "(2 + 2 beta)/eta for Polyak's momentum and (2 + 2 beta)/(eta (1 + 2 beta)) for Nesterov's."
+        "Sharpness of gradient descent with momentum on the Chebyshev polynomial. Dashed: the bound"
+        " of each run, (2 + 2 beta)/eta for Polyak's momentum and (2 + 2 beta)/(eta (1 + 2 beta))"
+        " for Nesterov's."
     ),
     configs={
         " ".join((kind, beta)): kit.Wanted(

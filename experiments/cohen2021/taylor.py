@@ -1,4 +1,6 @@
-"""The quadratic model of the loss at the edge, and sharpness when the step is cut there (Cohen et al. 2021)."""
+"""The quadratic model of the loss at the edge, and sharpness when the step is cut there (Cohen
+et al. 2021).
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,26 @@ from .edge import BAND, NAN, described, draw_sharpness, edge
 from .theory.central_flow import loss_of, states_of, trained_weights
 
 BEFORE = 0.9
-"""The model begins where the sharpness last is below this share of 2/eta, and at the first peak above it."""
-STEPS, GROWTH = 200, 100.0
-"""Steps within which the model of the edge diverges: its loss exceeds this multiple of the first."""
+"""The model begins where the sharpness last is below this share of 2/eta, and at the first peak
+above it.
+"""
+STEPS = 200
+GROWTH = 100.0
+"""Steps within which the model of the edge diverges: its loss exceeds this multiple of the
+first.
+"""
 CUT = 1400
 """Iteration at which the step is halved."""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Continue the models begun `before` and at the `peak` of a `run`; `later` begins after a `cut` step."""
+    """Continue the models begun `before` and at the `peak` of a `run`; `later` begins after a
+    `cut` step.
+    """
     run = runs["run"]
     descent = edge(run)
-    s, K = descent.sharpness / descent.bound, len(descent.sharpness)
+    s = descent.sharpness / descent.bound
+    K = len(descent.sharpness)
     first = min(descent.first, K - 1)
     falling = np.flatnonzero(np.diff(s[first:]) < 0)
     peak = first + int(falling[0]) if len(falling) else first
@@ -41,16 +51,18 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
-    """Continue gradient descent from snapshot `i` on `L + g d + d H d / 2`, exactly, in the eigenvectors of H.
+    """Continue gradient descent from snapshot `i` on `L + g d + d H d / 2`, exactly, in the
+    eigenvectors of H.
 
-    From its `iteration` on: `losses` (S + 1,) of the model, while finite, and `actual` ones of the network. The model's
-    loss grows by `rate` a step in the end, `(eta S - 1)^2` is `predicted`.
+    From its `iteration` on: `losses` (S + 1,) of the model, while finite, and `actual` ones of the
+    network. The model's loss grows by `rate` a step in the end, `(eta S - 1)^2` is `predicted`.
     """
     eta, at = float(run.config.optimizer.lr), int(run.snapshot_iterations[i])  # type: ignore[attr-defined]
     state = states_of(build_problem(run.config, run.dataset()))(trained_weights(run)[i])
     derivatives = derivatives_of(state)
     values, vectors = np.linalg.eigh(derivatives.hessian())
-    g, k = vectors.T @ derivatives.gradient(), np.arange(steps + 1)[:, None]
+    g = vectors.T @ derivatives.gradient()
+    k = np.arange(steps + 1)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         shares = 1 - (1 - eta * values) ** k  # d_k = -H^-1 (1 - (1 - eta H)^k) g
         small = np.abs(values) < 1e-9
@@ -65,23 +77,26 @@ def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    b, p, later = e.before, e.peak, e.later
+    b = e.before
+    p = e.peak
+    later = e.later
     exceeds = np.flatnonzero(p.losses > GROWTH * p.losses[0])
-    reached, diverges = np.isfinite(e.run.crossing), len(exceeds) and e.run.unstable
+    reached = np.isfinite(e.run.crossing)
+    diverges = len(exceeds) and e.run.unstable
     near = min(51, len(b.actual))
     return [
         kit.claim(
             "before",
-            "Before the edge gradient descent on the quadratic model stays close to that on the loss "
-            "(largest relative difference of the losses in 50 steps)",
+            "Before the edge gradient descent on the quadratic model stays close to that on the"
+            " loss (largest relative difference of the losses in 50 steps)",
             "quadratic model (recalled)",
             kit.at_most(0.1),
             np.abs(b.losses[:near] / b.actual[:near] - 1).max() if reached else NAN,
         ),
         kit.claim(
             "diverges",
-            "At the edge gradient descent on the quadratic model diverges: the model's loss grows by "
-            f"{GROWTH:g} within {STEPS} steps (after how many)",
+            "At the edge gradient descent on the quadratic model diverges: the model's loss grows"
+            f" by {GROWTH:g} within {STEPS} steps (after how many)",
             "quadratic model (recalled)",
             kit.at_most(STEPS),
             exceeds[0] if diverges else NAN,
@@ -102,7 +117,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "resumes",
-            r"When the step is halved at the edge, sharpness rises again (its largest over $2/\eta$ "
+            r"When the step is halved at the edge, sharpness rises again (its largest over"
+            r" $2/\eta$ "
             "of the old step)",
             "step size drop (recalled)",
             kit.at_least(1.05),
@@ -154,9 +170,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="cohen2021-taylor",
     caption=(
-        "A Chebyshev polynomial of degree 4, eta = 0.4. (a) and (b): the loss of gradient descent, and of gradient "
-        "descent continued on the quadratic Taylor model of the loss, begun before sharpness reaches 2/eta and at its "
-        "first peak above. (c): sharpness when the step is halved (dotted); dashed: 2/eta of both steps."
+        "A Chebyshev polynomial of degree 4, eta = 0.4. (a) and (b): the loss of gradient descent,"
+        " and of gradient descent continued on the quadratic Taylor model of the loss, begun before"
+        " sharpness reaches 2/eta and at its first peak above. (c): sharpness when the step is"
+        " halved (dotted); dashed: 2/eta of both steps."
     ),
     configs={
         "run": "cohen2021/chebyshev.yaml",

@@ -14,7 +14,9 @@ from ..gromov2023.theory.analytic import participation
 
 NAN = float("nan")
 ZERO = 1e-12
-"""A network is 0 if its loss is that of outputs 0 to this share: rounding alone decides its largest output."""
+"""A network is 0 if its loss is that of outputs 0 to this share: rounding alone decides its
+largest output.
+"""
 PERIODIC = 0.5
 """Inverse participation ratio from which on a neuron counts as periodic, as in `gromov2023-ipr`."""
 COEXISTENCE = kit.Wanted("doshi2023/coexistence.yaml")
@@ -33,7 +35,9 @@ def smaller(p: int, N: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Corrupted:
-    """A run at its recorded epochs (K,); a network that has become 0 has no accuracy, which is NaN then."""
+    """A run at its recorded epochs (K,); a network that has become 0 has no accuracy, which is
+    NaN then.
+    """
 
     p: int
     noise: float
@@ -56,12 +60,16 @@ class Corrupted:
 
     @property
     def plateau(self) -> float:
-        """Return the accuracy on the training pairs of a network that gives all pairs their right class."""
+        """Return the accuracy on the training pairs of a network that gives all pairs their
+        right class.
+        """
         return 1 - self.noise * (1 - 1 / self.p)
 
     @property
     def chance(self) -> float:
-        """Return the largest accuracy on replaced labels by chance: 1/p and three standard deviations."""
+        """Return the largest accuracy on replaced labels by chance: 1/p and three standard
+        deviations.
+        """
         return 1 / self.p + 3 * float(
             np.sqrt((1 - 1 / self.p) / self.p / max(self.replaced_pairs, 1))
         )
@@ -79,9 +87,11 @@ class Corrupted:
 
 def corrupted(run: kit.Run) -> Corrupted:
     """Read a run."""
-    data, measures = run.config.dataset, run.measures
+    data = run.config.dataset
+    measures = run.measures
     p, noise = int(data.p), float(data.replaced_labels or 0.0)  # type: ignore[attr-defined]
-    epochs, train = np.asarray(run.snapshot_iterations), np.asarray(measures["train_accuracy"])
+    epochs = np.asarray(run.snapshot_iterations)
+    train = np.asarray(measures["train_accuracy"])
     by_part = (
         measures["train_accuracy_by_replaced"]
         if noise
@@ -107,7 +117,9 @@ def corrupted(run: kit.Run) -> Corrupted:
 def draw_parts(
     axes: kit.Axes, x: kit.Floats | kit.Ints, parts: Mapping[str, kit.Floats], plateau: float
 ) -> None:
-    """Draw accuracies against x by part of the pairs, and the plateau where labels are replaced (`plateau` < 1)."""
+    """Draw accuracies against x by part of the pairs, and the plateau where labels are replaced
+    (`plateau` < 1).
+    """
     looks = {
         "kept labels": ("kept", kit.SERIES[2]),
         "replaced labels": ("replaced", kit.SERIES[3]),
@@ -127,5 +139,7 @@ def draw_parts(
 
 
 def mean_ipr(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> kit.Floats:
-    """Return the inverse participation ratio (N,) of each neuron, averaged over rows of U, V and columns of W."""
+    """Return the inverse participation ratio (N,) of each neuron, averaged over rows of U, V and
+    columns of W.
+    """
     return np.asarray(np.mean([participation(rows) for rows in (U, V, W.T)], axis=0))

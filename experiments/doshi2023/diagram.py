@@ -1,4 +1,6 @@
-"""A coarse phase diagram: accuracies against the share of pairs that is trained and of labels that are replaced."""
+"""A coarse phase diagram: accuracies against the share of pairs that is trained and of labels
+that are replaced.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from dynamics_cli import kit
 
 from .corruption import Corrupted, corrupted, smaller
 
-DECAYS, NOISES, SHARES = (0.0, 5.0, 15.0), (0.1, 0.3, 0.5, 0.7), (0.3, 0.5, 0.7, 0.9)
+DECAYS = (0.0, 5.0, 15.0)
+NOISES = (0.1, 0.3, 0.5, 0.7)
+SHARES = (0.3, 0.5, 0.7, 0.9)
 RIGHT = 0.9
 """Accuracy from which on a part of the pairs counts as learnt."""
 PHASES = {"M": "memorisation", "C": "coexistence", "P": "partial inversion", "F": "full inversion"}
@@ -18,8 +22,12 @@ PHASES = {"M": "memorisation", "C": "coexistence", "P": "partial inversion", "F"
 
 
 def phase(net: Corrupted) -> str:
-    """Return the letter of the phase of the last network; empty where neither labels nor rule are learnt."""
-    train, test, replaced = net.train[-1], net.test[-1], net.replaced[-1]
+    """Return the letter of the phase of the last network; empty where neither labels nor rule
+    are learnt.
+    """
+    train = net.train[-1]
+    test = net.test[-1]
+    replaced = net.replaced[-1]
     if test > RIGHT:
         return "C" if replaced > RIGHT else "P" if replaced > net.chance else "F"
     return "M" if train > RIGHT else ""
@@ -50,16 +58,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "both",
-            f"no decay: of {SHARES[-1]:.0%} of the pairs the rule is learnt too, {NOISES[0]:.0%} of the "
-            "labels replaced (test accuracy)",
+            f"no decay: of {SHARES[-1]:.0%} of the pairs the rule is learnt too, {NOISES[0]:.0%} of"
+            " the labels replaced (test accuracy)",
             "abstract (i); 100 %",
             kit.around(1),
             e.test[0, 0, -1],
         ),
         kit.claim(
             "few",
-            f"no decay: of {SHARES[0]:.0%} of the pairs the rule is not learnt (test accuracy, once "
-            "all labels are memorised)",
+            f"no decay: of {SHARES[0]:.0%} of the pairs the rule is not learnt (test accuracy, once"
+            " all labels are memorised)",
             "phase diagram",
             kit.less_than(0.5),
             kit.given(fitted, e.test[0, 0, 0]),
@@ -133,7 +141,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _wanted(epochs: int, *size: str) -> dict[str, kit.Wanted]:
-    wanted, length = {}, (f"optimizer.iterations={epochs}", f"record.snapshots.interval={epochs}")
+    wanted = {}
+    length = (f"optimizer.iterations={epochs}", f"record.snapshots.interval={epochs}")
     for decay, noise, share in itertools.product(DECAYS, NOISES, SHARES):
         data = (
             f"dataset.replaced_labels={noise}",
@@ -150,16 +159,19 @@ def _wanted(epochs: int, *size: str) -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="doshi2023-diagram",
     caption=(
-        "Addition modulo 31, a size of ours: accuracy on the training pairs as they are labelled (top) and on held-out "
-        "pairs (bottom) after 1 000 epochs of AdamW of three weight decays. M: labels memorised, rule not learnt; C: "
-        "coexistence, both; P: partial inversion, the rule learnt and some replaced labels memorised; no letter: "
-        "neither learnt. Modulo 97, the released size, decay 15 is full inversion and 20 is forgetting."
+        "Addition modulo 31, a size of ours: accuracy on the training pairs as they are labelled"
+        " (top) and on held-out pairs (bottom) after 1 000 epochs of AdamW of three weight decays."
+        " M: labels memorised, rule not learnt; C: coexistence, both; P: partial inversion, the"
+        " rule learnt and some replaced labels memorised; no letter: neither learnt. Modulo 97, the"
+        " released size, decay 15 is full inversion and 20 is forgetting."
     ),
     configs=_wanted(1000, *smaller(31, 150)),
     presets={"full": _wanted(2000)},
     passes={
         "decay": {
-            "memorises both few noise": "These networks have no decay: this null leaves them as they are."
+            "memorises both few noise": (
+                "These networks have no decay: this null leaves them as they are."
+            )
         }
     },
 )

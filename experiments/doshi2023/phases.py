@@ -1,4 +1,6 @@
-"""Phases under label corruption: labels memorised, memorised and the rule learnt, ignored, and all forgotten."""
+"""Phases under label corruption: labels memorised, memorised and the rule learnt, ignored, and
+all forgotten.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,12 @@ from dynamics_cli import kit
 
 from .corruption import COEXISTENCE, Corrupted, corrupted, draw_parts, smaller
 
-GROKKING, COEXIST, PARTIAL, FULL, FORGET, BATCHES = (
-    "grokking",
-    "coexistence",
-    "partial inversion",
-    "full inversion",
-    "forgetting",
-    "mini-batch",
-)
+GROKKING = "grokking"
+COEXIST = "coexistence"
+PARTIAL = "partial inversion"
+FULL = "full inversion"
+FORGET = "forgetting"
+BATCHES = "mini-batch"
 WORDS = {"train": "training accuracy", "test": "test accuracy", "test_loss": "test loss"}
 SHARE = 0.02
 """A plateau is at its level within this share of it."""
@@ -59,7 +59,9 @@ PRINTED: dict[str, tuple[tuple[int, str, float], ...]] = {
         (2000, "train", 0.818479),
     ),
 }
-"""Panel -> epoch (of mini-batches: step), curve and number in the output of the released notebook."""
+"""Panel -> epoch (of mini-batches: step), curve and number in the output of the released
+notebook.
+"""
 RELEASED = 97
 """The p of the printed numbers."""
 Evidence = dict[str, Corrupted]
@@ -228,10 +230,11 @@ SMALL = (*smaller(47, 240), "dataset.train_fraction=0.6", "dataset.replaced_labe
 FIGURE = kit.Figure(
     id="doshi2023-phases",
     caption=(
-        "Addition modulo 97, AdamW: accuracy on the training pairs as they are labelled, on the pairs whose label "
-        "was kept and was replaced, and on held-out pairs. Half of the pairs is trained, 35 % of their labels are "
-        "replaced, none of the first panel; of mini-batches 65 % and 20 %; of p = 47, in preset default, 60 % and "
-        "20 %. Weight decay: 5, 0, 5, 15, 20, 0. Crosses: numbers in the output of the released notebook."
+        "Addition modulo 97, AdamW: accuracy on the training pairs as they are labelled, on the"
+        " pairs whose label was kept and was replaced, and on held-out pairs. Half of the pairs is"
+        " trained, 35 % of their labels are replaced, none of the first panel; of mini-batches 65 %"
+        " and 20 %; of p = 47, in preset default, 60 % and 20 %. Weight decay: 5, 0, 5, 15, 20, 0."
+        " Crosses: numbers in the output of the released notebook."
     ),
     configs={
         GROKKING: "doshi2023/grokking.yaml",
@@ -252,7 +255,9 @@ FIGURE = kit.Figure(
     nulls={"without decay": ("optimizer.weight_decay=0.0",)},
     passes={
         "decay": {
-            "coexistence-* mini-batch-*": "These networks have no decay: this null leaves them as they are.",
+            "coexistence-* mini-batch-*": (
+                "These networks have no decay: this null leaves them as they are."
+            ),
         }
     },
 )

@@ -1,4 +1,6 @@
-"""Pruning neurons by their inverse participation ratio: low ones memorise, high ones know the rule."""
+"""Pruning neurons by their inverse participation ratio: low ones memorise, high ones know the
+rule.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +11,29 @@ from dynamics_cli import kit
 from ..gromov2023.grokking import layers
 from .corruption import COEXISTENCE, Corrupted, corrupted, draw_parts, mean_ipr
 
-LOWEST, HIGHEST = "lowest", "highest"
+LOWEST = "lowest"
+HIGHEST = "highest"
 BLOCK = 5
 """Neurons that are pruned at once, of 500."""
 SHOWN = {LOWEST: 0.7, HIGHEST: 0.3}
 """Largest share of pruned neurons in the notebook's picture."""
 RIGHT = 0.9
-"""Accuracy on test pairs and on replaced labels from which on the network knows rule and labels before pruning."""
+"""Accuracy on test pairs and on replaced labels from which on the network knows rule and labels
+before pruning.
+"""
 
 
 def pruned(run: kit.Run, order: kit.Ints) -> dict[str, kit.Floats]:
-    """Prune the last network in order: return the `share` (J,) of pruned neurons and accuracies (J,) by part."""
-    data, (U, V, W) = run.dataset(), layers(run, -1)
+    """Prune the last network in order: return the `share` (J,) of pruned neurons and accuracies
+    (J,) by part.
+    """
+    data = run.dataset()
+    U, V, W = layers(run, -1)
     assert data.x_test is not None
     assert data.y_test is not None
     hidden = np.concatenate([U, V], axis=1)[order]
-    replaced, n = np.asarray(data.replaced), data.n
+    replaced = np.asarray(data.replaced)
+    n = data.n
     z = (np.concatenate([data.x, data.x_test]) @ hidden.T) ** 2  # (pairs, N)
     truth = np.concatenate([data.y, data.y_test]).argmax(1)
     parts = {
@@ -33,7 +42,8 @@ def pruned(run: kit.Run, order: kit.Ints) -> dict[str, kit.Floats]:
         "replaced": np.flatnonzero(replaced),
         "test": slice(n, None),
     }
-    output, right = z @ W[:, order].T, []
+    output = z @ W[:, order].T
+    right = []
     for j in range(0, len(order), BLOCK):
         right.append(output.argmax(1) == truth)
         output -= z[:, j : j + BLOCK] @ W[:, order[j : j + BLOCK]].T
@@ -48,7 +58,9 @@ def pruned(run: kit.Run, order: kit.Ints) -> dict[str, kit.Floats]:
 
 
 def first(curves: dict[str, kit.Floats], where: kit.Bools, known: kit.Bools) -> dict[str, float]:
-    """Return the numbers at the first point of curves where a condition holds; NaN without one or if not `known`."""
+    """Return the numbers at the first point of curves where a condition holds; NaN without one
+    or if not `known`.
+    """
     at = np.flatnonzero(where & known)
     return {name: float(values[at[0]]) if len(at) else np.nan for name, values in curves.items()}
 
@@ -63,10 +75,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the abstract (ii): pruning takes the replaced labels from the network and leaves the rule."""
+    """Compare with the abstract (ii): pruning takes the replaced labels from the network and
+    leaves the rule.
+    """
     run: Corrupted = e.run
     both = run.test[-1] > RIGHT and run.replaced[-1] > RIGHT
-    low, high = e.curves[LOWEST], e.curves[HIGHEST]
+    low = e.curves[LOWEST]
+    high = e.curves[HIGHEST]
     cleared = first(low, low["replaced"] <= run.chance, both)
     lost = first(high, high["test"] < 0.5, both)
     return [
@@ -142,9 +157,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="doshi2023-pruning",
     caption=(
-        "The network of the coexistence phase without some of its neurons: accuracy on trained and held-out pairs "
-        "against the share of neurons that is pruned, the lowest or the highest inverse participation "
-        "ratio first; the ratios of all neurons."
+        "The network of the coexistence phase without some of its neurons: accuracy on trained and"
+        " held-out pairs against the share of neurons that is pruned, the lowest or the highest"
+        " inverse participation ratio first; the ratios of all neurons."
     ),
     configs={"coexistence": COEXISTENCE},
     nulls={"decay 15": ("optimizer.weight_decay=15.0",)},

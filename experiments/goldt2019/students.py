@@ -1,4 +1,6 @@
-"""Online learning beside its ODE (dynamics), how they part with the input dimension (size), and overparametrisation."""
+"""Online learning beside its ODE (dynamics), how they part with the input dimension (size), and
+overparametrisation.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,19 @@ from dynamics_cli.runs.replica import replicas_of
 from .theory.order_parameters import Order, integrate, measured, predicted
 
 CONFIG = "goldt2019/online.yaml"
-ETA, TEACHERS = 0.5, 2
+ETA = 0.5
+TEACHERS = 2
 """Step and M of the trained networks."""
 NOISY = ("architecture.width=4", "dataset.noise=0.1")
-SIZES, MORE_SIZES = (25, 50, 100, 200), (25, 50, 100, 200, 400, 800)
+SIZES = (25, 50, 100, 200)
+MORE_SIZES = (25, 50, 100, 200, 400, 800)
 STUDENTS = (2, 3, 4, 6)
 BOTH = ("architecture.train_output=true", "initialization.output_value=null")
 """Both layers learn; output weights start as standard Gaussians."""
 TRAINED_NOISE = 0.1
 """Of the labels of networks that are trained to their final errors."""
-SMALL, NOISE = 0.01, 0.01
+SMALL = 0.01
+NOISE = 0.01
 """Step and noise of the final errors by the ODE from informed starts."""
 LATE = 3e4
 """Time at which those are read."""
@@ -31,7 +36,9 @@ FLOOR = 1e-10
 
 
 def curve(run: kit.Run, name: str = "") -> kit.Evidence:
-    """Return test errors and `v_k R_km` of a run, and of the ODE from its first state, at its T snapshots."""
+    """Return test errors and `v_k R_km` of a run, and of the ODE from its first state, at its T
+    snapshots.
+    """
     seen = measured(run)
     exact = predicted(run, seen[0])
     errors = [np.array([order.error for order in orders]) for orders in (seen, exact)]
@@ -51,7 +58,9 @@ def curve(run: kit.Run, name: str = "") -> kit.Evidence:
 
 
 def plateau(K: int) -> tuple[float, float]:
-    """Return test error and mean overlap of the symmetric plateau, K = M, by the ODE at a small step."""
+    """Return test error and mean overlap of the symmetric plateau, K = M, by the ODE at a small
+    step.
+    """
     rng = np.random.default_rng(0)
     start = Order(np.eye(K), 1e-6 * rng.standard_normal((K, K)), np.eye(K), np.ones(K), np.ones(K))
     path = integrate(start, np.concatenate([[0.0], np.geomspace(10, 3e4, 200)]), SMALL)[1:]
@@ -64,20 +73,26 @@ def plateau(K: int) -> tuple[float, float]:
 
 
 def plateau_theory(K: int) -> tuple[float, float]:
-    """Return the same for vanishing steps: `(K/pi)[pi/6 - K asin(1/(2K))]`, `1/sqrt(K(2K-1))` (Saad and Solla 1995)."""
+    """Return the same for vanishing steps: `(K/pi)[pi/6 - K asin(1/(2K))]`, `1/sqrt(K(2K-1))`
+    (Saad and Solla 1995).
+    """
     error = K / np.pi * (np.pi / 6 - K * np.arcsin(1 / (2 * K)))
     return float(error), float(1 / np.sqrt(K * (2 * K - 1)))
 
 
 def unit(eta: float, noise: float) -> float:
-    """Return the final test error of K = M students for small steps, by the noise of the gradient."""
+    """Return the final test error of K = M students for small steps, by the noise of the
+    gradient.
+    """
     return float(eta * noise**2 * TEACHERS / (2 * np.pi * np.sqrt(3)))
 
 
 def final_error(K: int, *, shared: bool, eta: float = SMALL) -> float:
-    """Return the final test error of K students that know M teachers at a step, in units of the error of K = M.
+    """Return the final test error of K students that know M teachers at a step, in units of the
+    error of K = M.
 
-    The others start at 0 with output weight 1, which stays (soft committee), or share teachers, and all learn.
+    The others start at 0 with output weight 1, which stays (soft committee), or share teachers, and
+    all learn.
     """
     M = TEACHERS
     if shared:
@@ -102,7 +117,8 @@ def evidence_dynamics(runs: kit.Runs) -> kit.Evidence:
 
 
 def follows(run: kit.Evidence) -> float:
-    """Return the mean ratio of the test error to the ODE's, alpha 10 to 100; NaN unless it fell to half by then.
+    """Return the mean ratio of the test error to the ODE's, alpha 10 to 100; NaN unless it fell to
+    half by then.
 
     A student that stays where it starts follows the ODE, too.
     """
@@ -113,7 +129,9 @@ def follows(run: kit.Evidence) -> float:
 
 
 def alignment(end: Order) -> float:
-    """Return the least cosine of a student with its nearest teacher; 0 where two students have the same."""
+    """Return the least cosine of a student with its nearest teacher; 0 where two students have
+    the same.
+    """
     cosines = np.abs(end.R) / np.sqrt(np.outer(np.diag(end.Q), np.diag(end.T)))
     teachers = cosines.argmax(axis=1)
     return float(cosines.max(axis=1).min()) if len(set(teachers.tolist())) == len(teachers) else 0.0
@@ -124,7 +142,8 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "ode",
-            r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100, the "
+            r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100,"
+            r" the "
             "worse)",
             "ODE of the order parameters",
             kit.around(1.0),
@@ -208,13 +227,16 @@ def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
 
 
 def fitted(sizes: kit.Floats, squares: kit.Floats) -> tuple[float, float]:
-    """Return slope and intercept of the line through the logarithms of the root mean squares (S, R) over R teachers."""
+    """Return slope and intercept of the line through the logarithms of the root mean squares (S,
+    R) over R teachers.
+    """
     slope, constant = np.polyfit(np.log(sizes), np.log(np.sqrt(squares.mean(axis=1))), 1)
     return float(slope), float(constant)
 
 
 def evidence_size(runs: kit.Runs) -> kit.Evidence:
-    """Return mean square differences of test errors from the ODE (S, R), S sizes and R teachers, and the fitted line.
+    """Return mean square differences of test errors from the ODE (S, R), S sizes and R teachers,
+    and the fitted line.
 
     The standard error of the slope comes from leaving out one teacher at a time (jackknife).
     """
@@ -236,7 +258,9 @@ def evidence_size(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_size(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with fluctuations of the size 1 / sqrt(N); students that did not learn have none to compare."""
+    """Compare with fluctuations of the size 1 / sqrt(N); students that did not learn have none
+    to compare.
+    """
     return [
         kit.claim(
             "slope",
@@ -273,12 +297,14 @@ def draw_size(e: kit.Evidence) -> kit.Drawing:
 def evidence_overparam(runs: kit.Runs) -> kit.Evidence:
     """Return final errors in units of the formula for K = M at their own step.
 
-    By the ODE from informed starts: of soft committees, of both layers, of committees at half the step; and
-    of the networks trained from random starts, `layers` -> (K, R), means over the last quarter of the training.
+    By the ODE from informed starts: of soft committees, of both layers, of committees at half the
+    step; and of the networks trained from random starts, `layers` -> (K, R), means over the last
+    quarter of the training.
     """
     trained: dict[str, list[list[float]]] = {"soft": [], "both": []}
     for role, run in runs.items():
-        last, size = 3 * len(run.snapshot_iterations) // 4, unit(ETA, TRAINED_NOISE)
+        last = 3 * len(run.snapshot_iterations) // 4
+        size = unit(ETA, TRAINED_NOISE)
         trained[role.split(",")[0]].append(
             [
                 float(np.mean([state.error for state in measured(replica)[last:]])) / size
@@ -302,7 +328,9 @@ def expected(K: int, *, shared: bool) -> float:
 
 
 def medians(trained: Mapping[str, kit.Floats]) -> dict[str, kit.Floats]:
-    """Return the medians (K,) over the teachers; NaN unless all are below the plateau, where students specialise."""
+    """Return the medians (K,) over the teachers; NaN unless all are below the plateau, where
+    students specialise.
+    """
     values = {layers: np.median(rows, axis=1) for layers, rows in trained.items()}
     left = (
         max(errors.max() for errors in values.values()) * unit(ETA, TRAINED_NOISE)
@@ -317,7 +345,8 @@ def medians(trained: Mapping[str, kit.Floats]) -> dict[str, kit.Floats]:
 def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
     formula = [expected(K, shared=False) for K in STUDENTS]
     median = medians(e.trained)
-    soft, both = median["soft"], median["both"]
+    soft = median["soft"]
+    both = median["both"]
     return [
         kit.claim(
             "soft-grows",
@@ -356,7 +385,8 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
         *(
             kit.theory(
                 f"both-{K}",
-                f"Both layers: students share teachers, the error falls (over the formula, K = {K})",
+                "Both layers: students share teachers, the error falls (over the formula, K ="
+                f" {K})",
                 "abstract; th0 / Z",
                 kit.near(1.0, 0.05),
                 error / expected(K, shared=True),
@@ -377,7 +407,8 @@ def draw_overparam(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
     for k, (layers, name) in enumerate((("soft", "soft committee"), ("both", "both layers"))):
-        color, rows = kit.SERIES[k], e.trained[layers]
+        color = kit.SERIES[k]
+        rows = e.trained[layers]
         axes[0].plot(np.repeat(STUDENTS, rows.shape[1]), rows.ravel(), "x", ms=4, color=color)
         handles += axes[0].plot(STUDENTS, np.median(rows, axis=1), color=color, lw=1.0, label=name)
         axes[1].plot(STUDENTS, e.both if layers == "both" else e.committee, kit.MARKER, color=color)
@@ -409,7 +440,10 @@ def draw_overparam(e: kit.Evidence) -> kit.Drawing:
 def _online(N: int, alpha: int, *changes: str, every: int = 0, replicas: int = 1) -> kit.Wanted:
     """Return a student of `N` inputs, trained on `alpha N` new samples."""
     schedule = (
-        f"optimizer={{kind: sgd, batch_size: 1, samples: fresh, lr: {ETA / N!r}, iterations: {alpha * N}}}",
+        (
+            f"optimizer={{kind: sgd, batch_size: 1, samples: fresh, lr: {ETA / N!r}, iterations:"
+            f" {alpha * N}}}"
+        ),
         "dataset.n=1000",
         f"dataset.dim={N}",
     )
@@ -445,9 +479,9 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="goldt2019-dynamics",
         caption=(
-            "Soft committee machines learn a teacher of two erf units from samples that they see once (crosses), and "
-            "the ODE of their order parameters from the same start (lines); step 0.5. After the symmetric plateau each "
-            "student specialises on a teacher."
+            "Soft committee machines learn a teacher of two erf units from samples that they see"
+            " once (crosses), and the ODE of their order parameters from the same start (lines);"
+            " step 0.5. After the symmetric plateau each student specialises on a teacher."
         ),
         configs=_dynamics(300, 500),
         presets={"full": _dynamics(784, 1000)},
@@ -455,8 +489,8 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="goldt2019-size",
         caption=(
-            "Deviation of the test error of trained students from the ODE against the input dimension, alpha <= 5, "
-            "with the fitted power."
+            "Deviation of the test error of trained students from the ODE against the input"
+            " dimension, alpha <= 5, with the fitted power."
         ),
         configs=_sizes(SIZES, 48),
         presets={"full": _sizes(MORE_SIZES, 128)},
@@ -464,9 +498,10 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="goldt2019-overparam",
         caption=(
-            "Final test error with label noise against the number of students, over the formula for K = M. (a) Trained "
-            "from random starts at step 0.5, a cross for each teacher, lines through medians. (b) The ODE from "
-            "informed starts at step 0.01, with the formulas for small steps. With fixed output weights it grows."
+            "Final test error with label noise against the number of students, over the formula for"
+            " K = M. (a) Trained from random starts at step 0.5, a cross for each teacher, lines"
+            " through medians. (b) The ODE from informed starts at step 0.01, with the formulas for"
+            " small steps. With fixed output weights it grows."
         ),
         configs=_final(1500, 5),
         presets={"full": _final(5000, 9)},

@@ -16,7 +16,9 @@ DRAWS = 5
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Evaluate the networks on all pairs: `accuracy` is p -> (widths, draws), all else is of p = 97, the last draw."""
+    """Evaluate the networks on all pairs: `accuracy` is p -> (widths, draws), all else is of p =
+    97, the last draw.
+    """
     rng = np.random.default_rng(0)
     accuracy: dict[int, list[list[float]]] = {}
     for p, widths in WIDTHS.items():
@@ -42,11 +44,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    p, N = 97, WIDTHS[97][-1]
+    p = 97
+    N = WIDTHS[97][-1]
     return [
         kit.theory(
             "solves",
-            f"Analytic weights of N = {N} solve addition modulo {p} (least accuracy of {DRAWS} draws)",
+            f"Analytic weights of N = {N} solve addition modulo {p} (least accuracy of {DRAWS}"
+            " draws)",
             "analytic solution (recalled)",
             kit.exactly(1),
             e.accuracy[p][-1].min(),
@@ -93,7 +97,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="gromov2023-analytic",
     caption=(
-        "Analytic weights, cosines with random phases that add up. (a) Accuracy on all pairs against the width, "
-        "five draws of the phases (dots) and their mean. (b, c) Two rows of U for p = 97, and their Fourier moduli."
+        "Analytic weights, cosines with random phases that add up. (a) Accuracy on all pairs"
+        " against the width, five draws of the phases (dots) and their mean. (b, c) Two rows of U"
+        " for p = 97, and their Fourier moduli."
     ),
 )

@@ -8,7 +8,9 @@ from .grokking import ADAMW, GD, MOMENTUM, NAN, NO_DECAY, Evidence, chosen, evid
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
-    """Compare with the abstract: grokking under gradient descent without regularisation, and under AdamW."""
+    """Compare with the abstract: grokking under gradient descent without regularisation, and
+    under AdamW.
+    """
     made = []
 
     for name, run in e.items():
@@ -82,9 +84,9 @@ CONFIGS, PRESETS = chosen(GD, MOMENTUM, ADAMW)
 FIGURE = kit.Figure(
     id="gromov2023-curves",
     caption=(
-        "Addition modulo p, 60 % of all pairs trained (49 % in the preset full): loss and accuracy on trained and "
-        "held-out pairs under gradient descent, with momentum 0.9 (neither with regularisation), and AdamW with weight "
-        "decay 5."
+        "Addition modulo p, 60 % of all pairs trained (49 % in the preset full): loss and accuracy"
+        " on trained and held-out pairs under gradient descent, with momentum 0.9 (neither with"
+        " regularisation), and AdamW with weight decay 5."
     ),
     evidence=evidence,
     configs=CONFIGS,

@@ -1,4 +1,6 @@
-"""When both splits are learnt, against the share of pairs that is trained and against weight decay."""
+"""When both splits are learnt, against the share of pairs that is trained and against weight
+decay.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,14 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare: below some share nothing generalises, above it the sooner the more pairs are trained."""
+    """Compare: below some share nothing generalises, above it the sooner the more pairs are
+    trained.
+    """
     made = []
 
     for name, of in e.shares.items():
-        key, times = {GD: "gd", ADAMW: "adamw"}[name], np.array([run.t_test for run in of.values()])
+        key = {GD: "gd", ADAMW: "adamw"}[name]
+        times = np.array([run.t_test for run in of.values()])
         late = times[np.isfinite(times)]
         least = next(iter(of))
         made += [
@@ -111,8 +116,9 @@ def _wanted(*sizes: str) -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="gromov2023-fraction",
     caption=(
-        "Addition modulo p. Left: epoch at which training pairs (dotted) and test pairs are learnt against the share "
-        "that is trained. Middle: final test accuracy. Right: test accuracy under AdamW of several weight decays."
+        "Addition modulo p. Left: epoch at which training pairs (dotted) and test pairs are learnt"
+        " against the share that is trained. Middle: final test accuracy. Right: test accuracy"
+        " under AdamW of several weight decays."
     ),
     passes={"decay": {"gd-*": NO_DECAY}},
     configs=_wanted(),

@@ -21,7 +21,9 @@ FULL = (
     "initialization.scale=0.05",
 )
 """The paper's sizes."""
-GD, MOMENTUM, ADAMW = "gradient descent", "momentum", "AdamW"
+GD = "gradient descent"
+MOMENTUM = "momentum"
+ADAMW = "AdamW"
 RUNS: dict[str, kit.Wanted] = {
     GD: kit.Wanted("gromov2023/addition.yaml"),
     MOMENTUM: kit.Wanted(
@@ -55,7 +57,9 @@ OWN_FORM = (
     "optimizer.iterations=4000",
     "record.snapshots={kind: every, interval: 20}",
 )
-"""The paper's network, `W (U n + V m)^2 / (D N)` with D = 2 p columns and unit Gaussians, at p = 31 and N = 150."""
+"""The paper's network, `W (U n + V m)^2 / (D N)` with D = 2 p columns and unit Gaussians, at p =
+31 and N = 150.
+"""
 
 
 def own_form(*names: str) -> dict[str, kit.Variant]:
@@ -68,7 +72,10 @@ def own_form(*names: str) -> dict[str, kit.Variant]:
         name: kit.Wanted(RUNS[name].config, (*RUNS[name].overrides, *OWN_FORM, steps[name]))
         for name in names
     }
-    caption = "Descent trains the network over D N from unit Gaussians, the paper's own form; AdamW as before."
+    caption = (
+        "Descent trains the network over D N from unit Gaussians, the paper's own form; AdamW as"
+        " before."
+    )
     return {"paper": kit.Variant("in the paper's own form", caption, configs)}
 
 

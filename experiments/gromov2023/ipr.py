@@ -14,7 +14,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
     made = []
 
     for name, run in e.items():
-        key, mean = {GD: "gd", ADAMW: "adamw"}[name], run.ipr.mean(1)
+        key = {GD: "gd", ADAMW: "adamw"}[name]
+        mean = run.ipr.mean(1)
         made += [
             kit.theory(
                 f"{key}-start",
@@ -89,8 +90,9 @@ CONFIGS, PRESETS = chosen(ADAMW, GD)
 FIGURE = kit.Figure(
     id="gromov2023-ipr",
     caption=(
-        "Inverse participation ratio of the Fourier moduli of the weights, 1 for a cosine: its mean against epochs "
-        "with the test accuracy; a row of U and its spectrum at the start and the end; all neurons. AdamW."
+        "Inverse participation ratio of the Fourier moduli of the weights, 1 for a cosine: its mean"
+        " against epochs with the test accuracy; a row of U and its spectrum at the start and the"
+        " end; all neurons. AdamW."
     ),
     evidence=evidence,
     configs=CONFIGS,

@@ -1,4 +1,6 @@
-"""Trained networks find the analytic features: one frequency a neuron, and phases with phi_U + phi_V = phi_W."""
+"""Trained networks find the analytic features: one frequency a neuron, and phases with phi_U +
+phi_V = phi_W.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ CLOSE = 0.3
 def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> kit.Evidence:
     """Analyse weights U (N, p), V (N, p), W (p, N).
 
-    `same` (N,) says which neurons have one strongest frequency in all, `total` (N,) is `phi_U + phi_V - phi_W`, `close`
-    the share of these neurons whose phases nearly add up, NaN unless most neurons are among them.
+    `same` (N,) says which neurons have one strongest frequency in all, `total` (N,) is `phi_U +
+    phi_V - phi_W`, `close` the share of these neurons whose phases nearly add up, NaN unless most
+    neurons are among them.
     """
     same, total = phase_sums(U, V, W)
     close = float(np.mean(np.abs(total[same > 0]) < CLOSE)) if same.mean() > 0.5 else np.nan
@@ -39,10 +42,13 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
-    exact, made = e["analytic"], []
+    exact = e["analytic"]
+    made = []
 
     for name in (ADAMW, GD):
-        key, net, least = {GD: "gd", ADAMW: "adamw"}[name], e[name], {GD: 0.8, ADAMW: 0.95}[name]
+        key = {GD: "gd", ADAMW: "adamw"}[name]
+        net = e[name]
+        least = {GD: 0.8, ADAMW: 0.95}[name]
         made += [
             kit.claim(
                 f"{key}-frequency",
@@ -91,8 +97,9 @@ CONFIGS, PRESETS = chosen(ADAMW, GD)
 FIGURE = kit.Figure(
     id="gromov2023-phases",
     caption=(
-        "The phases of U and V less that of W (radians) at the strongest frequency of each neuron, where these agree: "
-        "of networks trained by AdamW and by gradient descent, and of the analytic weights, for which they sum to 0."
+        "The phases of U and V less that of W (radians) at the strongest frequency of each neuron,"
+        " where these agree: of networks trained by AdamW and by gradient descent, and of the"
+        " analytic weights, for which they sum to 0."
     ),
     configs=CONFIGS,
     presets=PRESETS,

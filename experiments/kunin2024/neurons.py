@@ -24,22 +24,26 @@ def evidence(runs: kit.Runs) -> list[kit.Evidence]:
 def path(run: kit.Run) -> kit.Evidence:
     """Read a trained neuron at times `t` (T,), and solve its equations.
 
-    Measured are `w` (T, 2), `a` (T,), `predictor` `a w` (T, 2), the kernel distance `S` (T,), `alignment` (T,), the
-    cosine of w and the least-norm interpolator `beta` (2,), and `aligned`, the first time at which it exceeds 0.99.
-    `exact_w`, `exact_a` solve the equations, NaN where inputs are not white. `error` is the largest difference between
-    both, `drift` the largest change of `a^2 - |w|^2`: NaN unless the neuron has moved.
+    Measured are `w` (T, 2), `a` (T,), `predictor` `a w` (T, 2), the kernel distance `S` (T,),
+    `alignment` (T,), the cosine of w and the least-norm interpolator `beta` (2,), and `aligned`,
+    the first time at which it exceeds 0.99. `exact_w`, `exact_a` solve the equations, NaN where
+    inputs are not white. `error` is the largest difference between both, `drift` the largest change
+    of `a^2 - |w|^2`: NaN unless the neuron has moved.
     """
-    samples, S = run.dataset(), np.asarray(run.measures["kernel_distance"], np.float64)
+    samples = run.dataset()
+    S = np.asarray(run.measures["kernel_distance"], np.float64)
     w, a = (
         np.asarray(run.parameters[name], np.float64)[:, 0]
         for name in ("hidden_weight", "output_weight")
     )
     t = times_of(run, run.snapshot_iterations)
     beta = np.asarray(np.linalg.lstsq(samples.x, samples.y, rcond=None)[0], np.float64)
-    exact_w, exact_a = np.full_like(w, np.nan), np.full_like(a, np.nan)
+    exact_w = np.full_like(w, np.nan)
+    exact_a = np.full_like(a, np.nan)
     if samples.n == samples.d and np.allclose(samples.x.T @ samples.x, np.eye(samples.d)):
         exact_w, exact_a = single_neuron(t, w[0], float(a[0]), beta)
-    cosines, imbalance = kit.cosines(w, beta), a**2 - np.sum(w**2, axis=1)
+    cosines = kit.cosines(w, beta)
+    imbalance = a**2 - np.sum(w**2, axis=1)
     moved = np.linalg.norm(w[-1] - w[0]) > 0.1
     return kit.Evidence(
         delta=float(imbalance[0]),
@@ -65,7 +69,8 @@ def claims_fig3(paths: list[kit.Evidence]) -> list[kit.Claim]:
     S_errors = [
         float(np.abs(p.S - kernel_distance(p.w, p.a, p.w[0], float(p.a[0]))).max()) for p in paths
     ]
-    late, aligned = by[-4.0], [p.aligned for p in paths]
+    late = by[-4.0]
+    aligned = [p.aligned for p in paths]
     first, rich = np.interp(
         [5.0, 15.0], late.t, late.S
     )  # without the latter nothing is late, and nothing is first
@@ -79,7 +84,8 @@ def claims_fig3(paths: list[kit.Evidence]) -> list[kit.Claim]:
         ),
         kit.claim(
             "exact",
-            r"Trained neurons follow the exact solution (largest difference of a weight, all $\delta$)",
+            r"Trained neurons follow the exact solution (largest difference of a weight, all"
+            r" $\delta$)",
             "Theorem 3.1; tolerance 1e-8 of a step",
             kit.less_than(1e-5),
             np.max([p.error for p in paths]),
@@ -108,7 +114,8 @@ def claims_fig3(paths: list[kit.Evidence]) -> list[kit.Claim]:
         ),
         kit.claim(
             "sooner",
-            r"The larger $\delta$, the sooner w is aligned (share of larger $\delta$ that are aligned "
+            r"The larger $\delta$, the sooner w is aligned (share of larger $\delta$ that are"
+            r" aligned "
             "sooner)",
             "Figure 3, middle",
             kit.exactly(1.0),
@@ -116,7 +123,8 @@ def claims_fig3(paths: list[kit.Evidence]) -> list[kit.Claim]:
         ),
         kit.claim(
             "never",
-            r"At $\delta$ = -4 w is not yet aligned at t = 20, where all others are (largest alignment)",
+            r"At $\delta$ = -4 w is not yet aligned at t = 20, where all others are (largest"
+            r" alignment)",
             "Figure 3, middle",
             kit.less_than(0.99),
             kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max()),
@@ -140,7 +148,8 @@ def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Flo
 
 
 def claims_fig4(paths: list[kit.Evidence]) -> list[kit.Claim]:
-    white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
+    white = paths[: len(DELTAS)]
+    single = paths[len(DELTAS) :]
     gaps = [
         float(np.abs(p.predictor[-1] - end_of_one_sample(p.delta, p.w[0], p.beta)).max())
         for p in single
@@ -163,8 +172,8 @@ def claims_fig4(paths: list[kit.Evidence]) -> list[kit.Claim]:
         ),
         kit.claim(
             "ends",
-            "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
-            "distance)",
+            "On one sample the imbalance chooses the interpolator: the end points of the theory"
+            " (largest distance)",
             "Figure 4(b), Theorem 3.2",
             kit.less_than(1e-4),
             max(gaps),
@@ -194,7 +203,8 @@ def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     handles = []
     for neuron in paths:
-        w, a = neuron.exact_w, neuron.exact_a
+        w = neuron.exact_w
+        a = neuron.exact_a
         rows = (
             (neuron.a * kit.norms(neuron.w), a * kit.norms(w)),
             (neuron.alignment, kit.cosines(w, neuron.beta)),
@@ -219,7 +229,8 @@ def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
 def draw_fig4(paths: list[kit.Evidence]) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     handles = []
-    white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
+    white = paths[: len(DELTAS)]
+    single = paths[len(DELTAS) :]
     for k, some in enumerate((white, single)):
         for neuron in some:
             (line,) = axes[k].plot(
@@ -269,21 +280,23 @@ def _wanted(
     return wanted
 
 
-WHITE, SINGLE = _wanted((-1.0, 0.0)), _wanted((0.4, 0.05), ONE, "one sample")
+WHITE = _wanted((-1.0, 0.0))
+SINGLE = _wanted((0.4, 0.05), ONE, "one sample")
 FIGURES = {
     "kunin2024-fig3": kit.Figure(
         id="kunin2024-fig3",
         caption=(
-            "One linear neuron on white inputs, from the predictor (-1, 0) towards (0, 1), for several imbalances "
-            "delta = a^2 - |w|^2: signed size, alignment and distance of the tangent kernel; the exact solution dashed."
+            "One linear neuron on white inputs, from the predictor (-1, 0) towards (0, 1), for"
+            " several imbalances delta = a^2 - |w|^2: signed size, alignment and distance of the"
+            " tangent kernel; the exact solution dashed."
         ),
         configs=WHITE,
     ),
     "kunin2024-fig4": kit.Figure(
         id="kunin2024-fig4",
         caption=(
-            "Paths of the predictor of one linear neuron: on white inputs all imbalances head for one, on one sample "
-            "each ends in an interpolator of its own; squares: starts."
+            "Paths of the predictor of one linear neuron: on white inputs all imbalances head for"
+            " one, on one sample each ends in an interpolator of its own; squares: starts."
         ),
         configs={**WHITE, **SINGLE},
     ),

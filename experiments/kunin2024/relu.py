@@ -1,4 +1,6 @@
-"""Figure 1: ReLU networks from several scales and imbalances, neurons in the plane and maps over tau and delta."""
+"""Figure 1: ReLU networks from several scales and imbalances, neurons in the plane and maps over
+tau and delta.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ PLANE = {
     "downstream": (0.1, -0.9999),
 }
 """Panels of Figure 1a: (tau, delta); the last two are its insets."""
-TAUS, DELTAS = 10 ** np.linspace(-1, 0.3, 17), np.linspace(-1, 1, 17)
+TAUS = 10 ** np.linspace(-1, 0.3, 17)
+DELTAS = np.linspace(-1, 1, 17)
 """Of the paper (`--preset full`)."""
 SMALL = (range(0, 17, 4), (0, 4, 6, 7, 8, 12, 16))
 """Places of the small grid in them."""
@@ -30,11 +33,15 @@ CLOSE = 10.0
 FITTED = 0.1
 """Share of the first loss below which the data count as fitted."""
 REPLICAS = 8
-"""Seeds of the column of the smallest tau, which the claims are about; the paper has 16 everywhere."""
+"""Seeds of the column of the smallest tau, which the claims are about; the paper has 16
+everywhere.
+"""
 
 
 def factors(tau: float, delta: float) -> tuple[float, float]:
-    """Return A and 1/A: sizes `tau A` of w_j and `tau/A` of a_j have the imbalance `delta = a_j^2 - |w_j|^2`."""
+    """Return A and 1/A: sizes `tau A` of w_j and `tau/A` of a_j have the imbalance `delta =
+    a_j^2 - |w_j|^2`.
+    """
     u = abs(delta) / tau**2
     smaller = float(np.sqrt(2 / (np.hypot(2, u) + u)))
     return (smaller, 1 / smaller) if delta >= 0 else (1 / smaller, smaller)
@@ -67,11 +74,15 @@ PRINTED = {
         "The least held-out loss at t = 1000, over the zero function's",
     ),
 }
-"""Claim -> map, place of the time, end of the range, number in the output of `plot_supporting.ipynb` (cells 10, 11)."""
+"""Claim -> map, place of the time, end of the range, number in the output of
+`plot_supporting.ipynb` (cells 10, 11).
+"""
 
 
 def plane(run: kit.Run) -> kit.Evidence:
-    """Read a run in the plane: `paths` (K, m, 2) are `|a_j| w_j`, `recovered` is a share of the norms `|a_j| |w_j|`."""
+    """Read a run in the plane: `paths` (K, m, 2) are `|a_j| w_j`, `recovered` is a share of the
+    norms `|a_j| |w_j|`.
+    """
     W, a = (
         np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight")
     )
@@ -94,9 +105,11 @@ def plane(run: kit.Run) -> kit.Evidence:
 
 
 def cell(run: kit.Run) -> kit.Floats:
-    """Return test loss, kernel distance, flips and distance (4, times) of a run, or of its replicas on average.
+    """Return test loss, kernel distance, flips and distance (4, times) of a run, or of its replicas
+    on average.
 
-    The test loss is divided by the zero function's after both means, as the released notebooks print them.
+    The test loss is divided by the zero function's after both means, as the released notebooks
+    print them.
     """
     replicas = replicas_of(run) if "replicas" in run.info else [run]
     names = ("test_loss", "kernel_distance", "activation_flips", "distance")
@@ -132,7 +145,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    nets, drawn = e.plane, "Figure 1b, map drawn by the released notebook"
+    nets = e.plane
+    drawn = "Figure 1b, map drawn by the released notebook"
 
     def at(values: kit.Floats, time: int, delta: float) -> float:  # at the smallest tau
         return float(values[list(e.times).index(time), int(np.argmin(np.abs(e.deltas - delta))), 0])
@@ -145,16 +159,15 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         id: float(end(getattr(e, name)[time].flat))
         for id, (name, time, end, _, _) in PRINTED.items()
     }
-    largest, expected = (
-        np.unravel_index(np.argmax(e.kernel[1]), e.kernel[1].shape),
-        kit.around(PRINTED["largest"][3]),
-    )
+    largest = np.unravel_index(np.argmax(e.kernel[1]), e.kernel[1].shape)
+    expected = kit.around(PRINTED["largest"][3])
     where = (
         e.taus[largest[1]] < 0.11
         and -0.4 <= e.deltas[largest[0]] < 0
         and expected.holds(extremes["largest"])
     )
-    later, rich_later = at(e.kernel, 1000, -1.0), kit.Interval(0.05, 0.17)
+    later = at(e.kernel, 1000, -1.0)
+    rich_later = kit.Interval(0.05, 0.17)
     delayed = later >= 0.05  # without what comes later nothing is said of what is first
     return [
         kit.claim(
@@ -167,7 +180,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "signs",
-            r"Output weights keep their signs where $\delta \ge 0$ (signs that changed until the data "
+            r"Output weights keep their signs where $\delta \ge 0$ (signs that changed until the"
+            r" data "
             "are fitted)",
             "a_j^2 >= |w_j|^2 along the flow",
             kit.exactly(0),
@@ -175,8 +189,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "aligned",
-            "Small and upstream networks turn to the teacher's neurons, large and downstream do not "
-            "(share of $|a| |w|$ within 10 degrees, least of the former less most of the latter)",
+            "Small and upstream networks turn to the teacher's neurons, large and downstream do not"
+            " (share of $|a| |w|$ within 10 degrees, least of the former less most of the latter)",
             "Figure 1a",
             kit.more_than(0),
             round(min(rich) - max(lazy), 9),
@@ -191,7 +205,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "flips-up",
-            r"Activations of upstream networks change at once (Hamming distance of 50, $\delta$ = 1, "
+            r"Activations of upstream networks change at once (Hamming distance of 50, $\delta$"
+            r" = 1, "
             "t = 100)",
             drawn,
             kit.Interval(18, 21),
@@ -334,14 +349,17 @@ RELEASED = ("optimizer.lr=1e-4", "optimizer.iterations=1000000")
 FIGURE = kit.Figure(
     id="kunin2024-fig1",
     caption=(
-        "Two-layer ReLU networks whose neurons all start at one scale tau and imbalance delta. First row: neurons "
-        "|a_j| w_j in the plane, each panel to its own scale, lines their paths, dots their ends. Below: held-out loss "
-        "over the zero function's, and distance of the tangent kernel from the first, in 100 dimensions; the "
-        "first column of each map is a mean of several seeds."
+        "Two-layer ReLU networks whose neurons all start at one scale tau and imbalance delta."
+        " First row: neurons |a_j| w_j in the plane, each panel to its own scale, lines their"
+        " paths, dots their ends. Below: held-out loss over the zero function's, and distance of"
+        " the tangent kernel from the first, in 100 dimensions; the first column of each map is a"
+        " mean of several seeds."
     ),
     passes={
         "linear": {
-            "flips-down lazy-first rich-later": "The imbalance delays the motion of directions, whatever the activation.",
+            "flips-down lazy-first rich-later": (
+                "The imbalance delays the motion of directions, whatever the activation."
+            ),
         }
     },
     configs={

@@ -1,4 +1,6 @@
-"""Modular addition by a quadratic network: Fourier modes of a template are learnt one by one, the largest first."""
+"""Modular addition by a quadratic network: Fourier modes of a template are learnt one by one,
+the largest first.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +10,42 @@ import numpy as np
 
 from dynamics_cli import kit
 
-PRINTED = {10_000: 0.1563, 20_000: 0.0526, 30_000: 0.0313, 130_000: 0.0239, 140_000: 0.0232, 150_000: 0.0088,
-           160_000: 0.0081, 170_000: 0.0001}  # fmt: skip
-"""Epoch -> loss in the output of `modular arithmetic.ipynb` (cell 12): that of the state before the epoch's update."""
+PRINTED = {
+    10_000: 0.1563,
+    20_000: 0.0526,
+    30_000: 0.0313,
+    130_000: 0.0239,
+    140_000: 0.0232,
+    150_000: 0.0088,
+    160_000: 0.0081,
+    170_000: 0.0001,
+}
+"""Epoch -> loss in the output of `modular arithmetic.ipynb` (cell 12): that of the state before
+the epoch's update.
+"""
 DIGITS = 5e-5
 """Half a unit of the last printed digit."""
 SHOWN = (1000, 10_000, 100_000)
-"""Epochs at which the notebook shows outputs and weights (cell 23), besides the last: each has learnt one mode more."""
+"""Epochs at which the notebook shows outputs and weights (cell 23), besides the last: each has
+learnt one mode more.
+"""
 PAIR = (3, 5)
 """The pair (a, b) whose output is drawn."""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read a run; `modes` (r,) are the template's frequencies by falling amplitude, `sizes` (r,) these amplitudes."""
+    """Read a run; `modes` (r,) are the template's frequencies by falling amplitude, `sizes` (r,)
+    these amplitudes.
+    """
     run = next(iter(runs.values()))
-    samples, epochs, optimizer = run.dataset(), run.snapshot_iterations, run.config.optimizer
+    samples = run.dataset()
+    epochs = run.snapshot_iterations
+    optimizer = run.config.optimizer
     p = samples.y.shape[1]
     spectrum = np.abs(np.fft.rfft(samples.y[0]))
     modes = np.argsort(-spectrum)[: int((spectrum > 1e-6 * spectrum.max()).sum())]
-    sizes, outputs = spectrum[modes], [run.network(i)(samples.x) for i in range(len(epochs))]
+    sizes = spectrum[modes]
+    outputs = [run.network(i)(samples.x) for i in range(len(epochs))]
     amplitudes = np.array([np.abs(np.fft.rfft(h, axis=1)).mean(axis=0)[modes] for h in outputs])
     firsts = [np.flatnonzero(share >= 0.5)[:1] for share in (amplitudes / sizes).T]
     W, H = (
@@ -53,7 +72,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def largest_utility(sizes: kit.Floats, p: int) -> kit.Floats:
-    """Return the largest mean of `<f(x), y>` over the pairs of a neuron of norm 1, for modes of amplitudes `sizes`."""
+    """Return the largest mean of `<f(x), y>` over the pairs of a neuron of norm 1, for modes of
+    amplitudes `sizes`.
+    """
     return np.asarray(np.sqrt(2 * p / 27) * sizes**3 / p**2)
 
 
@@ -102,8 +123,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "order",
-            "Modes are learnt in decreasing order of their amplitudes (share of modes learnt later than "
-            "the one before)",
+            "Modes are learnt in decreasing order of their amplitudes (share of modes learnt later"
+            " than the one before)",
             "abstract",
             kit.exactly(1.0),
             kit.given(complete, np.mean(np.diff(e.times) > 0)),
@@ -118,8 +139,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "neurons",
-            "In the end most neurons of norm 1 or more have one mode (share whose output weights have "
-            "more than half of their power at one frequency)",
+            "In the end most neurons of norm 1 or more have one mode (share whose output weights"
+            " have more than half of their power at one frequency)",
             "cell 23; most: more than half",
             kit.most(),
             kit.given(complete, np.mean(single > 0.5)),
@@ -194,9 +215,10 @@ CONFIG = "kunin2025/addition.yaml"
 FIGURE = kit.Figure(
     id="kunin2025-addition",
     caption=(
-        "A quadratic network of 18 neurons learns to add shifts of a template of three frequencies modulo 20: loss "
-        "beside the numbers that the released notebook prints; amplitude of each frequency in the output, dotted that "
-        "of the template, dashed its earliest epoch; an output at four epochs; Fourier moduli of the output weights."
+        "A quadratic network of 18 neurons learns to add shifts of a template of three frequencies"
+        " modulo 20: loss beside the numbers that the released notebook prints; amplitude of each"
+        " frequency in the output, dotted that of the template, dashed its earliest epoch; an"
+        " output at four epochs; Fourier moduli of the output weights."
     ),
     configs={"network": kit.Wanted(CONFIG)},
     presets={"full": {"network": kit.Wanted(CONFIG, ("optimizer.iterations=1000000",))}},

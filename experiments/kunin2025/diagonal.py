@@ -1,4 +1,6 @@
-"""Diagonal linear networks from eight scales, and in the plane, beside alternating flow and Algorithm 1."""
+"""Diagonal linear networks from eight scales, and in the plane, beside alternating flow and
+Algorithm 1.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,14 @@ TIME = r"time over $\ln(1/\alpha)$"
 
 
 def jump_times(times: kit.Floats, beta: kit.Floats, limit: Saddles) -> kit.Floats:
-    """Return the times (J,) at which a network of predictors `beta` (K, d) at `times` (K,) makes the predicted jumps.
+    """Return the times (J,) at which a network of predictors `beta` (K, d) at `times` (K,) makes
+    the predicted jumps.
 
-    At its jump a coordinate passes one half of its value at the saddle, after the jump before; NaN from the first jump
-    that a network does not make.
+    At its jump a coordinate passes one half of its value at the saddle, after the jump before; NaN
+    from the first jump that a network does not make.
     """
-    jumps, last = np.full(len(limit.activated), np.nan), 0
+    jumps = np.full(len(limit.activated), np.nan)
+    last = 0
     for j, k in enumerate(limit.activated):
         share = beta[last:, k] / limit.betas[j + 1, k]
         passed = np.flatnonzero(share >= 0.5)
@@ -53,7 +57,9 @@ def jump_times(times: kit.Floats, beta: kit.Floats, limit: Saddles) -> kit.Float
 
 
 def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
-    """Read a run; `t` (K,) is lr x steps over `ln(1 / alpha)`, `s` (K, d) what alternating flow accumulates, so too."""
+    """Read a run; `t` (K,) is lr x steps over `ln(1 / alpha)`, `s` (K, d) what alternating flow
+    accumulates, so too.
+    """
     samples, u, v = (
         run.dataset(),
         *(np.asarray(run.parameters[name], np.float64) for name in ("u", "v")),
@@ -61,7 +67,8 @@ def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
     alpha = float(
         u[0, 0] * np.sqrt(2)
     )  # of the released form, u' = sqrt(2) alpha and v' = 0 with beta = u' v'
-    beta, scale = u**2 - v**2, -np.log(alpha)
+    beta = u**2 - v**2
+    scale = -np.log(alpha)
     t = 2 * loss_factor(run) * times_of(run, run.snapshot_iterations) / scale
     jumps = jump_times(t, beta, limit)
     return kit.Evidence(
@@ -77,7 +84,9 @@ def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Solve both recursions in times over `ln(1 / alpha)`, and read the networks, by falling alpha."""
+    """Solve both recursions in times over `ln(1 / alpha)`, and read the networks, by falling
+    alpha.
+    """
     samples = next(iter(runs.values())).dataset()
     limit = saddles(samples.x, samples.y)
     return kit.Evidence(
@@ -98,14 +107,13 @@ def _at(run: kit.Evidence, values: kit.Floats, t: float) -> kit.Floats:
 
 def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
     """Return the claims of both figures."""
-    least, limit, cell, alpha = (
-        e.runs[-1],
-        e.limit,
-        "cell 20" if name == "diagonal" else "cell 17",
-        LEAST[name],
-    )
+    least = e.runs[-1]
+    limit = e.limit
+    cell = "cell 20" if name == "diagonal" else "cell 17"
+    alpha = LEAST[name]
     small = [run for run in e.runs if run.alpha < SMALL * 1.01]
-    late, scales = np.array([run.late for run in small]), -np.log([run.alpha for run in small])
+    late = np.array([run.late for run in small])
+    scales = -np.log([run.alpha for run in small])
     middles = np.sqrt(limit.times[1:-1] * limit.times[2:])
     levels = [
         float(_at(least, least.loss, t)) / level
@@ -124,15 +132,16 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "learned",
-            "The coordinates that Algorithm 1 activates (share of the printed ones, in their places)",
+            "The coordinates that Algorithm 1 activates (share of the printed ones, in their"
+            " places)",
             f"printed, {cell}",
             kit.exactly(1.0),
             np.mean(e.constrained.activated == ORDER[name]),
         ),
         kit.theory(
             "same",
-            "Algorithm 1 of Pesme and Flammarion jumps when alternating flow does (largest relative "
-            "difference)",
+            "Algorithm 1 of Pesme and Flammarion jumps when alternating flow does (largest relative"
+            " difference)",
             "cells 5 and 6, released",
             kit.at_most(1e-9),
             np.abs(e.constrained.times[1:] / limit.times[1:] - 1).max(),
@@ -150,7 +159,8 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "nearer",
-            r"The smaller $\alpha$, the nearer to alternating flow: the largest relative deviation of "
+            r"The smaller $\alpha$, the nearer to alternating flow: the largest relative"
+            r" deviation of "
             rf"a jump (share of smaller $\alpha$ with less, {SMALL:g} to {least.alpha:g})",
             "abstract: the limit",
             kit.exactly(1.0),
@@ -173,7 +183,8 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "end",
-            r"From every $\alpha$ the network ends in the least-squares predictor (largest relative "
+            r"From every $\alpha$ the network ends in the least-squares predictor (largest"
+            r" relative "
             "distance)",
             "cell 21, the least-squares lines",
             kit.less_than(0.01),
@@ -193,7 +204,8 @@ def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
         *_common("diagonal", e),
         kit.claim(
             "order",
-            r"The coordinates come up to half of their final values in the printed order ($\alpha$ = "
+            r"The coordinates come up to half of their final values in the printed order"
+            r" ($\alpha$ = "
             "1e-16, share of places)",
             "printed, cell 20",
             kit.exactly(1.0),
@@ -203,15 +215,18 @@ def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
-    least, (_, first, second, third) = e.runs[-1], e.limit.times
-    made, turn = bool(np.isfinite(least.jumps).all()), (second + third) / 2
+    least = e.runs[-1]
+    _, first, second, third = e.limit.times
+    made = bool(np.isfinite(least.jumps).all())
+    turn = (second + third) / 2
     crossed = least.t[1:][(least.s[:-1, 0] > 0) & (least.s[1:, 0] <= 0)]
     early, asleep = (float(_at(least, least.beta, t)[0]) for t in (np.sqrt(first * second), turn))
     return [
         *_common("dormant", e),
         kit.claim(
             "dormant",
-            r"The second jump makes the first coordinate dormant again ($|\beta_1|$ half way to the "
+            r"The second jump makes the first coordinate dormant again ($|\beta_1|$ half way to"
+            r" the "
             "third over its value at the first saddle)",
             "printed, cell 17: below alpha where |s| is below half of its end",
             kit.less_than(least.alpha),
@@ -219,8 +234,8 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "turn",
-            "Half way between the second and the third jump u and v of the first coordinate are equal "
-            "again (time)",
+            "Half way between the second and the third jump u and v of the first coordinate are"
+            " equal again (time)",
             "cell 15: the tick between the two times",
             kit.around(turn),
             crossed[-1] if len(crossed) else np.nan,
@@ -241,8 +256,11 @@ def colors(e: kit.Evidence) -> kit.Floats:
 
 
 def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
-    """Draw the losses of all networks over rescaled times, and the steps of alternating flow up to the last `t`."""
-    shades, n = colors(e), len(e.runs)
+    """Draw the losses of all networks over rescaled times, and the steps of alternating flow up
+    to the last `t`.
+    """
+    shades = colors(e)
+    n = len(e.runs)
     for run, color in zip(e.runs, shades, strict=True):
         axes.plot(run.t, run.loss, color=color, lw=1.4)
     scale = ScalarMappable(BoundaryNorm(range(n + 1), n), ListedColormap(shades))
@@ -264,8 +282,11 @@ def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
 
 
 def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
-    """Draw the accumulated forces of the smallest alpha beside the recursion, where they are ±1 while active."""
-    run, inside = e.runs[-1], e.runs[-1].t < last
+    """Draw the accumulated forces of the smallest alpha beside the recursion, where they are ±1
+    while active.
+    """
+    run = e.runs[-1]
+    inside = e.runs[-1].t < last
     for k in range(run.s.shape[1]):
         axes.plot(
             run.t[inside],
@@ -288,7 +309,8 @@ def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
 
 def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.45)
-    t, least = np.geomspace(1e-3, 1e3, 4000), e.runs[-1]
+    t = np.geomspace(1e-3, 1e3, 4000)
+    least = e.runs[-1]
     handles = _draw_loss(axes[0], e, t)
     axes[0].set(xscale="log", xlim=(1e-3, 1e3), ylim=(1e-5, 300))
     for k in range(len(e.limit.betas[0])):
@@ -366,14 +388,16 @@ def _figure(name: str, caption: str) -> kit.Figure:
 FIGURES = kit.by_id(
     _figure(
         "diagonal",
-        "A diagonal linear network on 20 samples in 5 dimensions, trained from eight scales, over time divided by "
-        "ln(1/alpha): losses; coefficients and accumulated forces of the smallest scale; the delay of its jumps. "
-        "Dashed: alternating flow in the limit; dots: saddles of Algorithm 1 of Pesme and Flammarion.",
+        "A diagonal linear network on 20 samples in 5 dimensions, trained from eight scales, over"
+        " time divided by ln(1/alpha): losses; coefficients and accumulated forces of the smallest"
+        " scale; the delay of its jumps. Dashed: alternating flow in the limit; dots: saddles of"
+        " Algorithm 1 of Pesme and Flammarion.",
     ),
     _figure(
         "dormant",
-        "Two dimensions: the first coordinate becomes active, dormant when the second one does, and active again with "
-        "the other sign. Losses, paths of the coefficients over level lines of the loss, accumulated forces at the "
-        "smallest scale. Dashed: alternating flow; dots: saddles of Algorithm 1.",
+        "Two dimensions: the first coordinate becomes active, dormant when the second one does, and"
+        " active again with the other sign. Losses, paths of the coefficients over level lines of"
+        " the loss, accumulated forces at the smallest scale. Dashed: alternating flow; dots:"
+        " saddles of Algorithm 1.",
     ),
 )

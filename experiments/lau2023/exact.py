@@ -20,8 +20,10 @@ PRINTED: dict[int, tuple[tuple[int, ...], float, float]] = {
     98: ((7, 8, 21), 73.5, 70.221153),
     51: ((16, 4, 2, 16, 9), 23.0, 33.054485),
 }
-"""Number of an experiment of the released notebook -> sizes of its layers, inputs first; printed: the exact
-coefficient, and the estimate at the true weights. Of its 200, all of the largest rank, these are the smallest."""
+"""Number of an experiment of the released notebook -> sizes of its layers, inputs first; printed:
+the exact coefficient, and the estimate at the true weights. Of its 200, all of the largest rank,
+these are the smallest.
+"""
 DRAWN = (
     ((9, 8, 6, 6), 1),
     ((4, 5, 11), 2),
@@ -29,9 +31,15 @@ DRAWN = (
     ((9, 12, 6, 11), 4),
     ((7, 11, 8), 1),
 )
-"""Sizes and ranks of singular maps: `default_rng(0)` draws two or three matrices, sizes of 4 to 12, a lower rank."""
-N, GAMMA, SHARE = 10_000, 3.0, 0.04
-"""Samples, force towards the trained weights, and the step times the largest curvature at balanced weights."""
+"""Sizes and ranks of singular maps: `default_rng(0)` draws two or three matrices, sizes of 4 to
+12, a lower rank.
+"""
+N = 10_000
+GAMMA = 3.0
+SHARE = 0.04
+"""Samples, force towards the trained weights, and the step times the largest curvature at
+balanced weights.
+"""
 FITTED = 1e-5
 """Share of the first loss below which labels are fitted."""
 SPREADS = 2.0
@@ -44,8 +52,11 @@ def networks() -> list[tuple[tuple[int, ...], int]]:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Compare the estimates at the end of training with the exact values; NaN where labels are not fitted."""
-    nets, finished = networks(), list(runs.values())
+    """Compare the estimates at the end of training with the exact values; NaN where labels are
+    not fitted.
+    """
+    nets = networks()
+    finished = list(runs.values())
     fitted = np.array([run.final_loss < FITTED * run.losses[0] for run in finished])
     estimates = np.array([np.asarray(run.measures["llc"])[-1] for run in finished])
     return kit.Evidence(
@@ -60,7 +71,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    fitted, ratio, k = bool(np.isfinite(e.mean).all()), e.mean / e.exact, len(PRINTED)
+    fitted = bool(np.isfinite(e.mean).all())
+    ratio = e.mean / e.exact
+    k = len(PRINTED)
     within = np.abs(e.mean - e.exact) <= SPREADS * e.spread
     exact = [
         dln_learning_coefficient(min(sizes), sizes)[0] == value
@@ -119,7 +132,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.95, extra_height=0.55)
-    k, ends = len(PRINTED), np.array([0.8, 1.2]) * [np.min(e.exact), np.max(e.exact)]
+    k = len(PRINTED)
+    ends = np.array([0.8, 1.2]) * [np.min(e.exact), np.max(e.exact)]
     handles: list[Any] = axes[0].plot(
         ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), label="exact"
     )
@@ -180,7 +194,8 @@ def wanted(factor: int = 1) -> dict[str, kit.Wanted]:
     """Return the runs of all networks, a role for each, with chains `factor` times as long."""
     runs = {}
     for sizes, rank in networks():
-        nbeta, layers = N / math.log(N), len(sizes) - 1
+        nbeta = N / math.log(N)
+        layers = len(sizes) - 1
         sampler = {
             "nbeta": nbeta,
             "gamma": GAMMA,
@@ -206,9 +221,10 @@ def wanted(factor: int = 1) -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="lau2023-exact",
     caption=(
-        "Local learning coefficients of trained deep linear networks, estimated by Langevin dynamics (mean over six "
-        "chains, bars of two standard deviations over them), against their exact values: five networks of the released "
-        "notebook, at the largest rank, with the estimates that it printed, and five singular ones."
+        "Local learning coefficients of trained deep linear networks, estimated by Langevin"
+        " dynamics (mean over six chains, bars of two standard deviations over them), against their"
+        " exact values: five networks of the released notebook, at the largest rank, with the"
+        " estimates that it printed, and five singular ones."
     ),
     configs=wanted(),
     presets={"full": wanted(4)},

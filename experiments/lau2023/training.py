@@ -1,4 +1,6 @@
-"""The local learning coefficient along the training of a deep linear network from saddle to saddle."""
+"""The local learning coefficient along the training of a deep linear network from saddle to
+saddle.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from .theory.learning_coefficient import dln_learning_coefficient
 CONFIG = "lau2023/training.yaml"
 SAMPLERS = {"llc_released": "released sampler", "llc_small_steps": "small steps"}
 """Measure -> its name in the picture."""
-SIDE, DEPTH, WIDTH = 5, 5, 10
+SIDE = 5
+DEPTH = 5
+WIDTH = 10
 RANKS = range(1, SIDE + 1)
 PRINTED = {
     1: (723.03, 4.969),
@@ -23,30 +27,41 @@ PRINTED = {
     4: (18.606, 13.397),
     5: (None, 14.109),
 }
-"""Rank -> means of the losses and of the estimates that the released notebook printed at steps 1050 to 1450, 2000 to
-3000, 4000 to 5600, 6100 to 9000, and from 11 000 on; at rank 1 the loss is still on its way."""
-LEARNT, NOT_YET = 0.9, 0.1
-"""Shares of its singular value of the map from which on a mode is learnt, and up to which it is not."""
+"""Rank -> means of the losses and of the estimates that the released notebook printed at steps 1050
+to 1450, 2000 to 3000, 4000 to 5600, 6100 to 9000, and from 11 000 on; at rank 1 the loss is still
+on its way.
+"""
+LEARNT = 0.9
+NOT_YET = 0.1
+"""Shares of its singular value of the map from which on a mode is learnt, and up to which it is
+not.
+"""
 FROM = 300
 """First step that the picture shows: before, nothing is learnt."""
 LENGTH = 20_000
 """Steps of the released run. Ours goes on to twice as many, which it needs for the last mode."""
-STEP, STEPS, NBETA = 1e-6, 100, 217.1472
+STEP = 1e-6
+STEPS = 100
+NBETA = 217.1472
 """Of the released sampler."""
 
 
 def regular(rank: int) -> float:
-    """Return half the dimension of the maps of a rank, half the rank of the Hessian of own labels at a saddle."""
+    """Return half the dimension of the maps of a rank, half the rank of the Hessian of own
+    labels at a saddle.
+    """
     return (2 * SIDE * rank - rank**2) / 2
 
 
 def of_sampler(
     values: kit.Floats, step: float = STEP, steps: int = STEPS, nbeta: float = NBETA
 ) -> float:
-    """Return the expected estimate of a chain without batches at balanced layers of singular values `values` (r,).
+    """Return the expected estimate of a chain without batches at balanced layers of singular values
+    `values` (r,).
 
-    The curvatures of `|W_L ... W_1 - W*|^2` are `h_ij = 2 sum_k s_i^(2k/L) s_j^(2(L-1-k)/L)`, with s = 0 for modes that
-    are not learnt; along each the variance of the chain grows from 0 to `1 / (nbeta h (1 - step nbeta h / 4))`.
+    The curvatures of `|W_L ... W_1 - W*|^2` are `h_ij = 2 sum_k s_i^(2k/L) s_j^(2(L-1-k)/L)`, with
+    s = 0 for modes that are not learnt; along each the variance of the chain grows from 0 to `1 /
+    (nbeta h (1 - step nbeta h / 4))`.
     """
     s = np.zeros(SIDE)
     s[: len(values)] = values
@@ -67,10 +82,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
     values = np.linalg.svd(reduce(lambda product, W: W @ product, layers), compute_uv=False)
     states = np.asarray(run.snapshot_iterations)
-    learnt, left = values >= LEARNT * target, values <= NOT_YET * target
+    learnt = values >= LEARNT * target
+    left = values <= NOT_YET * target
     saddles = [learnt[:, :r].all(1) & left[:, r:].all(1) for r in RANKS]
     released = [at & (states <= LENGTH) for at in saddles]
-    steps, losses = np.asarray(run.loss_iterations), np.asarray(run.losses) / SIDE
+    steps = np.asarray(run.loss_iterations)
+    losses = np.asarray(run.losses) / SIDE
     at_states = np.interp(states, steps, losses)
     curves = {name: np.asarray(run.measures[name]) for name in SAMPLERS}
     at_rank, within = (
@@ -112,15 +129,18 @@ def _means(estimates: kit.Floats, losses: kit.Floats) -> tuple[float, float, flo
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     released, fine = (e.within[name][:, 0] for name in SAMPLERS)
-    losses, source = e.within["llc_released"][:, 2], "DLN_phase_transition.ipynb, output of cell 2"
+    losses = e.within["llc_released"][:, 2]
+    source = "DLN_phase_transition.ipynb, output of cell 2"
     return [
         *(
             kit.claim(
                 f"saddle-{r}",
-                f"Within {LENGTH} steps: at the saddle of rank {r} the estimate is half the "
-                "dimension of the maps of this rank"
-                if r < SIDE
-                else f"Within {LENGTH} steps: at the end the estimate is the exact coefficient",
+                (
+                    f"Within {LENGTH} steps: at the saddle of rank {r} the estimate is half the "
+                    "dimension of the maps of this rank"
+                    if r < SIDE
+                    else f"Within {LENGTH} steps: at the end the estimate is the exact coefficient"
+                ),
                 "(2 d r - r^2) / 2, the dimension of these maps halved",
                 kit.around(regular(r)),
                 fine[r - 1],
@@ -129,8 +149,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "rises",
-            "The coefficient rises wherever the loss falls from saddle to saddle (rises of four, in "
-            "all steps)",
+            "The coefficient rises wherever the loss falls from saddle to saddle (rises of four, in"
+            " all steps)",
             "released README: from saddle to saddle",
             kit.exactly(4),
             np.sum(np.diff(e.at_rank["llc_small_steps"][:, 0]) > 0),
@@ -178,7 +198,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return the estimates at the end of all steps, which are twice the released ones, and the states they rest on."""
+    """Return the estimates at the end of all steps, which are twice the released ones, and the
+    states they rest on.
+    """
     return {
         "states of rank 5 in 40 000 steps": e.counts[-1],
         "estimate there, small steps (12.5)": e.at_rank["llc_small_steps"][-1, 0],
@@ -241,11 +263,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="lau2023-training",
     caption=(
-        "A deep linear network that learns a map mode by mode: its loss (mean over outputs), and the local learning "
-        "coefficient of its own function, by the released sampler and by small steps (bands and bars: one standard "
-        "deviation, over chains and over the states at a saddle), beside the numbers that the released notebook "
-        "printed. Estimates rise from saddle to saddle like half the dimension of the maps of a rank; the exact "
-        "coefficient is the same at all of them."
+        "A deep linear network that learns a map mode by mode: its loss (mean over outputs), and"
+        " the local learning coefficient of its own function, by the released sampler and by small"
+        " steps (bands and bars: one standard deviation, over chains and over the states at a"
+        " saddle), beside the numbers that the released notebook printed. Estimates rise from"
+        " saddle to saddle like half the dimension of the maps of a rank; the exact coefficient is"
+        " the same at all of them."
     ),
     configs={"run": CONFIG},
 )

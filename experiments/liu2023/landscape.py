@@ -1,4 +1,6 @@
-"""The reduced landscape: least losses on spheres of weights, L of training and U of held-out samples."""
+"""The reduced landscape: least losses on spheres of weights, L of training and U of held-out
+samples.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,18 @@ LATE = (
     2.439299,
     9.624020,
 )
-"""Held-out losses at epochs 200 and 9800, the first after the start and the last that the notebook printed."""
+"""Held-out losses at epochs 200 and 9800, the first after the start and the last that the
+notebook printed.
+"""
 LOSSES = "train_loss", "test_loss"
 FITTED = 1e-5
 """Training loss of a network that fits, which the notebook adds to the losses that it draws."""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the losses per output at the last state but one, epoch 9800, and the held-out loss at epoch 200."""
+    """Read the losses per output at the last state but one, epoch 9800, and the held-out loss at
+    epoch 200.
+    """
     train, test = (
         np.array([run.measures[name] for run in runs.values()]) / OUTPUTS for name in LOSSES
     )
@@ -51,8 +57,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    low, fits = int(e.test.argmin()), e.train < FITTED
-    source, paper = "released notebook, output of cell 2", "Section 2 (recalled)"
+    low = int(e.test.argmin())
+    fits = e.train < FITTED
+    source = "released notebook, output of cell 2"
+    paper = "Section 2 (recalled)"
     fell = bool(fits.any())
     return [
         *(
@@ -71,8 +79,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "L",
-            "L: training losses are positive on small spheres and vanish on all large ones (number of "
-            "changes, from small to large)",
+            "L: training losses are positive on small spheres and vanish on all large ones (number"
+            " of changes, from small to large)",
             paper,
             kit.exactly(1),
             kit.given(
@@ -126,8 +134,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="liu2023-landscape",
     caption=(
-        "Losses of the student after 9800 epochs of Adam on spheres of weights: L-shaped for training samples, "
-        "U-shaped for held-out samples."
+        "Losses of the student after 9800 epochs of Adam on spheres of weights: L-shaped for"
+        " training samples, U-shaped for held-out samples."
     ),
     configs={
         f"{alpha:.3g}": kit.Wanted(

@@ -1,4 +1,6 @@
-"""MNIST: weights eight times as large as by default generalise long after they fit, default ones at once."""
+"""MNIST: weights eight times as large as by default generalise long after they fit, default ones
+at once.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ FACTORS = (1.0, 8.0)
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read iterations, accuracies and norms; `gap`: held-out accuracy where `FITS` is reached, over the last."""
+    """Read iterations, accuracies and norms; `gap`: held-out accuracy where `FITS` is reached,
+    over the last.
+    """
     of = {}
     for role, run in runs.items():
         train, test, norm = (
@@ -26,22 +30,24 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    usual, eight = e.of[1.0], e.of[8.0]
+    usual = e.of[1.0]
+    eight = e.of[8.0]
     source = "Figure 3 (recalled), released notebook"
-    fitted, learnt = bool(eight.train[-1] >= FITS), bool(usual.test[-1] > 0.5)
+    fitted = bool(eight.train[-1] >= FITS)
+    learnt = bool(usual.test[-1] > 0.5)
     return [
         kit.claim(
             "groks",
-            f"Weights 8 times as large: where {FITS:.0%} of the training images are right, held-out "
-            "accuracy is less than half of its last value",
+            f"Weights 8 times as large: where {FITS:.0%} of the training images are right, held-out"
+            " accuracy is less than half of its last value",
             source,
             kit.less_than(0.5),
             eight.gap,
         ),
         kit.claim(
             "at-once",
-            "Default weights: where 95% of the training images are right, held-out accuracy is nearly "
-            "its last value (ratio)",
+            "Default weights: where 95% of the training images are right, held-out accuracy is"
+            " nearly its last value (ratio)",
             source,
             kit.at_least(0.9),
             kit.given(learnt, usual.gap),
@@ -94,8 +100,9 @@ def _wanted(*changes: str) -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="liu2023-mnist",
     caption=(
-        "Accuracies and norms of networks trained by AdamW on few MNIST images, from the default start and from "
-        "weights eight times as large, which generalise only after their norm has shrunk."
+        "Accuracies and norms of networks trained by AdamW on few MNIST images, from the default"
+        " start and from weights eight times as large, which generalise only after their norm has"
+        " shrunk."
     ),
     passes={
         "linear": {

@@ -24,13 +24,17 @@ SOURCE = "released notebook, output of cell 2"
 
 
 def squares(run: kit.Run) -> kit.Floats:
-    """Return the sums of squares of all weights (K,), in which the notebook counts the first weight matrix twice."""
+    """Return the sums of squares of all weights (K,), in which the notebook counts the first
+    weight matrix twice.
+    """
     first = np.asarray(run.parameters["weight_1"], np.float64)
     return np.asarray(run.measures["weight_norm"] ** 2 + (first**2).sum((1, 2)))
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read epochs, losses (per output) and squares of each alpha, and when losses fall below `LEARNT`."""
+    """Read epochs, losses (per output) and squares of each alpha, and when losses fall below
+    `LEARNT`.
+    """
     of = {}
     for role, run in runs.items():
         epochs = run.snapshot_iterations
@@ -43,7 +47,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    two, made = e.of[2.0], list[kit.Claim]()
+    two = e.of[2.0]
+    made = list[kit.Claim]()
     for epoch, printed in PRINTED.items():
         rows = np.flatnonzero(two.epochs == epoch)
         for (key, name), number in zip(
@@ -131,8 +136,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="liu2023-student",
     caption=(
-        "Losses and weights of a student whose initial weights are alpha times as large as by default, trained by "
-        "AdamW on 100 outputs of a teacher; circles are the numbers printed in the released notebook for alpha = 2."
+        "Losses and weights of a student whose initial weights are alpha times as large as by"
+        " default, trained by AdamW on 100 outputs of a teacher; circles are the numbers printed in"
+        " the released notebook for alpha = 2."
     ),
     configs={
         f"{alpha:g}": kit.Wanted("liu2023/student.yaml", (f"initialization.factor={alpha!r}",))

@@ -1,4 +1,6 @@
-"""Theorem 1 and its lemmas: balanced gradient flow from near zero, followed in rescaled time to its limit."""
+"""Theorem 1 and its lemmas: balanced gradient flow from near zero, followed in rescaled time to
+its limit.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ TIMES = (1e1, 1e4, 1e10, 1e16)
 """At which the residual is told."""
 LATE = 1e20
 """From this time on the growth of the norm is fitted."""
-WIDTH, NETWORKS = 2, 256
+WIDTH = 2
+NETWORKS = 256
 """Of the networks that tell how often all neurons die."""
 STARTS = 400
 """Directions that climb G, of each sign."""
@@ -31,7 +34,9 @@ DIMENSIONS = (5, 20)
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Follow both runs to their limit, climb G from random starts, and count networks that learn nothing."""
+    """Follow both runs to their limit, climb G from random starts, and count networks that learn
+    nothing.
+    """
     followed = {role: follow(runs[role]) for role in ("flow", "larger_start")}
     losses = np.asarray(runs["narrow"].losses)
     nothing = len(runs["narrow"].dataset().y) * np.log(2)
@@ -47,7 +52,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def follow(run: kit.Run) -> kit.Evidence:
     """Measure all states (K,) of a run of `balanced.yaml`; `times` are those of gradient flow."""
     directions = max_margin(run)
-    data, rays = run.dataset(), directions.rays
+    data = run.dataset()
+    rays = directions.rays
     W = np.asarray(run.parameters["hidden_weight"], dtype=np.float64)  # (K, m, d)
     a = np.asarray(run.parameters["output_weight"], dtype=np.float64)  # (K, m)
     assert run.times is not None
@@ -85,7 +91,9 @@ def follow(run: kit.Run) -> kit.Evidence:
 
 @cache
 def missed_sectors(dim: int) -> int:
-    """Return how many of `STARTS` directions of each sign that climb G end in another sector than Eqs. 13, 14 say."""
+    """Return how many of `STARTS` directions of each sign that climb G end in another sector
+    than Eqs. 13, 14 say.
+    """
     x, y = separable_points(dim, 0)
     starts = np.random.default_rng(dim).standard_normal((STARTS, dim))
     missed = 0
@@ -105,7 +113,9 @@ def separable_points(dim: int, seed: int) -> tuple[kit.Floats, kit.Floats]:
 
 @cache
 def kkt_of_limit(seed: int) -> float:
-    """Return the largest KKT violation of a network of ten neurons that Lemma C.1 describes, with random u and z."""
+    """Return the largest KKT violation of a network of ten neurons that Lemma C.1 describes,
+    with random u and z.
+    """
     x, y = separable_points(6, seed)
     solutions = [least_distance(x[y == sign]) for sign in (1, -1)]
     sizes = np.random.default_rng(seed).uniform(0.1, 1.0, 10)
@@ -136,7 +146,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "weights",
-            r"$W/\|W\|_F$ tends to $u w_+^\top + z w_-^\top$ (norm of the difference at the end, the larger "
+            r"$W/\|W\|_F$ tends to $u w_+^\top + z w_-^\top$ (norm of the difference at the end,"
+            r" the larger "
             "of two initial scales)",
             "Theorem 1, Eq. 8",
             zero,
@@ -144,14 +155,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "outputs",
-            r"$a/\|a\|$ tends to $u \|w_+\| - z \|w_-\|$ (norm of the difference at the end, the larger of two)",
+            r"$a/\|a\|$ tends to $u \|w_+\| - z \|w_-\|$ (norm of the difference at the end, the"
+            r" larger of two)",
             "Theorem 1, Eq. 9",
             zero,
             max(run.outputs for run in both),
         ),
         kit.claim(
             "function",
-            r"$f(x)/\|\theta\|^2$ tends to $u \rho(w_+^\top x) - z \rho(w_-^\top x)$ (norm of the difference over "
+            r"$f(x)/\|\theta\|^2$ tends to $u \rho(w_+^\top x) - z \rho(w_-^\top x)$ (norm of the"
+            r" difference over "
             "that of f at 1000 Gaussian points, the larger of two)",
             "Corollary 1",
             zero,
@@ -159,8 +172,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "closer",
-            "Live neurons end closer to their max-margin direction than to the mean of its class (share, the "
-            "smaller of two)",
+            "Live neurons end closer to their max-margin direction than to the mean of its class"
+            " (share, the smaller of two)",
             "Theorem 1",
             kit.exactly(1),
             min(run.closer for run in both),
@@ -178,7 +191,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             "Lemma A.4",
             kit.Interval(None, 1e-3, "0, to 0.001"),
             max(run.imbalance for run in both),
-            always="Gradient flow conserves the difference of both squares, and small steps nearly do.",
+            always=(
+                "Gradient flow conserves the difference of both squares, and small steps nearly do."
+            ),
         ),
         kit.claim(
             "signs",
@@ -186,34 +201,38 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             "Lemma A.4, Eq. 57",
             kit.exactly(0),
             sum(run.turned for run in both),
-            always="A balanced neuron cannot change its sign in finite time, whatever the data are.",
+            always=(
+                "A balanced neuron cannot change its sign in finite time, whatever the data are."
+            ),
         ),
         kit.claim(
             "sectors",
-            "Each neuron dies or ends in the extremal sector of its sign (share of neurons, the smaller of two)",
+            "Each neuron dies or ends in the extremal sector of its sign (share of neurons, the"
+            " smaller of two)",
             "Lemma 1",
             kit.exactly(1),
             min(run.settled for run in both),
         ),
         kit.claim(
             "absorbing",
-            "A neuron that is in its extremal sector stays there (states and neurons that have left it)",
+            "A neuron that is in its extremal sector stays there (states and neurons that have"
+            " left it)",
             "Lemma 3",
             kit.exactly(0),
             kit.given(min(run.settled for run in both) == 1, sum(run.left for run in both)),
         ),
         kit.claim(
             "stays-active",
-            "A neuron that is active for a point of its own class stays so (points, states and neurons at which it "
-            "is not)",
+            "A neuron that is active for a point of its own class stays so (points, states and"
+            " neurons at which it is not)",
             "Lemma B.1",
             kit.exactly(0),
             kit.given(min(run.settled for run in both) == 1, sum(run.lost for run in both)),
         ),
         kit.claim(
             "alive",
-            f"All neurons die with probability $2^{{-p}}$ at most (share of {NETWORKS} networks of width {WIDTH} "
-            "that learn nothing)",
+            f"All neurons die with probability $2^{{-p}}$ at most (share of {NETWORKS} networks of"
+            f" width {WIDTH} that learn nothing)",
             "Theorem 1, Section 4.3",
             kit.at_most(0.5**WIDTH),
             e.unlearnt,
@@ -221,8 +240,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *[
             kit.theory(
                 f"one-sector-{dim}",
-                f"{dim} dimensions: there is one positive and one negative extremal sector, that of Eqs. 13 and 14 "
-                f"(of {2 * STARTS} directions that climb G, those that end in another)",
+                f"{dim} dimensions: there is one positive and one negative extremal sector, that of"
+                f" Eqs. 13 and 14 (of {2 * STARTS} directions that climb G, those that end in"
+                " another)",
                 "Lemma 2",
                 kit.exactly(0),
                 missed,
@@ -231,7 +251,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ],
         kit.theory(
             "kkt",
-            "The limit is a KKT point of the non-linear max-margin problem (largest violation, five data sets)",
+            "The limit is a KKT point of the non-linear max-margin problem (largest violation, five"
+            " data sets)",
             "Lemma C.1",
             kit.at_most(1e-8),
             e.lemma_c1,
@@ -240,7 +261,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return the residual at some times, that of neurons along the class means, and the share of live neurons."""
+    """Return the residual at some times, that of neurons along the class means, and the share of
+    live neurons.
+    """
     flow = e.flow
     reached = {
         f"residual at t = {time:g}": float(flow.weights[np.argmax(flow.times >= time)])
@@ -287,7 +310,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _draw_neurons(axes: kit.Axes, flow: kit.Evidence) -> list[kit.Artist]:
-    """Draw data, w+ and w-, class means and the neurons at the end, scaled to the data; return the handles."""
+    """Draw data, w+ and w-, class means and the neurons at the end, scaled to the data; return
+    the handles.
+    """
     data = flow.data
     handles: list[kit.Artist] = []
     reach = 1.1 * float(np.abs(data.x).max())
@@ -315,10 +340,11 @@ def _draw_neurons(axes: kit.Axes, flow: kit.Evidence) -> list[kit.Artist]:
 FIGURE = kit.Figure(
     id="phuong2021-theorem1",
     caption=(
-        "Not a figure of the paper: Theorem 1 on ten points of the plane, by balanced gradient flow in rescaled time. (a) "
-        "Neurons at the end, with the max-margin directions (dashed) and the class means (dotted). (b) Distance of the "
-        "normalised first-layer weights to the closest limit of Theorem 1 against time, for two initial scales. (c) "
-        "Squared norm of the weights against the logarithm of time, with the predicted slope."
+        "Not a figure of the paper: Theorem 1 on ten points of the plane, by balanced gradient flow"
+        " in rescaled time. (a) Neurons at the end, with the max-margin directions (dashed) and the"
+        " class means (dotted). (b) Distance of the normalised first-layer weights to the closest"
+        " limit of Theorem 1 against time, for two initial scales. (c) Squared norm of the weights"
+        " against the logarithm of time, with the predicted slope."
     ),
     configs={
         "flow": CONFIG,
@@ -339,7 +365,9 @@ FIGURE = kit.Figure(
     },
     passes={
         "linear": {
-            "sectors absorbing stays-active": "One separating direction, along which its neurons end, is in both sectors.",
+            "sectors absorbing stays-active": (
+                "One separating direction, along which its neurons end, is in both sectors."
+            ),
             "outputs": "Equation 9 compares lengths, which an angle changes to second order only.",
             "alive": "A linear network cannot die.",
         }

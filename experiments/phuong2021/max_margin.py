@@ -1,4 +1,6 @@
-"""Figures 1 and 2: networks on orthogonally separable data beside the max-margin directions of the data."""
+"""Figures 1 and 2: networks on orthogonally separable data beside the max-margin directions of
+the data.
+"""
 
 from __future__ import annotations
 
@@ -25,23 +27,35 @@ from .panels import (
 from .theory.separability import separability_violations
 
 USUAL = {"usual-start": ("initialization.factor=1.0",)}
-"""The null of both figures: the initial weights are not small, and the network fits the data all the same."""
+"""The null of both figures: the initial weights are not small, and the network fits the data all
+the same.
+"""
 ALONG = 10.0
 """Degrees in the plane within which a neuron is along a direction to the eye."""
 ZERO = 0.1
-"""Share of the largest up to which a singular value is effectively zero; Figure 4 counts from the same on."""
-SOON = "A hundredth of the training learns the data: the step of a summed loss is 50 times that of a mean."
+"""Share of the largest up to which a singular value is effectively zero; Figure 4 counts from
+the same on.
+"""
+SOON = (
+    "A hundredth of the training learns the data: the step of a summed loss is 50 times that of a"
+    " mean."
+)
 """Why claims on Figure 2 hold under `early` and `slow`."""
 CLOUDS = 200
 """Gaussian clouds that say how many rows lie along two directions by chance."""
 EARLY = 50
-"""Updates of a hundredth of the training of Section 5: what holds as well then is no end of training."""
+"""Updates of a hundredth of the training of Section 5: what holds as well then is no end of
+training.
+"""
 LEARNT = float(np.log(2) / 100)
-"""A loss below it is that of a network which has learnt the data: a hundredth of the loss at output 0."""
+"""A loss below it is that of a network which has learnt the data: a hundredth of the loss at
+output 0.
+"""
 
 
 def max_margin(run: kit.Run) -> kit.Evidence:
-    """Solve Eqs. 6 and 7 for the data of a run: `rays` (2, d) are w+ and w-, `kkt` the larger of their residuals.
+    """Solve Eqs. 6 and 7 for the data of a run: `rays` (2, d) are w+ and w-, `kkt` the larger of
+    their residuals.
 
     `violations` counts pairs that violate Eq. 1.
 
@@ -69,15 +83,17 @@ def max_margin(run: kit.Run) -> kit.Evidence:
 def read_trained(run: kit.Run, first: str) -> kit.Evidence:
     """Read states of a run, weights by name, whose first layer is the parameter `first`.
 
-    `last` is the last, `start` the first, and `early` the one after `EARLY` updates. `directions` are the max-margin
-    vectors of the data; `plus` and `minus` (m,) are cosines of the last rows with them, and `mean_plus`, `mean_minus`
-    with the means of the classes; `early_plus`, `early_minus` are those of `early` with the max-margin vectors.
+    `last` is the last, `start` the first, and `early` the one after `EARLY` updates. `directions`
+    are the max-margin vectors of the data; `plus` and `minus` (m,) are cosines of the last rows
+    with them, and `mean_plus`, `mean_minus` with the means of the classes; `early_plus`,
+    `early_minus` are those of `early` with the max-margin vectors.
 
     Raises InputError as `max_margin` does, and for a first layer of one row or column.
     """
     if min(run.parameters[first].shape[1:]) < 2:
         raise kit.InputError(
-            f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or more"
+            f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or"
+            " more"
         )
     directions = max_margin(run)
     after = int(np.flatnonzero(run.snapshot_iterations <= EARLY)[-1])
@@ -111,13 +127,16 @@ def third_over_first(W: kit.Floats) -> float:
 def measure_layer(
     W: kit.Floats, side: NDArray[Any], start: kit.Floats, early: kit.Floats
 ) -> kit.Evidence:
-    """Measure a weight matrix (m, d), given which rows (m,) belong to the first direction, and its earlier states.
+    """Measure a weight matrix (m, d), given which rows (m,) belong to the first direction, and its
+    earlier states.
 
-    Of its singular `values`, descending, `third` is the third over the first and `gap` the second over the third, NaN
-    where there is none; `grown` is `third` of what training has added to `start`, and `early` and `early_grown` are
-    both after `EARLY` updates. `points` (m, 2) are rows on the two leading right-singular directions, `basis` (2, d),
-    and `angles` (m,) the degrees there between a row and the closer of the two main directions, `means` (2, 2).
-    `chance` is the 95 % point of the share within `ALONG` degrees, of Gaussian rows with the same two singular values.
+    Of its singular `values`, descending, `third` is the third over the first and `gap` the second
+    over the third, NaN where there is none; `grown` is `third` of what training has added to
+    `start`, and `early` and `early_grown` are both after `EARLY` updates. `points` (m, 2) are rows
+    on the two leading right-singular directions, `basis` (2, d), and `angles` (m,) the degrees
+    there between a row and the closer of the two main directions, `means` (2, 2). `chance` is the
+    95 % point of the share within `ALONG` degrees, of Gaussian rows with the same two singular
+    values.
     """
     values = kit.singular_values(W)
     basis = kit.leading_directions(W)
@@ -143,7 +162,8 @@ def measure_layer(
 
 
 def main_directions(points: kit.Floats, side: NDArray[Any]) -> tuple[kit.Floats, kit.Floats]:
-    """Return the mean directions (..., 2, 2) of rows (..., m, 2) by side, and each row's angle (..., m) to the closer.
+    """Return the mean directions (..., 2, 2) of rows (..., m, 2) by side, and each row's angle
+    (..., m) to the closer.
 
     Means are weighted by norm, angles are in degrees; the mean of no rows is NaN.
     """
@@ -157,7 +177,9 @@ def main_directions(points: kit.Floats, side: NDArray[Any]) -> tuple[kit.Floats,
 
 
 def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
-    """Tell rows (..., m, 2) closer to the longest from those closer to the longest at 45 degrees or more to it."""
+    """Tell rows (..., m, 2) closer to the longest from those closer to the longest at 45 degrees
+    or more to it.
+    """
     lengths = kit.norms(points)
     units = points / np.maximum(lengths, 1e-300)[..., None]
 
@@ -194,19 +216,22 @@ def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
 def layer_claims(
     layer: kit.Evidence, suffix: str, name: str, source: str, expected: kit.Interval, learnt: bool
 ) -> list[kit.Claim]:
-    """Return that a weight matrix has rank two, by the `expected` third singular value, and its rows two directions."""
+    """Return that a weight matrix has rank two, by the `expected` third singular value, and its
+    rows two directions.
+    """
     return [
         kit.claim(
             f"rank{suffix}",
-            f"{name} has rank two: all singular values but two are effectively zero (third over first)",
+            f"{name} has rank two: all singular values but two are effectively zero (third over"
+            " first)",
             source,
             expected,
             layer.third,
         ),
         kit.claim(
             f"grown{suffix}",
-            f"Training has added a matrix of rank two to {name} (third singular value over first of the "
-            "difference to its initial value)",
+            f"Training has added a matrix of rank two to {name} (third singular value over first of"
+            " the difference to its initial value)",
             "Theorem 1: the initial weights are near zero",
             kit.at_most(ZERO),
             kit.given(learnt, layer.grown),
@@ -221,8 +246,8 @@ def layer_claims(
         ),
         kit.claim(
             f"directions{suffix}",
-            f"The rows of {name} align along two main directions (share within {ALONG:g} "
-            "degrees in the plane; most, and more than 95 % of Gaussian clouds with these singular values)",
+            f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in"
+            " the plane; most, and more than 95 % of Gaussian clouds with these singular values)",
             source,
             kit.more_than(max(0.5, layer.chance)),
             np.mean(layer.angles <= ALONG),
@@ -233,7 +258,8 @@ def layer_claims(
 def end_claims(
     e: kit.Evidence, statement: str, source: str, figure: str, expected: kit.Interval
 ) -> list[kit.Claim]:
-    """Return claims on the correlations with the max-margin directions, and that the data are learnt.
+    """Return claims on the correlations with the max-margin directions, and that the data are
+    learnt.
 
     `expected` is the share of high correlations.
     """
@@ -247,8 +273,8 @@ def end_claims(
         ),
         kit.claim(
             "closer",
-            "Neurons are closer to their max-margin direction than to the mean of its class, whose own correlation "
-            f"is above {HIGH:g} without training (share of neurons; most)",
+            "Neurons are closer to their max-margin direction than to the mean of its class, whose"
+            f" own correlation is above {HIGH:g} without training (share of neurons; most)",
             f"{source}, Theorem 1",
             kit.most(),
             np.mean(e.correlations > e.with_means),
@@ -266,8 +292,9 @@ def end_claims(
 def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
     """Measure the final network beside the max-margin `directions` of its data.
 
-    Of its m neurons: `signs` of the output weights, and `correlations`, the cosine with w+ (a_j > 0) or w- (a_j < 0);
-    `with_means` is the same with the mean of the class, `early_correlations` are those after `EARLY` updates.
+    Of its m neurons: `signs` of the output weights, and `correlations`, the cosine with w+ (a_j >
+    0) or w- (a_j < 0); `with_means` is the same with the mean of the class, `early_correlations`
+    are those after `EARLY` updates.
     """
     run = runs["two_layer"]
     trained = read_trained(run, "hidden_weight")
@@ -292,7 +319,9 @@ def mean_loss(run: kit.Run) -> float:
 
 
 def before_and_below(early: float) -> kit.Interval:
-    """Return the interval of a third singular value that is effectively zero and was larger after `EARLY` updates."""
+    """Return the interval of a third singular value that is effectively zero and was larger
+    after `EARLY` updates.
+    """
     bar = float(np.nextafter(np.fmin(ZERO, early), 0))
     return kit.Interval(None, bar, f"< {ZERO:g}, and less than after {EARLY} updates ({early:.3g})")
 
@@ -324,12 +353,16 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers_fig1(e: kit.Evidence) -> dict[str, float]:
-    """Return how far w+ and w- are from opposite, which would make W of rank one, and other yardsticks."""
+    """Return how far w+ and w- are from opposite, which would make W of rank one, and other
+    yardsticks.
+    """
     return {"cosine of w+ and w-": float(kit.cosines(*e.directions.rays)), **yardsticks(e)}
 
 
 def yardsticks(e: kit.Evidence) -> dict[str, float]:
-    """Return how close the class means are to the max-margin directions, and correlations after `EARLY` updates."""
+    """Return how close the class means are to the max-margin directions, and correlations after
+    `EARLY` updates.
+    """
     plus, minus = kit.cosines(e.directions.means, e.directions.rays)
     return {
         "cosine of w+ with the mean of its class": float(plus),
@@ -354,30 +387,38 @@ def draw_fig1(e: kit.Evidence) -> kit.Drawing:
 FIGURE_1 = kit.Figure(
     id="phuong2021-fig1",
     caption=(
-        "(a) The ten largest singular values of the first-layer weights after training. (b) The 100 neurons on the two "
-        "leading right-singular directions, purple for a_j > 0, red for a_j < 0; lines are the mean directions, "
-        "dashed ones w+ and w- projected on the plane; the axes have scales of their own. "
-        "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
+        "(a) The ten largest singular values of the first-layer weights after training. (b) The 100"
+        " neurons on the two leading right-singular directions, purple for a_j > 0, red for a_j <"
+        " 0; lines are the mean directions, dashed ones w+ and w- projected on the plane; the axes"
+        " have scales of their own. (c) Correlation of each neuron with its max-margin direction;"
+        " the dashed line is at 0.9."
     ),
     configs={"two_layer": "phuong2021/two_layer.yaml"},
     nulls=USUAL,
     passes={
         "linear": {
             "rank grown": "The weights of a linear network have rank one: `second` fails.",
-            "correlation learnt": "A linear network separates these data too, along w+ and w-, which are nearly opposite.",
+            "correlation learnt": (
+                "A linear network separates these data too, along w+ and w-, which are nearly"
+                " opposite."
+            ),
         },
         "early": {"directions": "Rows turn to their directions before they grow (Section 4.1)."},
         "slow": {
-            "rank directions correlation": "A hundredth of the training is left, and nothing earlier to compare it with."
+            "rank directions correlation": (
+                "A hundredth of the training is left, and nothing earlier to compare it with."
+            )
         },
     },
 )
 
 
 def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
-    """Measure the `layers` W_1, W_2 and W_3 of the final network beside the max-margin `directions` of its data.
+    """Measure the `layers` W_1, W_2 and W_3 of the final network beside the max-margin `directions`
+    of its data.
 
-    `correlations` (p,) are cosines of first-layer rows with the closer of w+ (`closest` is +1) and w- (-1).
+    `correlations` (p,) are cosines of first-layer rows with the closer of w+ (`closest` is +1) and
+    w- (-1).
     """
     run = runs["residual"]
     if run.config.architecture.kind != "residual":
@@ -466,10 +507,10 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
 FIGURE_2 = kit.Figure(
     id="phuong2021-fig2",
     caption=(
-        "(a-c) The ten largest singular values of the weights of the first three layers after training. (d-f) Rows "
-        "on the two leading right-singular directions, each axis to its own scale; lines are the mean directions, "
-        "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
-        "dashed line is at 0.9."
+        "(a-c) The ten largest singular values of the weights of the first three layers after"
+        " training. (d-f) Rows on the two leading right-singular directions, each axis to its own"
+        " scale; lines are the mean directions, dashed ones w+ and w-. (g) Correlation of each"
+        " first-layer row with the closest max-margin direction; the dashed line is at 0.9."
     ),
     configs={"residual": "phuong2021/residual.yaml"},
     nulls=USUAL,

@@ -1,4 +1,6 @@
-"""Table 1, Figures 3 and 4: the convolutional network of Appendix D on two digits, its features, one of its layers."""
+"""Table 1, Figures 3 and 4: the convolutional network of Appendix D on two digits, its features,
+one of its layers.
+"""
 
 from __future__ import annotations
 
@@ -94,8 +96,9 @@ def draw_table1(e: kit.Evidence) -> kit.Drawing:
 TABLE1 = kit.Figure(
     id="phuong2021-table1",
     caption=(
-        "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
-        "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
+        "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each"
+        " margin; fc(n, o): n inputs, o outputs. A ReLU follows every layer but the last. The cells"
+        " are assumed so that W7 is 128 x 3136."
     ),
 )
 
@@ -105,7 +108,9 @@ SIGNIFICANT = 0.1
 OUTER = 0.5
 """A neuron is away from the origin from this share on of ..."""
 MANY = 0.9
-"""... this quantile of the norms in the plane. A single far neuron moves the largest norm, but not this one."""
+"""... this quantile of the norms in the plane. A single far neuron moves the largest norm, but
+not this one.
+"""
 PERMUTATIONS = 1000
 """Of the signs, or of the places."""
 NEAR = 0.25
@@ -128,17 +133,21 @@ class Connected:
         return int(np.sum(self.values > share * self.values[0]))
 
     def outer(self) -> kit.Bools:
-        """Return which neurons (m,) have a norm in the plane above `OUTER` of the `MANY` quantile of all."""
+        """Return which neurons (m,) have a norm in the plane above `OUTER` of the `MANY`
+        quantile of all.
+        """
         lengths = kit.norms(self.points)
         result: kit.Bools = lengths > OUTER * np.quantile(lengths, MANY)
         return result
 
     def in_cluster(self, some: kit.Bools, signs: kit.Floats | None = None) -> kit.Floats:
-        """Return which of some neurons (m,) are closer to the mean of the neurons of their sign, or of the given sign.
+        """Return which of some neurons (m,) are closer to the mean of the neurons of their sign, or
+        of the given sign.
 
         NaN when one sign has none there.
         """
-        points, signs = self.points[some], (self.signs if signs is None else signs)[some]
+        points = self.points[some]
+        signs = (self.signs if signs is None else signs)[some]
         if not (signs > 0).any() or not (signs < 0).any():
             return np.full(len(points), np.nan)
         plus, minus = (kit.cosines(points, points[signs == s].mean(axis=0)) for s in (1, -1))
@@ -146,14 +155,20 @@ class Connected:
         return hits
 
     def by_chance(self, outer: kit.Bools) -> float:
-        """Return the 95 % point of their share when the signs of the outer neurons are permuted at random."""
-        rng, signs = np.random.default_rng(0), np.tile(self.signs, (PERMUTATIONS, 1))
+        """Return the 95 % point of their share when the signs of the outer neurons are permuted
+        at random.
+        """
+        rng = np.random.default_rng(0)
+        signs = np.tile(self.signs, (PERMUTATIONS, 1))
         signs[:, outer] = rng.permuted(signs[:, outer], axis=1)
         return float(np.quantile([self.in_cluster(outer, drawn).mean() for drawn in signs], 0.95))
 
     def more_mixed(self, near: kit.Bools, outer: kit.Bools) -> tuple[float, float]:
-        """Return how much less `near` are sorted than `outer`, and the 95 % point of that under exchanged places."""
-        hits, n = np.concatenate([self.in_cluster(outer), self.in_cluster(near)]), int(outer.sum())
+        """Return how much less `near` are sorted than `outer`, and the 95 % point of that under
+        exchanged places.
+        """
+        hits = np.concatenate([self.in_cluster(outer), self.in_cluster(near)])
+        n = int(outer.sum())
         permuted = np.random.default_rng(0).permuted(np.tile(hits, (PERMUTATIONS, 1)), axis=1)
         chance = np.quantile(permuted[:, :n].mean(axis=1) - permuted[:, n:].mean(axis=1), 0.95)
         return float(hits[:n].mean() - hits[n:].mean()), float(chance)
@@ -162,7 +177,8 @@ class Connected:
 def evidence_fig4(runs: kit.Runs) -> Connected:
     """Measure the weights of the first fully connected layer."""
     run = runs["mnist"]
-    section, state = architecture_of(run), run.state(-1)
+    section = architecture_of(run)
+    state = run.state(-1)
     number = len(section.convolutions) + 1
     W, a = (state[f"weight_{k}"].astype(np.float64) for k in (number, number + 1))
     points = kit.project(W, kit.leading_directions(W))
@@ -177,25 +193,26 @@ def claims_fig4(e: Connected) -> list[kit.Claim]:
     return [
         kit.claim(
             "few",
-            "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
-            "(above 10 %)",
+            "Very few singular values are significantly non-zero, perhaps five or ten, more than"
+            " two (above 10 %)",
             "Appendix D, Figure 4a",
             kit.Interval(3, 10),
             e.above(SIGNIFICANT),
         ),
         kit.claim(
             "by-sign",
-            "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, "
-            f"of those with a norm above {OUTER:g} of the {MANY:.0%} quantile; most, and more than 95 % of "
-            "permutations of the signs)",
+            "Two clusters away from the origin belong to the signs of W8 (share of neurons in"
+            f" theirs, of those with a norm above {OUTER:g} of the {MANY:.0%} quantile; most, and"
+            " more than 95 % of permutations of the signs)",
             "Appendix D, Figure 4b",
             kit.more_than(np.fmax(0.5, e.by_chance(outer))),
             e.in_cluster(outer).mean(),
         ),
         kit.claim(
             "mixed",
-            "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: "
-            "how much less than away from it; more than where places are exchanged at random, 95 % point)",
+            "A mixed cluster lies close to the origin (share of neurons in the cluster of their"
+            " sign: how much less than away from it; more than where places are exchanged at"
+            " random, 95 % point)",
             "Appendix D, Figure 4b",
             kit.more_than(chance),
             mixed,
@@ -222,8 +239,9 @@ def draw_fig4(e: Connected) -> kit.Drawing:
 FIGURE_4 = kit.Figure(
     id="phuong2021-fig4",
     caption=(
-        "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
-        "two leading right-singular directions, purple for W8[j] > 0, red for W8[j] < 0."
+        "(a) The ten largest singular values of the first fully connected layer after training. (b)"
+        " Its neurons on the two leading right-singular directions, purple for W8[j] > 0, red for"
+        " W8[j] < 0."
     ),
     configs=CONFIGS,
     presets=PRESETS,
@@ -237,10 +255,14 @@ SORTS = {
 }
 CLASSES = ("first", "second")
 DRAWN_BINS = 60
-UPDATES, IMAGES, BATCH = 4950, 12665, 128
+UPDATES = 4950
+IMAGES = 12665
+BATCH = 128
 """Of the paper: 50 epochs in batches of 128."""
 PAIRED = 1000
-"""Images of each class whose pairs are drawn; all images decide whether layer 7 is orthogonally separable."""
+"""Images of each class whose pairs are drawn; all images decide whether layer 7 is orthogonally
+separable.
+"""
 
 
 def places(layers: list[PairProducts], sort: str) -> kit.Floats:
@@ -252,14 +274,18 @@ def places(layers: list[PairProducts], sort: str) -> kit.Floats:
 
 
 def gaps_of(layers: list[PairProducts]) -> list[float]:
-    """Return, layer by layer, how far the closer class lies right of the mixed pairs, in mean deviations."""
+    """Return, layer by layer, how far the closer class lies right of the mixed pairs, in mean
+    deviations.
+    """
     closer = np.minimum(*(places(layers, sort) for sort in CLASSES))
     with np.errstate(invalid="ignore"):
         return [*map(float, closer - places(layers, "across"))]
 
 
 def right_of(layers: list[PairProducts]) -> list[tuple[float, float]]:
-    """Return, layer by layer, the probability that a pair of each class has a larger product than a mixed one."""
+    """Return, layer by layer, the probability that a pair of each class has a larger product
+    than a mixed one.
+    """
     return [(layer.right("first"), layer.right("second")) for layer in layers]
 
 
@@ -271,15 +297,19 @@ def unit_rows(features: NDArray[np.floating]) -> kit.Floats:
 def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     """Compute the pairs of the training images, one layer after the other.
 
-    `before` are the products of the input, and of every hidden layer before its ReLU, as `f^l` of Section 5.2 is,
-    `first` the same of the untrained network, `after` of features after the ReLU and `cosines` of normalised ones.
-    `mixed` is the share of mixed pairs of layer 7 with a product of at most 0 by the number of updates, and `training`
-    says how much of the paper's training this is.
+    `before` are the products of the input, and of every hidden layer before its ReLU, as `f^l` of
+    Section 5.2 is, `first` the same of the untrained network, `after` of features after the ReLU
+    and `cosines` of normalised ones. `mixed` is the share of mixed pairs of layer 7 with a product
+    of at most 0 by the number of updates, and `training` says how much of the paper's training this
+    is.
     """
     run = runs["mnist"]
-    section, data, state = architecture_of(run), run.dataset(), run.state(-1)
+    section = architecture_of(run)
+    data = run.dataset()
+    state = run.state(-1)
     some = np.concatenate([np.flatnonzero(data.y == label)[:PAIRED] for label in (-1.0, 1.0)])
-    x, y = data.x[some], data.y[some]
+    x = data.x[some]
+    y = data.y[some]
     layers = range(1, len(section.convolutions) + len(section.widths) + 1)
     features = [x.astype(np.float32)]
     features += [section.layer_outputs(state, x, number) for number in layers]
@@ -297,25 +327,31 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
         cosines=[pair_products(unit_rows(one), y) for one in features],
         mixed=mixed,
         as_in_paper=(len(data.x), batch) == (IMAGES, BATCH) and run.iterations >= UPDATES // 5,
-        training=f"after {run.iterations} updates of {batch} images, of {len(data.x)}; the paper has {UPDATES} of "
-        f"{BATCH}, of {IMAGES}",
+        training=(
+            f"after {run.iterations} updates of {batch} images, of {len(data.x)}; the paper has"
+            f" {UPDATES} of {BATCH}, of {IMAGES}"
+        ),
     )
 
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
-    gaps, right = gaps_of(e.before), right_of(e.before)
-    across, within = places(e.before, "across"), [places(e.before, key) for key in CLASSES]
+    gaps = gaps_of(e.before)
+    right = right_of(e.before)
+    across = places(e.before, "across")
+    within = [places(e.before, key) for key in CLASSES]
     last = len(gaps) - 1
 
     def more(start: kit.Bools) -> kit.Interval:
-        """Return the interval of most layers, and of more than of the network that was not trained."""
+        """Return the interval of most layers, and of more than of the network that was not
+        trained.
+        """
         return kit.more_than(max(0.5, float(np.mean(start))))
 
     return [
         kit.claim(
             "right",
-            "Pairs of a class are more to the right than mixed ones (share of layers and classes where "
-            "it is likelier; most, and more than without training)",
+            "Pairs of a class are more to the right than mixed ones (share of layers and classes"
+            " where it is likelier; most, and more than without training)",
             "Appendix D, Figure 3",
             more(np.array(right_of(e.first)[1:]) > 0.5),
             np.mean(np.array(right[1:]) > 0.5),
@@ -330,7 +366,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "blue-left",
-            "Up the layers the blue distribution shifts leftward (share of layers, mean deviations)",
+            "Up the layers the blue distribution shifts leftward (share of layers, mean"
+            " deviations)",
             "Appendix D, Figure 3",
             kit.most(),
             np.mean(np.diff(across) < 0),
@@ -355,10 +392,13 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def _separable(e: kit.Evidence, last: int) -> kit.Claim:
-    """Return that no mixed pair of the last hidden layer has a positive product; undecided by a shorter training."""
+    """Return that no mixed pair of the last hidden layer has a positive product; undecided by a
+    shorter training.
+    """
     claim = kit.claim(
         "separable",
-        f"Layer {last} is orthogonally separable (share of mixed pairs that satisfy Eq. 1, before the ReLU)",
+        f"Layer {last} is orthogonally separable (share of mixed pairs that satisfy Eq. 1, before"
+        " the ReLU)",
         "Appendix D, Figure 3, Eq. 1",
         kit.exactly(1),
         list(e.mixed.values())[-1],
@@ -369,11 +409,11 @@ def _separable(e: kit.Evidence, last: int) -> kit.Claim:
 
 
 def numbers_fig3(e: kit.Evidence) -> dict[str, float]:
-    """Return mixed pairs of the last layer by updates, and what three claims measure for other features."""
-    shares = {
-        f"share of mixed pairs of the last layer with a product of at most 0 after {updates} updates": share
-        for updates, share in e.mixed.items()
-    }
+    """Return mixed pairs of the last layer by updates, and what three claims measure for other
+    features.
+    """
+    mixed = "share of mixed pairs of the last layer with a product of at most 0"
+    shares = {f"{mixed} after {updates} updates": share for updates, share in e.mixed.items()}
     others: dict[str, float] = {}
     for name, layers in (("after the ReLU", e.after), ("cosines", e.cosines)):
         gaps = gaps_of(layers)
@@ -402,12 +442,15 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
 
 
 def _draw_products(axes: kit.Axes, products: PairProducts) -> None:
-    """Draw the three densities over the range that holds all but a thousandth of the pairs on each side."""
+    """Draw the three densities over the range that holds all but a thousandth of the pairs on
+    each side.
+    """
     total = np.cumsum(sum(counts / counts.sum() for counts in products.counts.values())) / len(
         products.counts
     )
     low, high = np.searchsorted(total, [0.001, 0.999])
-    low, high = max(int(low) - 1, 0), min(int(high) + 2, len(products.edges) - 1)
+    low = max(int(low) - 1, 0)
+    high = min(int(high) + 2, len(products.edges) - 1)
     step = max((high - low) // DRAWN_BINS, 1)
     starts = np.arange(low, high, step)
     edges = products.edges[[*starts, min(starts[-1] + step, len(products.edges) - 1)]]
@@ -433,9 +476,9 @@ def _draw_products(axes: kit.Axes, products: PairProducts) -> None:
 FIGURE_3 = kit.Figure(
     id="phuong2021-fig3",
     caption=(
-        "Distributions over pairs of training images, of at most 1 000 of each digit, of the inner products of inputs "
-        "and of what each layer gives before its ReLU, for images of different digits (blue), both 0 (orange), both 1 "
-        "(green)."
+        "Distributions over pairs of training images, of at most 1 000 of each digit, of the inner"
+        " products of inputs and of what each layer gives before its ReLU, for images of different"
+        " digits (blue), both 0 (orange), both 1 (green)."
     ),
     configs=CONFIGS,
     presets=PRESETS,

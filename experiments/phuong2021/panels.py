@@ -1,4 +1,6 @@
-"""Panels that Figures 1, 2 and 4 share: singular values, rows of a weight matrix in the plane, correlations."""
+"""Panels that Figures 1, 2 and 4 share: singular values, rows of a weight matrix in the plane,
+correlations.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +69,11 @@ def draw_plane(
     means: kit.Floats | None = None,
     rays: kit.Floats | None = None,
 ) -> None:
-    """Draw rows (m, 2) in the plane, each axis to its own scale: the second direction is often much the shorter one.
+    """Draw rows (m, 2) in the plane, each axis to its own scale: the second direction is often much
+    the shorter one.
 
-    Lines from 0 are drawn along main directions (k, 2), dashed ones along w+ and w- (2, 2) projected on the plane.
+    Lines from 0 are drawn along main directions (k, 2), dashed ones along w+ and w- (2, 2)
+    projected on the plane.
     """
     far = 1.12 * float(kit.norms(points).max(initial=1e-12))
     for mean in () if means is None else means:
@@ -82,8 +86,10 @@ def draw_plane(
     axes.scatter(
         points[:, 0], points[:, 1], c=colors, s=12, linewidths=0.3, edgecolors="white", zorder=2
     )
-    low, high = np.minimum(points.min(axis=0), 0.0), np.maximum(points.max(axis=0), 0.0)
-    middle, half = (low + high) / 2, 0.56 * np.maximum(high - low, 1e-12)
+    low = np.minimum(points.min(axis=0), 0.0)
+    high = np.maximum(points.max(axis=0), 0.0)
+    middle = (low + high) / 2
+    half = 0.56 * np.maximum(high - low, 1e-12)
     axes.set(
         xlim=(middle[0] - half[0], middle[0] + half[0]),
         ylim=(middle[1] - half[1], middle[1] + half[1]),

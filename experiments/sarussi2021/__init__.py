@@ -1,1 +1,3 @@
-"""Sarussi, Brutzkus and Globerson (2021), Towards Understanding Learning in Neural Networks with Linear Teachers."""
+"""Sarussi, Brutzkus and Globerson (2021), Towards Understanding Learning in Neural Networks with
+Linear Teachers.
+"""

@@ -1,4 +1,6 @@
-"""Theorem 4.1, SGD has a small loss after a bounded number of epochs from any start; Appendix K, a bias changes nothing."""
+"""Theorem 4.1, SGD has a small loss after a bounded number of epochs from any start; Appendix K,
+a bias changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ EPSILONS = np.array([0.1, 0.03, 0.01, 0.003, 0.001, 0.0003])
 
 
 def with_bias() -> kit.Wanted:
-    """Return the run on two Gaussians on one ray from the origin, which no line through the origin separates."""
+    """Return the run on two Gaussians on one ray from the origin, which no line through the
+    origin separates.
+    """
     rng = np.random.default_rng(0)
     near, far = (np.round(rng.normal((first, 0.0), 0.35, (50, 2)), 3) for first in (1.5, 3.5))
     x = json.dumps(np.concatenate([near, far]).tolist())
@@ -35,7 +39,9 @@ def with_bias() -> kit.Wanted:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Count epochs to each loss of `EPSILONS` by scale, beside the bound, and read the run with a bias."""
+    """Count epochs to each loss of `EPSILONS` by scale, beside the bound, and read the run with
+    a bias.
+    """
     followed = {role: _count(runs[role]) for role in SCALES}
     biased = read_groups(runs["bias"])
     points = biased.data.x
@@ -60,7 +66,9 @@ def _losses(groups: Groups) -> kit.Floats:
 
 
 def _count(run: kit.Run) -> kit.Evidence:
-    """Return the `epochs` after which the mean loss has been at most each of `EPSILONS`, NaN for never, and the bound."""
+    """Return the `epochs` after which the mean loss has been at most each of `EPSILONS`, NaN for
+    never, and the bound.
+    """
     groups = read_groups(run)
     losses = _losses(groups)
     reached = [losses <= epsilon for epsilon in EPSILONS]
@@ -81,16 +89,19 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     late = e.plane.groups.late[-1]
     ratios = np.array([run.epochs / run.bound for run in e.followed.values()])
     powers = [
-        np.polyfit(np.log(1 / EPSILONS), np.log(run.epochs), 1)[0]
-        if np.isfinite(run.epochs).all()
-        else np.nan
+        (
+            np.polyfit(np.log(1 / EPSILONS), np.log(run.epochs), 1)[0]
+            if np.isfinite(run.epochs).all()
+            else np.nan
+        )
         for run in e.followed.values()
     ]
     return [
         *[
             kit.claim(
                 f"reached-{role}",
-                f"Initial scale {scale:g}: SGD reaches a loss of {EPSILONS[-1]:g} (least mean loss)",
+                f"Initial scale {scale:g}: SGD reaches a loss of {EPSILONS[-1]:g} (least mean"
+                " loss)",
                 "Theorem 4.1: any initialisation scale",
                 kit.at_most(float(EPSILONS[-1])),
                 e.followed[role].least,
@@ -99,15 +110,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ],
         kit.claim(
             "bound",
-            "It does so within the number of epochs that the proof gives (largest share of the bound, all scales "
-            "and losses)",
+            "It does so within the number of epochs that the proof gives (largest share of the"
+            " bound, all scales and losses)",
             "Theorem 4.1, Appendix B; constants derived again, see epochs_bound",
             kit.at_most(1.0),
             ratios.max(),
         ),
         kit.claim(
             "polynomial",
-            r"Epochs grow with a power of $1/\epsilon$ not above that of the bound (largest fitted power)",
+            r"Epochs grow with a power of $1/\epsilon$ not above that of the bound (largest fitted"
+            r" power)",
             "Theorem 4.1, Appendix B",
             kit.at_most(2.0),
             np.max(powers),
@@ -144,7 +156,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return the epochs to the smallest loss by scale, the bound, and the final loss with a bias."""
+    """Return the epochs to the smallest loss by scale, the bound, and the final loss with a
+    bias.
+    """
     epochs = {
         f"scale {scale:g}: epochs to a loss of {EPSILONS[-1]:g}": float(e.followed[role].epochs[-1])
         for role, scale in SCALES.items()
@@ -174,9 +188,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="sarussi2021-theorem41",
     caption=(
-        "Not a figure of the paper: (a) epochs of SGD after which the mean loss has been below a value, for four initial "
-        "scales, and the number that the proof of Theorem 4.1 gives. (b) A network with a bias on two classes that no "
-        "line through the origin separates (Appendix K)."
+        "Not a figure of the paper: (a) epochs of SGD after which the mean loss has been below a"
+        " value, for four initial scales, and the number that the proof of Theorem 4.1 gives. (b) A"
+        " network with a bias on two classes that no line through the origin separates"
+        " (Appendix K)."
     ),
     configs={
         **{

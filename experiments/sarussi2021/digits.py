@@ -1,7 +1,8 @@
-"""Figures 2, 6 and 7: pairs of MNIST digits, how neurons cluster and how many points are outside the linear regime.
+"""Figures 2, 6 and 7: pairs of MNIST digits, how neurons cluster and how many points are outside
+the linear regime.
 
-Beside the paper's panels: how the result depends on step, slope of leaky ReLU and initial scale, which the paper does
-not print.
+Beside the paper's panels: how the result depends on step, slope of leaky ReLU and initial scale,
+which the paper does not print.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ SETTINGS = {
 }
 """Of the pair (3, 5): role -> what differs from the other runs."""
 MORE_PAIRS = {f"{i}-{j}": f"({i}, {j})" for i, j in ((1, 7), (2, 3), (4, 9), (5, 8), (6, 0))}
-"""Of Figure 6. The captions that say which pairs the paper shows are lost; these cover all ten digits."""
+"""Of Figure 6. The captions that say which pairs the paper shows are lost; these cover all ten
+digits.
+"""
 MEASURES = {
     "ratio": (
         r"ratio $2r/\|\bar w - \bar u\|$",
@@ -80,15 +83,16 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
         ],
         kit.claim(
             "large-outside",
-            "Digits (3, 5), large initialisation: the share of training points outside the linear regime "
-            "does not converge to zero (at the end)",
+            "Digits (3, 5), large initialisation: the share of training points outside the linear"
+            " regime does not converge to zero (at the end)",
             "Section 5.1: for small initialisation",
             kit.more_than(SMALL),
             kit.given(learnt, large.outside["training"][-1]),
         ),
         kit.claim(
             "large-differ",
-            "Digits (3, 5), large initialisation: the learned classifier is not linear over the data (points that "
+            "Digits (3, 5), large initialisation: the learned classifier is not linear over the"
+            " data (points that "
             r"the network and the classifier $\bar w - \bar u$ decide differently)",
             "Section 5.1: for small initialisation",
             kit.more_than(0),
@@ -174,7 +178,9 @@ def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, kit.Evidence]) -> 
 
 
 def share_curves(shown: Mapping[str, kit.Evidence]) -> list[list[EpochCurve]]:
-    """Return for each run by label its share of training and of held-out points outside the linear regime."""
+    """Return for each run by label its share of training and of held-out points outside the
+    linear regime.
+    """
     return [
         [
             EpochCurve(run.epochs, share, f"{label} {part}", color, style)
@@ -267,10 +273,11 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="sarussi2021-fig2",
         caption=(
-            "Clustering ratio 2r/||w_bar - u_bar|| (a) and share of training and held-out points outside the linear "
-            "regime of Theorem 5.1 (b) against epochs, for two pairs of digits and small initialisation; (c), not in "
-            "the paper: the share of training points for digits (3, 5), other slopes of leaky ReLU, a larger step and a "
-            "large initialisation. The axis of epochs is linear in the gray part."
+            "Clustering ratio 2r/||w_bar - u_bar|| (a) and share of training and held-out points"
+            " outside the linear regime of Theorem 5.1 (b) against epochs, for two pairs of digits"
+            " and small initialisation; (c), not in the paper: the share of training points for"
+            " digits (3, 5), other slopes of leaky ReLU, a larger step and a large initialisation."
+            " The axis of epochs is linear in the gray part."
         ),
         configs={
             **OF_PAIRS,
@@ -285,8 +292,9 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="sarussi2021-fig6",
         caption=(
-            "Clustering ratio (a) and share of training and held-out points outside the linear regime (b) against "
-            "epochs, for further pairs of digits. The axis of epochs is linear in the gray part."
+            "Clustering ratio (a) and share of training and held-out points outside the linear"
+            " regime (b) against epochs, for further pairs of digits. The axis of epochs is linear"
+            " in the gray part."
         ),
         configs={pair: wanted(pair) for pair in MORE_PAIRS},
         nulls=LARGE,
@@ -295,8 +303,8 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="sarussi2021-fig7",
         caption=(
-            "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
-            "epochs for two pairs of digits."
+            "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one"
+            " group (b) against epochs for two pairs of digits."
         ),
         configs=OF_PAIRS,
         nulls=LARGE,

@@ -1,4 +1,6 @@
-"""Figure 1: decision regions and neurons for large and small initialisation on the same separable data."""
+"""Figure 1: decision regions and neurons for large and small initialisation on the same
+separable data.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ def outside(groups: Groups) -> float:
 
 
 def share_of_directions(groups: Groups) -> float:
-    """Return the exact share of directions that the network decides otherwise than the classifier `w_bar - u_bar`.
+    """Return the exact share of directions that the network decides otherwise than the classifier
+    `w_bar - u_bar`.
 
     Between neighbouring boundary rays of either (angles in degrees) both keep their signs.
     """
@@ -54,10 +57,12 @@ def share_of_directions(groups: Groups) -> float:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare both boundaries with Sections 1 and 5; a network that has not learnt the data yet says nothing.
+    """Compare both boundaries with Sections 1 and 5; a network that has not learnt the data yet
+    says nothing.
 
-    After a single update from a small start all neurons of a sign lie along one point, which makes the boundary nearly
-    linear before anything is learnt: the small network counts once Assumption 6.1 holds.
+    After a single update from a small start all neurons of a sign lie along one point, which makes
+    the boundary nearly linear before anything is learnt: the small network counts once Assumption
+    6.1 holds.
     """
     small: Groups = e.small.groups
     large: Groups = e.large.groups
@@ -132,8 +137,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="sarussi2021-fig1",
     caption=(
-        "Decision regions of a leaky ReLU network trained on the same linearly separable points from a large (a) and a "
-        "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."
+        "Decision regions of a leaky ReLU network trained on the same linearly separable points"
+        " from a large (a) and a small (b) initialisation; neurons of the two networks (c, d) by"
+        " the sign of their output weight."
     ),
     configs={
         "small": kit.Wanted(CONFIG, (EPOCHS,)),

@@ -1,9 +1,11 @@
-"""Figure 4: decision boundary and weights, learned and predicted by the PAR's convex program, two Gaussians.
+"""Figure 4: decision boundary and weights, learned and predicted by the PAR's convex program, two
+Gaussians.
 
-Learned by plain SGD, which nears the limit like 1/log t, and by gradient descent in rescaled time, which gets there.
-Panels a and b show a symmetric training set, as in Lemma 6.1: the difference of its class means is 12 degrees from the
-prediction, so that agreement says something. On the Gaussian sample of the config it is 0.4 degrees from it.
-Beside the paper's panels: the normalised and the smoothed margin (Eqs. 5 and 6) in Theorem 6.2 and its proof.
+Learned by plain SGD, which nears the limit like 1/log t, and by gradient descent in rescaled time,
+which gets there. Panels a and b show a symmetric training set, as in Lemma 6.1: the difference of
+its class means is 12 degrees from the prediction, so that agreement says something. On the Gaussian
+sample of the config it is 0.4 degrees from it. Beside the paper's panels: the normalised and the
+smoothed margin (Eqs. 5 and 6) in Theorem 6.2 and its proof.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ LIMIT = "sarussi2021/gaussians_limit.yaml"
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Solve the convex program, and follow the margins in rescaled time.
 
-    `plane` is of the symmetric set, `symmetric` in rescaled time and `symmetric_sgd` by plain SGD; `limit` and `sgd`
-    are of the Gaussian sample. The `plain_margin` of neurons along the difference of the class means is over the
-    largest.
+    `plane` is of the symmetric set, `symmetric` in rescaled time and `symmetric_sgd` by plain SGD;
+    `limit` and `sgd` are of the Gaussian sample. The `plain_margin` of neurons along the difference
+    of the class means is over the largest.
     """
     groups = {role: read_groups(run) for role, run in runs.items()}
     limit = groups["limit"]
@@ -51,26 +53,36 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def perfect_agreement(groups: Groups) -> agreement.Directions:
     """Return the directions of the PAR of the data of a run."""
-    x, y = groups.data.x, groups.data.y
+    x = groups.data.x
+    y = groups.data.y
     return agreement.agreement_directions(x, y, groups.alpha, y, -y)
 
 
 def class_means(groups: Groups) -> agreement.Directions:
-    """Return the directions `mu` and `-mu` of the difference of the class means, which need no training."""
-    x, y = groups.data.x, groups.data.y
+    """Return the directions `mu` and `-mu` of the difference of the class means, which need no
+    training.
+    """
+    x = groups.data.x
+    y = groups.data.y
     mu = x[y > 0].mean(axis=0) - x[y < 0].mean(axis=0)
     return agreement.Directions(mu, -mu, least_distance(mu[None]))
 
 
 def plain_margin(groups: Groups, predicted: agreement.Directions) -> float:
-    """Return the normalised margin of neurons along `class_means` over the largest of the PAR; negative for errors."""
-    x, y, means = groups.data.x, groups.data.y, class_means(groups)
+    """Return the normalised margin of neurons along `class_means` over the largest of the PAR;
+    negative for errors.
+    """
+    x = groups.data.x
+    y = groups.data.y
+    means = class_means(groups)
     scores = outputs(x, np.stack([means.w, means.u]), np.array([1.0, -1.0]), groups.alpha)
     return float((y * scores).min() / np.linalg.norm(means.joint) * np.linalg.norm(predicted.joint))
 
 
 def smoothed_margin(loss: kit.Floats) -> kit.Floats:
-    """Return `log(1 / (exp(L) - 1))` of summed logistic losses `L`, infinite for a loss of 0 (Eq. 6)."""
+    """Return `log(1 / (exp(L) - 1))` of summed logistic losses `L`, infinite for a loss of 0
+    (Eq. 6).
+    """
     with np.errstate(divide="ignore"):
         return -loss - np.log(
             -np.expm1(-loss)
@@ -78,11 +90,12 @@ def smoothed_margin(loss: kit.Floats) -> kit.Floats:
 
 
 def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
-    """Return the `normalised` and `smoothed` margins of a run (K,) at the recorded `iterations` (K,).
+    """Return the `normalised` and `smoothed` margins of a run (K,) at the recorded `iterations`
+    (K,).
 
-    From the states `late` (K,) on Assumption 6.1 holds: the summed loss has been below log 2. `largest` is the
-    normalised margin of the convex program's solution, `needed` the smoothed margin that assumption 3 of Theorem 6.2
-    asks for.
+    From the states `late` (K,) on Assumption 6.1 holds: the summed loss has been below log 2.
+    `largest` is the normalised margin of the convex program's solution, `needed` the smoothed
+    margin that assumption 3 of Theorem 6.2 asks for.
     """
     k = groups.W.shape[1]
     of_points = groups.margins
@@ -98,7 +111,9 @@ def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
 
 
 def symmetric_run(config: str) -> kit.Wanted:
-    """Return the run of a config on 25 positive points of the first Gaussian and their mirror images."""
+    """Return the run of a config on 25 positive points of the first Gaussian and their mirror
+    images.
+    """
     positive = np.round(np.random.default_rng(0).normal((2.0, 0.0), 0.5, (25, 2)), 3)
     x = json.dumps(np.concatenate([positive, -positive]).tolist())
     return kit.Wanted(
@@ -112,13 +127,16 @@ def degrees(a: kit.Floats, b: kit.Floats) -> float:
 
 
 def boundary_angle(groups: Groups, predicted: agreement.Directions) -> float:
-    """Return the degrees between the normals of the boundary learned in the end and the predicted one."""
+    """Return the degrees between the normals of the boundary learned in the end and the
+    predicted one.
+    """
     return degrees(linear_classifier(*groups.last), predicted.boundary)
 
 
 def max_margin_angle(groups: Groups, predicted: agreement.Directions) -> float:
     """Return the degrees between the linear max-margin classifier and the predicted boundary."""
-    x, y = groups.data.x, groups.data.y
+    x = groups.data.x
+    y = groups.data.y
     return degrees(least_distance(y[:, None] * x).w, predicted.boundary)
 
 
@@ -132,8 +150,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *[
             kit.claim(
                 f"par-{kind}",
-                f"All neurons {kind} are in the PAR and stay there (least share since the summed loss "
-                "is below log 2, plain SGD on the Gaussian sample)",
+                f"All neurons {kind} are in the PAR and stay there (least share since the summed"
+                " loss is below log 2, plain SGD on the Gaussian sample)",
                 "Section 6.3, Theorem 6.2",
                 kit.exactly(1),
                 np.min(share[e.sgd.late], initial=np.inf),
@@ -142,7 +160,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ],
         kit.claim(
             "clustered",
-            r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, the larger of "
+            r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, the"
+            r" larger of "
             "both training sets, rescaled time)",
             "Theorem 6.1",
             kit.less_than(SMALL),
@@ -150,7 +169,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "kkt",
-            "The convex program is solved exactly (largest relative violation of the KKT conditions)",
+            "The convex program is solved exactly (largest relative violation of the KKT"
+            " conditions)",
             "Eq. 8",
             kit.at_most(1e-8),
             e.predicted.solution.kkt_residual,
@@ -173,8 +193,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "symmetric-par",
-            "A network trained on a symmetric set stays in the PAR (least share of neurons since the "
-            "summed loss is below log 2, rescaled time)",
+            "A network trained on a symmetric set stays in the PAR (least share of neurons since"
+            " the summed loss is below log 2, rescaled time)",
             "Lemma 6.1, Theorem 6.2",
             kit.exactly(1),
             min(
@@ -192,7 +212,9 @@ def _agreement_claims(
     sgd: Groups,
     predicted: agreement.Directions,
 ) -> list[kit.Claim]:
-    """Return that weights and boundary are those of the convex program, in rescaled time and by plain SGD."""
+    """Return that weights and boundary are those of the convex program, in rescaled time and by
+    plain SGD.
+    """
     means = class_means(limit)
     means_angle = degrees(means.boundary, predicted.boundary)
     bar = kit.less_than(min(1.0, means_angle))
@@ -201,16 +223,16 @@ def _agreement_claims(
     return [
         kit.claim(
             f"{prefix}directions",
-            f"{name}: the learned directions are the convex program's (joint cosine, rescaled time; "
-            "0.9999, and more than the difference of the class means has)",
+            f"{name}: the learned directions are the convex program's (joint cosine, rescaled time;"
+            " 0.9999, and more than the difference of the class means has)",
             "Theorem 6.2, Figure 4(b)",
             kit.more_than(max(0.9999, float(kit.cosines(means.joint, predicted.joint)))),
             kit.given(rescaled_late, limit.joint_cosine(-1, predicted)),
         ),
         kit.claim(
             f"{prefix}boundary",
-            f"{name}: learned and predicted decision boundary agree (angle in degrees, rescaled time; 1, "
-            f"and less than the boundary of the class means has, {means_angle:.3g})",
+            f"{name}: learned and predicted decision boundary agree (angle in degrees, rescaled"
+            f" time; 1, and less than the boundary of the class means has, {means_angle:.3g})",
             "Figure 4(a)",
             bar,
             kit.given(rescaled_late, boundary_angle(limit, predicted)),
@@ -241,9 +263,11 @@ def _margin_claims(e: kit.Evidence) -> list[kit.Claim]:
             "(largest relative fall between recorded states, rescaled time; rounding allowed)",
             "Eq. 6, Appendix G.1 after Lyu and Li (2020), Theorem A.7",
             kit.at_most(1e-12),
-            np.max(-np.diff(smoothed) / np.abs(smoothed[:-1]), initial=0.0)
-            if len(smoothed)
-            else np.nan,
+            (
+                np.max(-np.diff(smoothed) / np.abs(smoothed[:-1]), initial=0.0)
+                if len(smoothed)
+                else np.nan
+            ),
         ),
         kit.claim(
             "margin-largest",
@@ -257,7 +281,9 @@ def _margin_claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return how far classifiers that need no training are from the prediction, and how tight the clusters end."""
+    """Return how far classifiers that need no training are from the prediction, and how tight
+    the clusters end.
+    """
     both = {
         "symmetric set": (e.symmetric, e.symmetric_predicted),
         "Gaussian sample": (e.limit, e.predicted),
@@ -284,7 +310,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
     look: dict[str, Any] = {"color": kit.PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
     plain: dict[str, Any] = {"color": kit.PALETTE.muted, "ls": (0, (1, 1.5)), "lw": 1.2}
-    predicted, means = e.symmetric_predicted, class_means(e.symmetric)
+    predicted = e.symmetric_predicted
+    means = class_means(e.symmetric)
     handles = draw_scene(axes[0], e.plane.regions, 0).handles
     window = e.plane.regions.window
     for normal, label, style in (
@@ -311,8 +338,11 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _draw_margins(axes: kit.Axes, limit: kit.Evidence) -> None:
-    """Draw both margins from where Assumption 6.1 holds, with the largest one and the one of assumption 3."""
-    steps, late = limit.iterations[limit.late], limit.late
+    """Draw both margins from where Assumption 6.1 holds, with the largest one and the one of
+    assumption 3.
+    """
+    steps = limit.iterations[limit.late]
+    late = limit.late
     if not late.any():
         return
     shown = np.concatenate([limit.normalised[late], limit.smoothed[late], [limit.largest]])
@@ -337,10 +367,11 @@ def _draw_margins(axes: kit.Axes, limit: kit.Evidence) -> None:
 FIGURE = kit.Figure(
     id="sarussi2021-fig4",
     caption=(
-        "Decision boundary (a) and weights (b) learned in rescaled time on a symmetric set of two classes, with the "
-        "predictions of the convex program of the perfect agreement regime (dashed) and, not in the paper, of the class "
-        "means (dotted), which need no training. (c), not in the paper: normalised and smoothed margin on a sample of "
-        "two Gaussians, the largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
+        "Decision boundary (a) and weights (b) learned in rescaled time on a symmetric set of two"
+        " classes, with the predictions of the convex program of the perfect agreement regime"
+        " (dashed) and, not in the paper, of the class means (dotted), which need no training. (c),"
+        " not in the paper: normalised and smoothed margin on a sample of two Gaussians, the"
+        " largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
     ),
     configs={
         "sgd": SGD,

@@ -1,4 +1,6 @@
-"""Figures 8 and 9: neurons in the perfect agreement regime, in many dimensions and beside an outlier."""
+"""Figures 8 and 9: neurons in the perfect agreement regime, in many dimensions and beside an
+outlier.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ DIMENSIONS = (10, 50, 100)
 
 
 def evidence_fig8(runs: kit.Runs) -> Mapping[int, kit.Evidence]:
-    """Count by dimension the `shares` (K,) of neurons `w` and `u` in the PAR at the recorded `epochs` (K,)."""
+    """Count by dimension the `shares` (K,) of neurons `w` and `u` in the PAR at the recorded
+    `epochs` (K,).
+    """
     groups = {dim: read_groups(runs[f"dim-{dim}"]) for dim in DIMENSIONS}
     return {
         dim: kit.Evidence(epochs=run.epochs, shares=run.par_shares) for dim, run in groups.items()
@@ -41,8 +45,8 @@ def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
     return [
         kit.claim(
             f"{kind}-{dim}",
-            f"{dim} dimensions: the network enters the PAR and stays there (least share of neurons {kind} "
-            "in it over the second half of training)",
+            f"{dim} dimensions: the network enters the PAR and stays there (least share of neurons"
+            f" {kind} in it over the second half of training)",
             "Appendix I, Figure 8; Theorem 6.2",
             kit.exactly(1),
             share[run.epochs >= run.epochs[-1] / 2].min(),
@@ -70,8 +74,8 @@ def draw_fig8(e: Mapping[int, kit.Evidence]) -> kit.Drawing:
 FIGURE_8 = kit.Figure(
     id="sarussi2021-fig8",
     caption=(
-        "Share of neurons w (a) and u (b) in the perfect agreement regime against epochs, for two separable Gaussians "
-        "in several dimensions."
+        "Share of neurons w (a) and u (b) in the perfect agreement regime against epochs, for two"
+        " separable Gaussians in several dimensions."
     ),
     configs={
         f"dim-{dim}": kit.Wanted(
@@ -90,13 +94,17 @@ NAN = float("nan")
 def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     """Measure agreement over training, and solve the convex program of the NAR that it leads to.
 
-    `least_margin` is the least agreement margin over the second half of training, with the patterns of its end.
+    `least_margin` is the least agreement margin over the second half of training, with the patterns
+    of its end.
 
-    `patterns` are the signs (n,) that the means of the neurons w and u give the points, `predicted` is the KKT point of
-    the NAR with them (None where no network has them); `disagreements` and `shares` (K,) belong to w and u.
+    `patterns` are the signs (n,) that the means of the neurons w and u give the points, `predicted`
+    is the KKT point of the NAR with them (None where no network has them); `disagreements` and
+    `shares` (K,) belong to w and u.
     """
     groups = read_groups(runs["sgd"])
-    x, y, (W, U) = groups.data.x, groups.data.y, groups.last
+    x = groups.data.x
+    y = groups.data.y
+    W, U = groups.last
     patterns = agreement.agreed_pattern(x, W), agreement.agreed_pattern(x, U)
     try:
         predicted = agreement.agreement_directions(
@@ -154,8 +162,8 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "not-par",
-            "The share of neurons of one type in the PAR does not increase to 1 (smaller share; its "
-            "largest value while all points are classified)",
+            "The share of neurons of one type in the PAR does not increase to 1 (smaller share; its"
+            " largest value while all points are classified)",
             "Appendix J, Figure 9(d)",
             kit.less_than(1),
             np.max(smaller[groups.accuracies == 1], initial=-np.inf),
@@ -169,21 +177,24 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "limit",
-            "The limit is the KKT point of the NAR that the network is in (joint cosine, rescaled time)",
+            "The limit is the KKT point of the NAR that the network is in (joint cosine, rescaled"
+            " time)",
             "Theorem 6.1, Appendix F",
             kit.more_than(0.999),
             cosine,
         ),
         kit.claim(
             "stays",
-            r"The network stays in this NAR (least agreement margin $\beta$ over the second half of training)",
+            r"The network stays in this NAR (least agreement margin $\beta$ over the second half of"
+            r" training)",
             "Theorem 6.1",
             kit.more_than(0),
             kit.given(groups.late[-1], e.least_margin),
         ),
         kit.claim(
             "clustered",
-            r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, rescaled time)",
+            r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, rescaled"
+            r" time)",
             "Theorem 6.1",
             kit.less_than(SMALL),
             kit.given(e.limit.late[-1], clustering_ratio(*e.limit.last)),
@@ -192,7 +203,9 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers_fig9(e: kit.Evidence) -> dict[str, float]:
-    """Return at how many states all neurons are in the PAR while all points are classified, and when."""
+    """Return at how many states all neurons are in the PAR while all points are classified, and
+    when.
+    """
     groups: Groups = e.plane.groups
     inside = (np.minimum(*e.shares.values()) == 1) & (groups.accuracies == 1)
     epochs = groups.epochs[inside]
@@ -231,10 +244,10 @@ def draw_fig9(e: kit.Evidence) -> kit.Drawing:
 FIGURE_9 = kit.Figure(
     id="sarussi2021-fig9",
     caption=(
-        "Two antipodal Gaussians and one positive outlier: decision regions (a), directions of the neurons (b), "
-        "largest number of training points on which two neurons of one type disagree (c), and share of neurons of each "
-        "type in the perfect agreement regime (d) against epochs. With this draw all neurons are in the regime for a "
-        "while, and leave it."
+        "Two antipodal Gaussians and one positive outlier: decision regions (a), directions of the"
+        " neurons (b), largest number of training points on which two neurons of one type disagree"
+        " (c), and share of neurons of each type in the perfect agreement regime (d) against"
+        " epochs. With this draw all neurons are in the regime for a while, and leave it."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
     nulls={"large": ("initialization.scale=30",)},

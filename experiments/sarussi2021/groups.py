@@ -1,4 +1,6 @@
-"""What the figures of this paper share: the two groups of neurons of a run, how tightly they cluster, and panels."""
+"""What the figures of this paper share: the two groups of neurons of a run, how tightly they
+cluster, and panels.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +34,29 @@ from .theory.agreement import Directions, agreement_share
 from .theory.clustering import clustering_ratio, largest_angle, outside_linear_regime, signs_differ
 
 LARGE = {"large": ("initialization.scale=10",)}
-"""The null of this paper: the large initialisation of Figure 1, from which neurons do not cluster."""
-LINEAR = "The paper proves that such networks end as linear classifiers, which a linear network is from the start."
+"""The null of this paper: the large initialisation of Figure 1, from which neurons do not
+cluster.
+"""
+LINEAR = (
+    "The paper proves that such networks end as linear classifiers, which a linear network is from"
+    " the start."
+)
 ONE_UPDATE = "From a small start a single update puts all neurons of a sign along one point."
 SOON = "The data are easy: a hundredth of the training is enough."
 """Why claims hold under `one_step`, and under `early` and `slow`."""
 SMALL = 0.01
 """A share below it counts as zero: the width of a line in a plot of shares."""
 LEARNT = 0.95
-"""Least share of training points that a network which has learnt them classifies; permuted labels of digits end at
+"""Least share of training points that a network which has learnt them classifies; permuted labels
+of digits end at
 0.89, and a network after its first update at 0.5."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The two groups of neurons at the recorded states, in float64, and the data that they were trained on."""
+    """The two groups of neurons at the recorded states, in float64, and the data that they were
+    trained on.
+    """
 
     data: Samples
     iterations: kit.Ints
@@ -67,7 +77,9 @@ class Groups:
 
     @property
     def network(self) -> tuple[kit.Floats, kit.Floats]:
-        """The last hidden weights (m, d) of both groups together, `w` first, and the output weights (m,)."""
+        """The last hidden weights (m, d) of both groups together, `w` first, and the output
+        weights (m,).
+        """
         W, U = self.last
         return np.concatenate([W, U]), self.v * np.concatenate([np.ones(len(W)), -np.ones(len(U))])
 
@@ -97,7 +109,8 @@ class Groups:
     @property
     def par_shares(self) -> dict[str, kit.Floats]:
         """Shares (K,) of neurons `w` and `u` that are in the PAR."""
-        x, y = self.data.x, self.data.y
+        x = self.data.x
+        y = self.data.y
         return {"w": agreement_share(x, y, self.W), "u": agreement_share(x, -y, self.U)}
 
     def joint_cosine(self, i: int, predicted: Directions) -> float:
@@ -114,13 +127,15 @@ def read_groups(run: kit.Run) -> Groups:
     architecture = run.config.architecture
     if not isinstance(architecture, TwoLayer) or architecture.train_output:
         raise kit.InputError(
-            f"{run.path}: the figures of sarussi2021 need a two_layer network with train_output: false"
+            f"{run.path}: the figures of sarussi2021 need a two_layer network with train_output:"
+            " false"
         )
     H = np.array(run.parameters["hidden_weight"], dtype=np.float64)  # (K, m, d)
     a = np.asarray(run.state(0)["output_weight"], dtype=np.float64)
     if not ((a > 0).any() and (a < 0).any()):
         raise kit.InputError(
-            f"{run.path}: output weights of both signs are needed (initialization.output_signs: halves)"
+            f"{run.path}: output weights of both signs are needed (initialization.output_signs:"
+            " halves)"
         )
     finite = np.isfinite(H).all(axis=(1, 2))
     count = len(H) if finite.all() else max(int(np.argmin(finite)), 1)
@@ -138,13 +153,16 @@ def read_groups(run: kit.Run) -> Groups:
 def clustering(run: kit.Run) -> kit.Evidence:
     """Measure how tightly the neurons are clustered, against `epochs` (K,).
 
-    `ratio` is `2 r / ||w_bar - u_bar||`, `angle` the largest within a group, in degrees, and `outside` the shares of
-    the `training` and the `held-out` points outside the linear regime, NaN where there are none, (K,) each. Of both,
-    `sizes` in number, `differ` have different signs by the last network and by the classifier `w_bar - u_bar`.
-    `accuracy` is the last network's on the training points.
+    `ratio` is `2 r / ||w_bar - u_bar||`, `angle` the largest within a group, in degrees, and
+    `outside` the shares of the `training` and the `held-out` points outside the linear regime, NaN
+    where there are none, (K,) each. Of both, `sizes` in number, `differ` have different signs by
+    the last network and by the classifier `w_bar - u_bar`. `accuracy` is the last network's on the
+    training points.
     """
     groups = read_groups(run)
-    W, U, none = groups.W, groups.U, np.full(len(groups.W), np.nan)
+    W = groups.W
+    U = groups.U
+    none = np.full(len(groups.W), np.nan)
     points = {"training": groups.data.x, "held-out": groups.data.x_test}
     return kit.Evidence(
         epochs=groups.epochs,
@@ -165,14 +183,17 @@ def clustering(run: kit.Run) -> kit.Evidence:
 
 
 def settled(epochs: kit.Floats, values: kit.Floats) -> float:
-    """Return the largest of values (K,) over the last third of epochs: the last state alone may be a lucky one."""
+    """Return the largest of values (K,) over the last third of epochs: the last state alone may
+    be a lucky one.
+    """
     return float(values[epochs >= 2 / 3 * epochs[-1]].max())
 
 
 def nearly_zero(part: str, size: int) -> kit.Interval:
     """Return the meaning of zero for a share of points: below `SMALL`.
 
-    Held-out points are a sample, so that two binomial standard deviations of their share are allowed for.
+    Held-out points are a sample, so that two binomial standard deviations of their share are
+    allowed for.
     """
     if part == "training" or not size:
         return kit.less_than(SMALL)
@@ -208,7 +229,9 @@ def draw_over_epochs(
     log: bool = False,
     share: bool = False,
 ) -> list[Line2D]:
-    """Draw curves over epochs in the panel of that number and return them; a `share` has an axis from 0 to 1."""
+    """Draw curves over epochs in the panel of that number and return them; a `share` has an axis
+    from 0 to 1.
+    """
     here = axes[panel]
     log = kit.set_value_axis(
         here, np.concatenate([curve.values for curve in curves]), ylabel, log=log
@@ -234,7 +257,9 @@ def draw_over_epochs(
 
 
 def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
-    """Tick 0 and the powers of ten from the first recorded epoch on; gray and // where the axis is linear, below it."""
+    """Tick 0 and the powers of ten from the first recorded epoch on; gray and // where the axis
+    is linear, below it.
+    """
     positive = epochs[epochs > 0]
     if len(positive) and epochs[0] == 0:
         look: dict[str, Any] = {
@@ -263,9 +288,11 @@ def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
 
 
 def plane(groups: Groups, margin: float = 0.25) -> kit.Evidence:
-    """Return a trained network of two inputs, the `signs` (m,) of its output weights and the `regions` of its signs.
+    """Return a trained network of two inputs, the `signs` (m,) of its output weights and the
+    `regions` of its signs.
 
-    The window is wider than the data by a share `margin`. A third input may be the constant 1 of a bias.
+    The window is wider than the data by a share `margin`. A third input may be the constant 1 of a
+    bias.
     """
     H, a = groups.network
     regions = regions_scene(
@@ -275,11 +302,13 @@ def plane(groups: Groups, margin: float = 0.25) -> kit.Evidence:
 
 
 def boundary_directions(H: kit.Floats, a: kit.Floats, alpha: float) -> kit.Floats:
-    """Return the angles (b,), ascending in [0, 360), of the rays on which a network `H` (m, 2), `a` (m,) is 0.
+    """Return the angles (b,), ascending in [0, 360), of the rays on which a network `H` (m, 2), `a`
+    (m,) is 0.
 
     Between neighbouring kinks the output is a linear function; regions of zeros give no ray.
     """
-    normals, quarter = np.arctan2(H[:, 1], H[:, 0]), np.array([[np.pi / 2], [-np.pi / 2]])
+    normals = np.arctan2(H[:, 1], H[:, 0])
+    quarter = np.array([[np.pi / 2], [-np.pi / 2]])
     kinks = np.unique(np.mod(normals + quarter, 2 * np.pi))
     ends = np.append(kinks[1:], kinks[0] + 2 * np.pi)
     middle = (kinks + ends) / 2
@@ -301,7 +330,8 @@ def regions_scene(
     shade: tuple[float, float] = (0.3, 0.0),
     data: Samples | None = None,
 ) -> Scene:
-    """Describe the signs of the output of a network `H` (m, 2), `a` (m,), its level sets of `heights`, and data.
+    """Describe the signs of the output of a network `H` (m, 2), `a` (m,), its level sets of
+    `heights`, and data.
 
     A third column of `H` holds biases, the weights of a constant input 1.
     """
@@ -331,7 +361,9 @@ def regions_scene(
 def draw_neurons(
     axes: kit.Axes, H: kit.Floats, signs: kit.Floats, label: str, limit: float | None = None
 ) -> list[kit.Artist]:
-    """Draw neurons (m, 2) as rays; return the handles. The axes are called `<label> 1` and `<label> 2`."""
+    """Draw neurons (m, 2) as rays; return the handles. The axes are called `<label> 1` and
+    `<label> 2`.
+    """
     reach = kit.round_up(float(kit.norms(H).max())) if limit is None else limit
     names = {1: "neurons $w_i$", -1: "neurons $u_i$"}  # the paper's names of the two groups
     labels = (f"{label} 1", f"{label} 2")

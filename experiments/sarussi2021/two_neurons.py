@@ -1,4 +1,6 @@
-"""Figures 3 and 5: networks of two directions, Theorem 5.1 on random networks; nothing is trained."""
+"""Figures 3 and 5: networks of two directions, Theorem 5.1 on random networks; nothing is
+trained.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,25 @@ A = np.array([1.0, -1.0])
 """Output weights of w and u."""
 WINDOW = (-2.0, 2.0, -2.0, 2.0)
 LEVELS = tuple(np.arange(-2.0, 2.01, 0.5))
-NETWORKS, POINTS = 1000, 2000
-"""Random networks, and random points for each; about two thirds of them lie in the linear regime."""
+NETWORKS = 1000
+POINTS = 2000
+"""Random networks, and random points for each; about two thirds of them lie in the linear
+regime.
+"""
 
 
 def bend(H: kit.Floats, a: kit.Floats, alpha: float) -> float:
-    """Return by how many degrees the decision boundary misses a straight line; NaN unless it is two rays."""
+    """Return by how many degrees the decision boundary misses a straight line; NaN unless it is
+    two rays.
+    """
     angles = boundary_directions(H, a, alpha)
     return float(abs(180.0 - (angles[1] - angles[0]))) if len(angles) == 2 else float("nan")
 
 
 def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
-    """Map the output of the drawn network; test Corollary 6.1 and Theorem 5.1 on random networks and points."""
+    """Map the output of the drawn network; test Corollary 6.1 and Theorem 5.1 on random networks
+    and points.
+    """
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (20_000, 2))
     h = outputs(x, H_3, A, ALPHA)
@@ -54,11 +63,15 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
 
 
 def random_networks(rng: np.random.Generator) -> kit.Floats:
-    """Return (NETWORKS, 4): violations if perfectly clustered; points inside, violations, share of the constant."""
+    """Return (NETWORKS, 4): violations if perfectly clustered; points inside, violations, share
+    of the constant.
+    """
     rows = []
     for _ in range(NETWORKS):
-        d, k = int(rng.integers(2, 20)), int(rng.integers(1, 12))
-        spread, alpha = rng.uniform(0, 0.6), rng.uniform(0.01, 0.99)
+        d = int(rng.integers(2, 20))
+        k = int(rng.integers(1, 12))
+        spread = rng.uniform(0, 0.6)
+        alpha = rng.uniform(0.01, 0.99)
         w, u = rng.standard_normal((2, 1, d))
         near_w, near_u = (
             centre + spread * rng.standard_normal((k, d)) / np.sqrt(d) for centre in (w, u)
@@ -107,7 +120,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory(
             "sharp",
             r"$(1 - \alpha)/(1 + \alpha)$ may replace the constant 2 (largest "
-            r"$|\langle \bar w - \bar u, x\rangle| / (r \|x\|)$ at which the signs of a random network differ, "
+            r"$|\langle \bar w - \bar u, x\rangle| / (r \|x\|)$ at which the signs of a random"
+            r" network differ, "
             "over it)",
             "derived, see sharp_constant",
             kit.at_most(1),
@@ -138,8 +152,9 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
 FIGURE_3 = kit.Figure(
     id="sarussi2021-fig3",
     caption=(
-        "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
-        "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
+        "Level sets of a perfectly clustered network (a) with its two directions (b). The thick"
+        " line is the decision boundary: it is straight, while the level sets beside it bend where"
+        " a group of neurons changes its sign."
     ),
 )
 
@@ -162,7 +177,9 @@ def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
 
 
 def best_linear(signs: kit.Floats) -> float:
-    """Return the least share of directions that a half-plane decides otherwise than `signs` (n,) on a circle."""
+    """Return the least share of directions that a half-plane decides otherwise than `signs` (n,)
+    on a circle.
+    """
     n = len(signs)
     turns = np.concatenate([[0.0], np.cumsum(np.concatenate([signs, signs]))])
     inside = (
@@ -228,8 +245,9 @@ def draw_fig5(e: kit.Evidence) -> kit.Drawing:
 FIGURE_5 = kit.Figure(
     id="sarussi2021-fig5",
     caption=(
-        "Decision regions of a network of two neurons with leaky ReLU (a) and with ReLU (b); in the white sector the "
-        "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
+        "Decision regions of a network of two neurons with leaky ReLU (a) and with ReLU (b); in the"
+        " white sector the output of the ReLU network is 0, and whatever label that gets, its"
+        " boundary is not linear."
     ),
 )
 

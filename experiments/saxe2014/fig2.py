@@ -1,4 +1,6 @@
-"""Figure 2: the plane of the two weights of one mode, with its stable manifold and two trajectories."""
+"""Figure 2: the plane of the two weights of one mode, with its stable manifold and two
+trajectories.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="saxe2014-fig2",
     caption=(
-        "The plane of the two weights of one mode of strength s = 1: the field, the hyperbola of solutions, the stable "
-        "manifold of the saddle at 0, and two trajectories."
+        "The plane of the two weights of one mode of strength s = 1: the field, the hyperbola of"
+        " solutions, the stable manifold of the saddle at 0, and two trajectories."
     ),
 )

@@ -1,4 +1,6 @@
-"""Figure 3: strengths of the modes of hierarchical data against iterations, linear and tanh networks beside Eq. 12."""
+"""Figure 3: strengths of the modes of hierarchical data against iterations, linear and tanh
+networks beside Eq. 12.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ U0 = 1e-6
 def path(run: kit.Run) -> kit.Evidence:
     """Project a run on the modes of its data; inputs are the unit vectors.
 
-    `u` (K, 32) are strengths `(U^T W V)_kk` at the recorded `iterations` (K,), `theory` (K, 32) the same by Eq. 12, `s`
-    (32,) the singular values that they learn, `deviation` is the largest difference of the first mode from Eq. 12, over
-    s, and `delays` (32,) how much later than by Eq. 12 a mode reaches half its strength, relative; NaN where it does
-    not.
+    `u` (K, 32) are strengths `(U^T W V)_kk` at the recorded `iterations` (K,), `theory` (K, 32) the
+    same by Eq. 12, `s` (32,) the singular values that they learn, `deviation` is the largest
+    difference of the first mode from Eq. 12, over s, and `delays` (32,) how much later than by Eq.
+    12 a mode reaches half its strength, relative; NaN where it does not.
     """
     architecture: Any = run.config.architecture
     lr, iterations = float(run.config.optimizer.lr), np.asarray(run.snapshot_iterations)  # type: ignore[attr-defined]
@@ -53,7 +55,9 @@ def path(run: kit.Run) -> kit.Evidence:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Project all runs: `paths` by role, and by kind `delays` (networks, 7) of the modes of the figure."""
+    """Project all runs: `paths` by role, and by kind `delays` (networks, 7) of the modes of the
+    figure.
+    """
     paths = {role: path(run) for role, run in runs.items()}
     chosen = np.array(MODES) - 1
     delays = {
@@ -71,11 +75,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     chosen = np.array(MODES) - 1
     linear, tanh = (e.delays[kind].mean(0) for kind in KINDS)
     exact = e.paths["decoupled"]
-    s, lr = exact.s[0], 5e-4
+    s = exact.s[0]
+    lr = 5e-4
     return [
         kit.claim(
             "exact",
-            "From a decoupled start the first mode follows Eq. 12 (largest difference over s, over the "
+            "From a decoupled start the first mode follows Eq. 12 (largest difference over s, over"
+            " the "
             r"error of Euler's method, $\lambda s \ln(s/u_0)/8$)",
             "Eq. 12; error derived",
             kit.near(1, 0.2),
@@ -91,8 +97,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "order",
-            "From small random weights modes are learnt in the order of their strengths (modes that "
-            "reach half later than the one before)",
+            "From small random weights modes are learnt in the order of their strengths (modes that"
+            " reach half later than the one before)",
             "Figure 3",
             kit.exactly(len(MODES) - 1),
             np.sum(np.diff((1 + linear) * half_time(e.paths["linear"].s[chosen], U0)) > 0),
@@ -153,9 +159,9 @@ DECOUPLED = "initialization={kind: decoupled, scale: 1.0e-6}"
 FIGURE = kit.Figure(
     id="saxe2014-fig3",
     caption=(
-        "Hierarchical data. Left: strengths of some modes of the map from inputs to features against iterations: Eq. "
-        "12, a linear network and a tanh network from small random weights. Right: how much later than by Eq. 12 they "
-        "reach half their strength."
+        "Hierarchical data. Left: strengths of some modes of the map from inputs to features"
+        " against iterations: Eq. 12, a linear network and a tanh network from small random"
+        " weights. Right: how much later than by Eq. 12 they reach half their strength."
     ),
     configs={
         "linear": "saxe2014/tree.yaml",

@@ -12,11 +12,16 @@ from .theory.modes import descent, infinite_depth, time_between
 
 LAYERS = (3, 5, 11, 31, 51, 101)
 """N_l, input and output counted: n = N_l - 1 matrices."""
-U0, U, S = 1e-3, 0.99, 1.0
+U0 = 1e-3
+U = 0.99
+S = 1.0
 RATES = np.geomspace(0.2, 4.0, 60)
 """Steps that are tried, in units of 1/n."""
-TRAINED, STEPS = {3: 11.0, 4: 17.0, 5: 22.5, 8: 31.0}, (0.02, 0.01)
-"""Matrices of trained networks -> their time, after which the mode of strength S is at U; and their steps."""
+TRAINED = {3: 11.0, 4: 17.0, 5: 22.5, 8: 31.0}
+STEPS = (0.02, 0.01)
+"""Matrices of trained networks -> their time, after which the mode of strength S is at U; and
+their steps.
+"""
 LARGE_STEPS = (1.0, 1.25, 1.5)
 """Steps of the networks of all `LAYERS`, in units of 1/n; at 2/n the end is not stable."""
 ARRIVED = 4 * (S - U) ** 2 / 2
@@ -26,7 +31,9 @@ DEEP = "n = {}, step {:g}/n".format
 
 
 def trained(run: kit.Run) -> tuple[float, float]:
-    """Return n times the time to U of the mode of strength S, and the largest deviation of a half time."""
+    """Return n times the time to U of the mode of strength S, and the largest deviation of a
+    half time.
+    """
     modes, lr = read_setting(run), run.config.optimizer.lr  # type: ignore[attr-defined]
 
     def time(k: int, u: float) -> float:
@@ -44,9 +51,10 @@ def trained(run: kit.Run) -> tuple[float, float]:
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Integrate Eq. 15, iterate descent, and time the modes of networks.
 
-    By depth, `LAYERS`: iterations of gradient `flow` at the step 1/(n s^(2-2/n)), the `best` of descent and the `rate`
-    that takes them, the same of the `deep` networks and the `sharpness` of their ends. Of the networks `TRAINED`:
-    n times the time to U, and at both steps the largest relative deviation of a mode's half time from Eq. 15.
+    By depth, `LAYERS`: iterations of gradient `flow` at the step 1/(n s^(2-2/n)), the `best` of
+    descent and the `rate` that takes them, the same of the `deep` networks and the `sharpness` of
+    their ends. Of the networks `TRAINED`: n times the time to U, and at both steps the largest
+    relative deviation of a mode's half time from Eq. 15.
     """
     deep = [[runs[DEEP(N - 1, c)] for c in LARGE_STEPS] for N in LAYERS]
     took = np.array(
@@ -106,9 +114,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "trained",
-            "Networks of 4, 5, 6 and 9 layers from a decoupled start have every mode half learnt when "
-            "Eq. 15 says, up to the error of Euler's method (largest relative deviation at a step over that at "
-            "half of it, the farthest from 2)",
+            "Networks of 4, 5, 6 and 9 layers from a decoupled start have every mode half learnt"
+            " when Eq. 15 says, up to the error of Euler's method (largest relative deviation at a"
+            " step over that at half of it, the farthest from 2)",
             "Eq. 15; error derived",
             kit.near(2, 0.2),
             order[np.argmax(np.abs(order - 2))],
@@ -123,8 +131,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "steps",
-            "Steps shrink as 1/n (power of n of the largest step that is stable at the end of these "
-            "networks, 2 over the sharpness)",
+            "Steps shrink as 1/n (power of n of the largest step that is stable at the end of these"
+            " networks, 2 over the sharpness)",
             "Figure 4 right",
             kit.near(-1, 0.1),
             -np.polyfit(depth, np.log(e.sharpness), 1)[0],
@@ -209,11 +217,12 @@ def _network(n: int, strengths: tuple[float, ...], *more: str) -> kit.Wanted:
 FIGURE = kit.Figure(
     id="saxe2014-fig4",
     caption=(
-        "One mode of strength 1 from u0 = 0.001 in linear networks of several depths. Left: iterations to 0.99, of "
-        "gradient flow at the step 1/(n s^(2-2/n)), of gradient descent at its best step, for infinite depth, of "
-        "networks trained by small steps (n times their time) and by the best of three large steps. Right: the best "
-        "step, and the largest that is stable at the end of these networks. (The paper's networks are on MNIST, its "
-        "threshold we do not know)."
+        "One mode of strength 1 from u0 = 0.001 in linear networks of several depths. Left:"
+        " iterations to 0.99, of gradient flow at the step 1/(n s^(2-2/n)), of gradient descent at"
+        " its best step, for infinite depth, of networks trained by small steps (n times their"
+        " time) and by the best of three large steps. Right: the best step, and the largest that is"
+        " stable at the end of these networks. (The paper's networks are on MNIST, its threshold we"
+        " do not know)."
     ),
     configs={
         **{

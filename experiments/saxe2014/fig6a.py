@@ -1,4 +1,6 @@
-"""Figure 6A: iterations against depth, deep linear networks from orthogonal and from Gaussian weights."""
+"""Figure 6A: iterations against depth, deep linear networks from orthogonal and from Gaussian
+weights.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ import numpy as np
 
 from dynamics_cli import kit
 
-DEPTHS, MORE_DEPTHS = (2, 4, 8, 16), (3, 6, 12, 32, 64)
+DEPTHS = (2, 4, 8, 16)
+MORE_DEPTHS = (3, 6, 12, 32, 64)
 """Matrices; the second ones of `--preset full`, the deepest two from orthogonal weights alone."""
 LEFT = 0.01
 """Share of the loss of the zero network that ends a run."""
@@ -23,14 +26,17 @@ STEPS: dict[str, dict[int, tuple[float, ...]]] = {
         **dict.fromkeys((8, 12, 16), (0.2, 0.4, 0.6)),
     },
 }
-"""Start -> depth n -> steps that are tried, in units of 1/n; slightly larger steps diverge from some Gaussian draws."""
+"""Start -> depth n -> steps that are tried, in units of 1/n; slightly larger steps diverge from
+some Gaussian draws.
+"""
 
 
 def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
     """Find the best step of every depth, from either law of the weights.
 
-    `iterations` (D,) to 1 % of the loss of the zero network, infinite where no step gets there, of the matrices
-    `depths` (D,), ascending; `losses` (T,) of the deepest of `DEPTHS` over the zero network's.
+    `iterations` (D,) to 1 % of the loss of the zero network, infinite where no step gets there, of
+    the matrices `depths` (D,), ascending; `losses` (T,) of the deepest of `DEPTHS` over the zero
+    network's.
     """
     by_start = {}
     for start in START:
@@ -60,7 +66,9 @@ def growth(run: kit.Evidence, n: int) -> float:
 
 
 def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
-    """Compare with Figure 6A: depth costs nothing from orthogonal weights, and much from Gaussian ones."""
+    """Compare with Figure 6A: depth costs nothing from orthogonal weights, and much from
+    Gaussian ones.
+    """
     orthogonal, gaussian = e.values()
     longer = [run.iterations[np.isin(run.depths, DEPTHS[1:])] for run in (gaussian, orthogonal)]
     return [
@@ -80,7 +88,8 @@ def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
         ),
         kit.claim(
             "sooner",
-            "Orthogonal weights learn sooner (least ratio, Gaussian over orthogonal, 4 to 16 matrices)",
+            "Orthogonal weights learn sooner (least ratio, Gaussian over orthogonal, 4 to 16"
+            " matrices)",
             "Figure 6A",
             kit.more_than(1),
             np.min(longer[0] / longer[1]),
@@ -122,8 +131,9 @@ def _wanted(depths: tuple[int, ...]) -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="saxe2014-fig6a",
     caption=(
-        "Linear networks of n matrices on whitened inputs, from random orthogonal and from scaled Gaussian weights. "
-        "Left: iterations to 1 % of the loss of the zero network, at the best of some steps. Right: losses of 16."
+        "Linear networks of n matrices on whitened inputs, from random orthogonal and from scaled"
+        " Gaussian weights. Left: iterations to 1 % of the loss of the zero network, at the best of"
+        " some steps. Right: losses of 16."
     ),
     configs=_wanted(DEPTHS),
     presets={"full": _wanted(MORE_DEPTHS)},

@@ -1,4 +1,6 @@
-"""Silent alignment: the kernel turns to the labels before the loss falls (Atanasov et al. 2022, Figure 3)."""
+"""Silent alignment: the kernel turns to the labels before the loss falls (Atanasov et al. 2022,
+Figure 3).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.theory.ntk import ntk
 
-SMALL, DEEP = ("0.1", "0.0316", "0.01", "0.001"), ("0.1", "0.0316")
+SMALL = ("0.1", "0.0316", "0.01", "0.001")
+DEEP = ("0.1", "0.0316")
 """sigma of the networks of two and of three matrices."""
 DEEPER = {
     4: ("optimizer.lr=0.1", "optimizer.iterations=1000"),
@@ -24,13 +27,15 @@ D = 30
 def silent(run: kit.Run) -> kit.Evidence:
     """Read a run of a linear network on whitened data, K recorded states.
 
-    `losses` (K,) over the first at `times` (K,), and the `alignment` (K,) of the tangent kernel with the labels, whose
-    last is `final`; `moves` is its range once a tenth of the loss has gone, over the final one. Times: of `half` the
-    loss, `predicted` for two matrices from the initial weights (A, C.1), NaN for others; `turned`, when the cosine of
-    `W_1^T W_1` with `beta beta^T` is 1/2; `aligned`, of 90 % of the rise of the alignment to its end in theory, NaN
-    where that is not reached, with the loss `left` then, over the first.
+    `losses` (K,) over the first at `times` (K,), and the `alignment` (K,) of the tangent kernel
+    with the labels, whose last is `final`; `moves` is its range once a tenth of the loss has gone,
+    over the final one. Times: of `half` the loss, `predicted` for two matrices from the initial
+    weights (A, C.1), NaN for others; `turned`, when the cosine of `W_1^T W_1` with `beta beta^T` is
+    1/2; `aligned`, of 90 % of the rise of the alignment to its end in theory, NaN where that is not
+    reached, with the loss `left` then, over the first.
     """
-    x, y = run.dataset().x, run.dataset().y
+    x = run.dataset().x
+    y = run.dataset().y
     initialization, optimizer = (
         getattr(run.config, name) for name in ("initialization", "optimizer")
     )
@@ -44,17 +49,19 @@ def silent(run: kit.Run) -> kit.Evidence:
     gram = np.einsum("kmi,kmj->kij", W, W)
     predicted = np.nan
     if "output_weight" in run.parameters:
-        a, w = np.asarray(run.parameters["output_weight"][0], np.float64), W[0] @ beta
+        a = np.asarray(run.parameters["output_weight"][0], np.float64)
+        w = W[0] @ beta
         c0 = float((a @ a + w @ w) / 4 + a @ w / 2)  # (q + r) / 2 of A, C.1
         predicted = float(np.log((np.sqrt(2) - 1) * (1 - c0) / c0) / 2) if c0 < 1 else np.nan
-    at, depth, alignment = (
-        run.snapshot_iterations,
-        len(run.parameters),
-        np.asarray(run.measures["kernel_alignment"]),
-    )
-    times, losses = float(optimizer.lr) * at, np.asarray(run.losses)[at] / run.losses[0]
+    at = run.snapshot_iterations
+    depth = len(run.parameters)
+    alignment = np.asarray(run.measures["kernel_alignment"])
+    times = float(optimizer.lr) * at
+    losses = np.asarray(run.losses)[at] / run.losses[0]
     cosine = np.einsum("i,kij,j->k", beta, gram, beta) / np.linalg.norm(gram, axis=(1, 2))
-    start, final, late = alignment[0], float(alignment[-1]), alignment[losses < 0.9]
+    start = alignment[0]
+    final = float(alignment[-1])
+    late = alignment[losses < 0.9]
     aligned = kit.crossing(times, alignment, start + 0.9 * (final_alignment(depth) - start))
     return kit.Evidence(
         sigma=float(initialization.scale),
@@ -73,16 +80,20 @@ def silent(run: kit.Run) -> kit.Evidence:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the runs, and do kernel regression with the first and the last kernel of the ReLU network.
+    """Read the runs, and do kernel regression with the first and the last kernel of the ReLU
+    network.
 
-    Linear networks of `two`, `three` and `deeper` matrices by sigma, and `anisotropic` ones; `relu_first` and
-    `relu_last` are relative distances on new points of the ReLU network from regression with its kernels, and `fitted`
-    the share of its training loss that is left.
+    Linear networks of `two`, `three` and `deeper` matrices by sigma, and `anisotropic` ones;
+    `relu_first` and `relu_last` are relative distances on new points of the ReLU network from
+    regression with its kernels, and `fitted` the share of its training loss that is left.
     """
     run: Any = runs["relu"]
-    x, y = run.dataset().x, run.dataset().y
+    x = run.dataset().x
+    y = run.dataset().y
     new = np.random.default_rng(0).standard_normal((1000, x.shape[1]))
-    f, f_0, errors = run.network(-1)(new), run.network(0), []
+    f = run.network(-1)(new)
+    f_0 = run.network(0)
+    errors = []
     for i in (0, -1):
         state = run.state(i)
         W, a = (np.asarray(state[name], np.float64) for name in ("hidden_weight", "output_weight"))
@@ -104,12 +115,16 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def final_alignment(depth: int, dimension: int = D) -> float:
-    """Return `L / sqrt(L^2 + D - 1)`, the alignment of the final kernel on whitened data (A, Eq. 10)."""
+    """Return `L / sqrt(L^2 + D - 1)`, the alignment of the final kernel on whitened data (A, Eq.
+    10).
+    """
     return depth / float(np.sqrt(depth**2 + dimension - 1))
 
 
 def slope(x: kit.Floats, y: kit.Floats) -> float:
-    """Return the slope of a line through points (K,); NaN where all have one x, or some y is none."""
+    """Return the slope of a line through points (K,); NaN where all have one x, or some y is
+    none.
+    """
     return float(np.polyfit(x, y, 1)[0]) if np.ptp(x) > 0 and np.isfinite(y).all() else float("nan")
 
 
@@ -124,11 +139,13 @@ def power(runs: list[kit.Evidence], times: list[float]) -> float:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     small = e.two[1:]  # sigma^2 <= 1e-3
     halved, turned = ([getattr(run, name) for run in e.three] for name in ("half", "turned"))
-    aligned, fitted = [run.aligned for run in small], e.fitted < 0.01
+    aligned = [run.aligned for run in small]
+    fitted = e.fitted < 0.01
     return [
         kit.claim(
             "final-2",
-            r"Two matrices: the final kernel is aligned as $L/\sqrt{L^2 + D - 1}$ (largest relative "
+            r"Two matrices: the final kernel is aligned as $L/\sqrt{L^2 + D - 1}$ (largest"
+            r" relative "
             r"error, $\sigma^2 \le$ 1e-3)",
             "A, Eq. 10",
             kit.at_most(0.01),
@@ -206,7 +223,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim(
             "anisotropic",
             "The less white the inputs, the more the kernel moves while the loss falls (range of "
-            r"the alignment after the first tenth, over its end: least growth from one $\gamma$ to the next)",
+            r"the alignment after the first tenth, over its end: least growth from one $\gamma$ to"
+            r" the next)",
             "A, Figure 4; order",
             kit.more_than(0),
             np.diff([run.moves for run in e.anisotropic]).min(),
@@ -332,17 +350,22 @@ def _wanted() -> dict[str, str | kit.Wanted]:
 FIGURE = kit.Figure(
     id="saxe2014-silent-alignment",
     caption=(
-        "A linear teacher on whitened inputs, linear networks of two and three matrices from several scales: loss over "
-        "the first (full), alignment A of the tangent kernel with the labels (dashed), and the alignment of the final "
-        "kernel in theory (dotted). From small scales the kernel turns before the loss falls. (c): the alignment in "
-        "the end of two to five matrices. (d): how far it moves once the loss has fallen by a tenth, over its end, for "
-        "inputs with a spectrum (30 / (H k))^gamma."
+        "A linear teacher on whitened inputs, linear networks of two and three matrices from"
+        " several scales: loss over the first (full), alignment A of the tangent kernel with the"
+        " labels (dashed), and the alignment of the final kernel in theory (dotted). From small"
+        " scales the kernel turns before the loss falls. (c): the alignment in the end of two to"
+        " five matrices. (d): how far it moves once the loss has fallen by a tenth, over its end,"
+        " for inputs with a spectrum (30 / (H k))^gamma."
     ),
     configs=_wanted(),
     passes={
         "linear": {
-            "final-* half slope same silent three-* anisotropic": "Linear networks decide it: this null leaves them.",
-            "relu-*": "It is proved for linear networks; the claim is that a ReLU network does the same.",
+            "final-* half slope same silent three-* anisotropic": (
+                "Linear networks decide it: this null leaves them."
+            ),
+            "relu-*": (
+                "It is proved for linear networks; the claim is that a ReLU network does the same."
+            ),
         }
     },
 )

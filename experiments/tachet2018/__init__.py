@@ -1,1 +1,3 @@
-"""Tachet des Combes et al. (2018): learning dynamics under cross-entropy and hinge loss, gradient starvation."""
+"""Tachet des Combes et al. (2018): learning dynamics under cross-entropy and hinge loss,
+gradient starvation.
+"""

@@ -1,4 +1,6 @@
-"""Figures 4 and 8: logit and confidence for several depths and norms, networks of N weights in a row."""
+"""Figures 4 and 8: logit and confidence for several depths and norms, networks of N weights in a
+row.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ LEVELS = (0.9, 0.99)
 
 
 def _wanted(depth: int) -> kit.Wanted:
-    """Return the run of two modes, norms 1 and 2, of N = `depth` weights in a row, that start at the logit `U0`."""
+    """Return the run of two modes, norms 1 and 2, of N = `depth` weights in a row, that start at
+    the logit `U0`.
+    """
     z = [(U0 / norm) ** (1.0 / depth) for norm in (1.0, 2.0)]
     change = [
         f"initialization.y=[[{z[0]!r}], [{2.0 * z[1]!r}]]",
@@ -55,7 +59,9 @@ class DeepCurve(ModeCurve):
     depth: int
     norm: float
     imbalance: float
-    """Largest difference of the weights in the row, divided by the largest weight: they stay equal (Appendix B)."""
+    """Largest difference of the weights in the row, divided by the largest weight: they stay
+    equal (Appendix B).
+    """
 
     @property
     def reached(self) -> kit.Floats:
@@ -66,7 +72,8 @@ class DeepCurve(ModeCurve):
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Compare all modes of the runs with Eq. 5.
 
-    `even` (2,) are the initial logits, for norms 1 and 2, from which both depths take the same time to P = 0.99.
+    `even` (2,) are the initial logits, for norms 1 and 2, from which both depths take the same time
+    to P = 0.99.
     """
     curves = [_curve(run, label) for run in runs.values() for label in (1, -1)]
     depths = curves[0].depth, curves[-1].depth
@@ -77,7 +84,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def _curve(run: kit.Run, label: int) -> DeepCurve:
     x, norm, p = one_point(run, label)
-    weights, neuron = layers(run), 0 if label == 1 else 1
+    weights = layers(run)
+    neuron = 0 if label == 1 else 1
     u = label * outputs(run, x[None])[:, 0]
     u_theory = deep_logit(times(run), float(u[0]), len(weights), norm, p=p)
     row = [weights[0][:, neuron] @ x / norm, *(w[:, neuron, neuron] for w in weights[1:-1])]
@@ -85,12 +93,15 @@ def _curve(run: kit.Run, label: int) -> DeepCurve:
     table = np.array(row)  # (N, K)
     imbalance = float((np.ptp(table, axis=0) / table.max(axis=0)).max())
     name = rf"$N={len(weights)}$, $\Vert x\Vert={norm:g}$"
-    P, P_theory = confidence(run, x, label), np.asarray(expit(u_theory))
+    P = confidence(run, x, label)
+    P_theory = np.asarray(expit(u_theory))
     return DeepCurve(name, times(run), u, u_theory, P, P_theory, len(weights), norm, imbalance)
 
 
 def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
-    """Return the time and confidence at which the deeper trained network passes the shallow one for good, or NaN."""
+    """Return the time and confidence at which the deeper trained network passes the shallow one
+    for good, or NaN.
+    """
     lead = deep.P - np.interp(deep.t, shallow.t, shallow.P)
     since = slice(np.flatnonzero(lead < 0)[-1] if lead.min() < 0 else 0, None)
     time = kit.crossing(deep.t[since], lead[since], 0.0)
@@ -98,10 +109,14 @@ def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
 
 
 def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
-    """Compare the curves with Eq. 5 and the statements of the paper on norms, and in `source` on depth."""
+    """Compare the curves with Eq. 5 and the statements of the paper on norms, and in `source` on
+    depth.
+    """
     pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
-    shallow, deep = pairs[0], pairs[-1]
-    N, M = shallow[0].depth, deep[0].depth
+    shallow = pairs[0]
+    deep = pairs[-1]
+    N = shallow[0].depth
+    M = deep[0].depth
     gains = [
         large.reached[1] / small.reached[1] for small, large in pairs
     ]  # equal logits at the start
@@ -148,16 +163,16 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
         ),
         kit.claim(
             "deeper",
-            f"The deeper the network, the faster the learning (times to P = 0.99, N = {M} to N = {N}, "
-            f"u0 = {U0:g}, the larger of both norms')",
+            f"The deeper the network, the faster the learning (times to P = 0.99, N = {M} to N ="
+            f" {N}, u0 = {U0:g}, the larger of both norms')",
             source,
             kit.less_than(1),
             sooner[1],
         ),
         kit.theory(
             "deeper-small",
-            f"The deeper the network, the faster from any initial logit (largest u0 below which N = {M} takes longer "
-            f"to P = 0.99 than N = {N}, by Eq. 5; the larger of both norms')",
+            "The deeper the network, the faster from any initial logit (largest u0 below which N ="
+            f" {M} takes longer to P = 0.99 than N = {N}, by Eq. 5; the larger of both norms')",
             source,
             kit.exactly(0),
             max(e.even),
@@ -166,13 +181,17 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return below which initial logit the deeper network is the slower one, and the ratio of the times to P = 0.9."""
+    """Return below which initial logit the deeper network is the slower one, and the ratio of
+    the times to P = 0.9.
+    """
     pairs = zip(e.curves[:2], e.curves[2:], strict=True)
     early = max(float(deep.reached[0] / shallow.reached[0]) for shallow, deep in pairs)
     ahead = [overtaking(a, b)[1] for a, b in zip(e.curves[:2], e.curves[2:], strict=True)]
     return {
         **{
-            f"initial logit below which the deeper network takes longer to P = 0.99, norm {norm}": u0
+            f"initial logit below which the deeper network takes longer to P = 0.99, norm {norm}": (
+                u0
+            )
             for norm, u0 in zip((1, 2), e.even, strict=True)
         },
         "time to P = 0.9 of the deeper network over the other's, the larger of both norms'": early,
@@ -185,7 +204,8 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
-    lines, end = [], min(float(curve.t[-1]) for curve in e.curves)
+    lines = []
+    end = min(float(curve.t[-1]) for curve in e.curves)
     for k, curve in enumerate(e.curves):
         color = kit.SERIES[k % len(kit.SERIES)]
         dots = np.arange(6 + 4 * k, len(curve.t), max(int((curve.t < end).sum()) // 12, 1))
@@ -221,14 +241,16 @@ def _figure(number: int, source: str, depths: tuple[int, int]) -> kit.Figure:
     return kit.Figure(
         id=f"tachet2018-fig{number}",
         caption=(
-            "Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial logit 0.05; crosses: "
-            "where the deeper network of the same norm gets ahead."
+            "Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial"
+            " logit 0.05; crosses: where the deeper network of the same norm gets ahead."
         ),
         configs={f"N = {depth}": _wanted(depth) for depth in depths},
         claims=lambda e: _claims(e, source),
         passes={
             "random_features": {
-                "sigmoidal": "The other weights in a row still multiply, which is enough for such a curve."
+                "sigmoidal": (
+                    "The other weights in a row still multiply, which is enough for such a curve."
+                )
             }
         },
     )

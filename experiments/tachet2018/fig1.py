@@ -10,7 +10,8 @@ from matplotlib.collections import LineCollection
 from dynamics_cli import kit
 from dynamics_cli.architectures.two_layer import TwoLayer
 
-INPUTS, NEURONS = 3, 5
+INPUTS = 3
+NEURONS = 5
 """Of the drawing; the paper's d and h are any."""
 SIZE = 170.0
 """Area of a unit, in square points."""
@@ -23,7 +24,8 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     rng = np.random.default_rng(0)
     weights = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
     x = rng.standard_normal((50, INPUTS))
-    W, Z = weights["hidden_weight"], weights["output_weight"]
+    W = weights["hidden_weight"]
+    Z = weights["output_weight"]
     formula = np.array([Z @ np.maximum(W @ point, 0.0) for point in x])
     return kit.Evidence(
         widths=(INPUTS, shapes["hidden_weight"][0], 1),
@@ -91,5 +93,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 FIGURE = kit.Figure(
     id="tachet2018-fig1",
-    caption="One hidden layer of ReLU neurons, one output, a sigmoid; drawn from the architecture that is trained.",
+    caption=(
+        "One hidden layer of ReLU neurons, one output, a sigmoid; drawn from the architecture that"
+        " is trained."
+    ),
 )

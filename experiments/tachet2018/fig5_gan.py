@@ -26,10 +26,11 @@ COLORS = {"logistic": kit.SERIES[0], "hinge": kit.SERIES[1]}
 
 
 def coverage(samples: kit.Floats, modes: kit.Floats, deviation: float) -> tuple[int, float]:
-    """Return how many `modes (m, 2)` the samples (n, 2) cover, and the share of samples that are good.
+    """Return how many `modes (m, 2)` the samples (n, 2) cover, and the share of samples that are
+    good.
 
-    A sample is good within three deviations of its nearest mode; a mode is covered when at least 1 % of all samples are
-    good and nearest to it.
+    A sample is good within three deviations of its nearest mode; a mode is covered when at least 1
+    % of all samples are good and nearest to it.
     """
     distances = np.linalg.norm(samples[:, None] - modes[None], axis=2)  # (n, m)
     good = distances.min(axis=1) <= 3.0 * deviation
@@ -50,13 +51,16 @@ def energy_distance(samples: kit.Floats, others: kit.Floats) -> float:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Sample every generator at all recorded states; roles are `<loss>-<seed>`. `shown` are points by panel."""
+    """Sample every generator at all recorded states; roles are `<loss>-<seed>`. `shown` are
+    points by panel.
+    """
     first, *_ = runs.values()
     mixture: Any = first.config.dataset
     histories: dict[str, list[kit.Evidence]] = {loss: [] for loss in LOSSES}
     for role, run in runs.items():
         histories[role.split("-")[0]].append(_history(run))
-    extent, width = 1.6 * mixture.radius, BANDWIDTH * mixture.deviation
+    extent = 1.6 * mixture.radius
+    width = BANDWIDTH * mixture.deviation
     shown = {
         "data": first.dataset().x[:SAMPLES],
         **{loss: several[0].samples for loss, several in histories.items()},
@@ -89,7 +93,9 @@ def _history(run: kit.Run) -> kit.Evidence:
 
 
 def density(samples: kit.Floats, extent: float, width: float) -> kit.Floats:
-    """Return the density of points (n, 2) on a square grid, smoothed by a Gaussian of deviation `width`."""
+    """Return the density of points (n, 2) on a square grid, smoothed by a Gaussian of deviation
+    `width`.
+    """
     ticks = np.linspace(-extent, extent, GRID)
     # (GRID, n) each
     x, y = (
@@ -112,8 +118,10 @@ def wanted(seeds: int, *overrides: str) -> dict[str, kit.Wanted]:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 5: the least meaning of "incomparably better"."""
-    hinge, entropy = e.histories["hinge"], e.histories["logistic"]
-    seeds, first = len(hinge), hinge[0]
+    hinge = e.histories["hinge"]
+    entropy = e.histories["logistic"]
+    seeds = len(hinge)
+    first = hinge[0]
     covered = average(hinge, "covered") - average(entropy, "covered")
     nearer = average(hinge, "distance") / average(entropy, "distance")
     mean = (
@@ -124,14 +132,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "modes",
-            f"Samples of the hinge loss are better: modes covered, hinge minus cross-entropy ({mean})",
+            "Samples of the hinge loss are better: modes covered, hinge minus cross-entropy"
+            f" ({mean})",
             "Figure 5",
             kit.more_than(0),
             covered,
         ),
         kit.claim(
             "distance",
-            f"Samples of the hinge loss are better: energy distance from the data, over cross-entropy's ({mean})",
+            "Samples of the hinge loss are better: energy distance from the data, over"
+            f" cross-entropy's ({mean})",
             "Figure 5",
             kit.less_than(1),
             kit.given(average(hinge, "covered") > 0, nearer),
@@ -185,7 +195,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     axes[7].set_yscale("log")
     kit.panel_label(axes[7], 7, "Energy distance to the data")
     axes[8].axis("off")
-    several, steps = len(e.histories["hinge"]), e.histories["hinge"][0].steps[-1]
+    several = len(e.histories["hinge"])
+    steps = e.histories["hinge"][0].steps[-1]
     lines, names = axes[6].get_legend_handles_labels()
     axes[8].legend(
         lines,
@@ -235,10 +246,11 @@ def _draw_history(axes: Axes, e: kit.Evidence, measure: str) -> None:
 FIGURE = kit.Figure(
     id="tachet2018-fig5-gan",
     caption=(
-        "(a) Data, (b, c) samples of the first seed's generators at the end of training with cross-entropy and with "
-        "the hinge loss (crosses: means of the Gaussians). (d-f) Densities of the same points on one scale, the colour "
-        "as the square root. (g) Modes that have at least 1 % of the samples. (h) Energy distance of the samples "
-        "from the data. With several seeds, thick lines are means."
+        "(a) Data, (b, c) samples of the first seed's generators at the end of training with"
+        " cross-entropy and with the hinge loss (crosses: means of the Gaussians). (d-f) Densities"
+        " of the same points on one scale, the colour as the square root. (g) Modes that have at"
+        " least 1 % of the samples. (h) Energy distance of the samples from the data. With several"
+        " seeds, thick lines are means."
     ),
     configs=wanted(1),
     presets={

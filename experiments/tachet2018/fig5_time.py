@@ -38,10 +38,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     entropy, hinge = e.curves
     ratios = (e.trained[1] / e.trained[0])[LEVELS >= 0.8]
-    limit, (early, late) = (
-        float(hinge_time(1.0, U0)),
-        cross_entropy_time(np.array([1e-6, 1e-7]), U0),
-    )
+    limit = float(hinge_time(1.0, U0))
+    early, late = cross_entropy_time(np.array([1e-6, 1e-7]), U0)
     return [
         kit.claim(
             "times",
@@ -67,7 +65,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "hinge-finite",
-            "t* of the hinge loss stays finite up to the confidence 1 (trained network there over closed form)",
+            "t* of the hinge loss stays finite up to the confidence 1 (trained network there over"
+            " closed form)",
             "Section 5, Figure 5 right",
             kit.near(1.0, 1e-3),
             kit.crossing(hinge.t, hinge.P, 1.0) / limit,
@@ -120,8 +119,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="tachet2018-fig5-time",
     caption=(
-        "Time at which sigmoid(u) under cross-entropy, and u itself under the hinge loss, reaches a confidence. Inset: "
-        "the solutions of Eqs. 3 and 6. Dots are trained networks."
+        "Time at which sigmoid(u) under cross-entropy, and u itself under the hinge loss, reaches a"
+        " confidence. Inset: the solutions of Eqs. 3 and 6. Dots are trained networks."
     ),
     configs={
         "cross-entropy": kit.Wanted(CONFIG, (SUM, "optimizer.lr=5.0e-4")),

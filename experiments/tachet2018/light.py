@@ -1,4 +1,5 @@
-"""Table 2: accuracies of a network trained on images with the light effect, cats and dogs or two digits of MNIST.
+"""Table 2: accuracies of a network trained on images with the light effect, cats and dogs or two
+digits of MNIST.
 
 Cats and dogs need `dyn data add dogs-vs-cats PATH`; `--preset full` is for all 25 000: larger
 images and a wider network. The digits run everywhere.
@@ -26,7 +27,8 @@ HUNDRED = kit.Interval(0.995, 1.0, "100 % (rounded)")
 
 
 def accuracy(h: kit.Floats, y: kit.Floats) -> kit.Evidence:
-    """Return the shares of right outputs `h` (n,) for labels ±1, 0 being wrong, of `both` classes and of each.
+    """Return the shares of right outputs `h` (n,) for labels ±1, 0 being wrong, of `both` classes
+    and of each.
 
     The `first`, labelled 1, is dark under the light effect.
     """
@@ -39,9 +41,11 @@ def accuracy(h: kit.Floats, y: kit.Floats) -> kit.Evidence:
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Score the trained network on modified and untouched images.
 
-    `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on `real`.
+    `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on
+    `real`.
     """
-    run, control = runs["network"], runs["control"]
+    run = runs["network"]
+    control = runs["control"]
     digits: tuple[int, int] | None = getattr(run.config.dataset, "digits", None)
     lit, plain = (each.config.dataset.load(Streams(each.config.seed)) for each in (run, control))
     network = run.network(-1)
@@ -54,9 +58,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     return kit.Evidence(
         brightness=brightness_accuracy(lit, plain),
         substitute=digits is not None,
-        classes=("cats", "dogs")
-        if digits is None
-        else (f"digit {digits[0]}", f"digit {digits[1]}"),
+        classes=(
+            ("cats", "dogs") if digits is None else (f"digit {digits[0]}", f"digit {digits[1]}")
+        ),
         accuracy={
             "train": accuracy(network(lit.x), lit.y),
             "test": tested(network, lit),
@@ -69,8 +73,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def brightness_accuracy(lit: Samples, plain: Samples) -> float:
     """Return the accuracy on untouched test images of a threshold on their mean brightness alone.
 
-    The threshold is half-way between the mean brightness of both classes in the lit training set, of which the first,
-    labelled 1, is dark.
+    The threshold is half-way between the mean brightness of both classes in the lit training set,
+    of which the first, labelled 1, is dark.
     """
     assert plain.x_test is not None
     assert plain.y_test is not None
@@ -111,16 +115,17 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         printed_claim(where, real.both, e.brightness),
         kit.claim(
             "fails",
-            "The network utterly fails on the untouched test set (share kept there of the gain over "
-            "chance on the modified one; two standard deviations of chance)",
+            "The network utterly fails on the untouched test set (share kept there of the gain over"
+            " chance on the modified one; two standard deviations of chance)",
             "Section 6, Results",
             kit.Interval(None, 2 * noise, f"<= {2 * noise:.3g}"),
             kept,
         ),
         kit.claim(
             "starved",
-            "The other features are still in the data but were not learnt: trained without the light, "
-            "the network does better (difference on the untouched test set; two standard deviations)",
+            "The other features are still in the data but were not learnt: trained without the"
+            " light, the network does better (difference on the untouched test set; two standard"
+            " deviations)",
             "Section 6, Results",
             kit.Interval(np.sqrt(2) * noise, None, f">= {np.sqrt(2) * noise:.3g}"),
             control.both - real.both,
@@ -130,7 +135,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def printed_claim(where: str, accuracy: float, brightness: float) -> kit.Claim:
-    """Return the printed accuracy; undecided where the brightness of the images alone gives another one."""
+    """Return the printed accuracy; undecided where the brightness of the images alone gives
+    another one.
+    """
     made = kit.claim(
         "printed",
         "Accuracy on the untouched test set is 43.2 %",
@@ -142,9 +149,9 @@ def printed_claim(where: str, accuracy: float, brightness: float) -> kit.Claim:
         return made
     return kit.undecided(
         made,
-        "A network that has only learnt the light classifies by brightness, and which accuracy that gives is a property "
-        f"of the images: a threshold on the mean brightness gets {100 * brightness:.1f} % of those at hand, not of the "
-        "25 000 of the paper.",
+        "A network that has only learnt the light classifies by brightness, and which accuracy"
+        " that gives is a property of the images: a threshold on the mean brightness gets"
+        f" {100 * brightness:.1f} % of those at hand, not of the 25 000 of the paper.",
     )
 
 
@@ -177,9 +184,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 CATS_AND_DOGS = kit.Figure(
     id="tachet2018-table2",
     caption=(
-        "Accuracy of a network trained on dark cats and bright dogs, on its training set, on test images modified in "
-        "the same way, and on the untouched test images, where the same network trained without the light is the "
-        "control; the paper's numbers beside ours."
+        "Accuracy of a network trained on dark cats and bright dogs, on its training set, on test"
+        " images modified in the same way, and on the untouched test images, where the same network"
+        " trained without the light is the control; the paper's numbers beside ours."
     ),
     configs=wanted("tachet2018/cats_and_dogs.yaml"),
     presets={
@@ -197,8 +204,8 @@ DIGITS = replace(
     CATS_AND_DOGS,
     id="tachet2018-table2-digits",
     caption=(
-        "As Table 2, for two digits of MNIST, which are not in the paper: the first dark, the second bright; the "
-        "control is the same network trained on untouched digits."
+        "As Table 2, for two digits of MNIST, which are not in the paper: the first dark, the"
+        " second bright; the control is the same network trained on untouched digits."
     ),
     configs=wanted("tachet2018/light_digits.yaml"),
     presets={},

@@ -1,4 +1,6 @@
-"""Figures 2 and 9: a grid of initialisations (z0, y0) that are all trained, and learning curves of several modes."""
+"""Figures 2 and 9: a grid of initialisations (z0, y0) that are all trained, and learning curves
+of several modes.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ CELLS = 120
 REACH = 1.0
 """The diagram shows [-1, 1]^2."""
 CASES = {"c_1": (-0.6, 0.42), "c_2": (-0.5, 0.7), "c_3": (-0.8, 0.35)}
-"""(z0, y0) of the three cases of Section 3.3, placed like in the paper's picture; c_1 is on the line y = -0.7 z."""
+"""(z0, y0) of the three cases of Section 3.3, placed like in the paper's picture; c_1 is on the
+line y = -0.7 z.
+"""
 LABELS = (((4, 2), "left"), ((-3, 3), "right"), ((-1, -11), "center"))
 """Where the names of the cases go, in points."""
 STARTS = {
@@ -71,30 +75,35 @@ def diagram(runs: kit.Runs) -> kit.Evidence:
 
 
 def gap(run: kit.Run, label: int) -> kit.Floats:
-    """Return how far a trained mode is from the asymptote of its hyperbola, at the start and in the end (2,).
+    """Return how far a trained mode is from the asymptote of its hyperbola, at the start and in the
+    end (2,).
 
     This is `|y - ||x|| |z|| / (y + ||x|| |z|)`, 1 on an axis and 0 on the asymptote.
     """
     x, norm, _ = one_point(run, label)
     hidden, output = layers(run)
     neuron = 0 if label == 1 else -1
-    y, z = hidden[:, neuron] @ x, norm * np.abs(output[:, 0, neuron])
+    y = hidden[:, neuron] @ x
+    z = norm * np.abs(output[:, 0, neuron])
     return np.abs(y - z)[[0, -1]] / (y + z)[[0, -1]]
 
 
 def train_grid(run: kit.Run) -> kit.Evidence:
-    """Train the single neuron of a run on its single point, of this `norm`, from every cell of the grid.
+    """Train the single neuron of a run on its single point, of this `norm`, from every cell of the
+    grid.
 
-    `trained` (G, G) are outcomes of training, y0 down the rows, values of `Outcome`, `VANISHES` where neither came to
-    pass. `disagree_inside` counts cells that disagree with Section 3.3 although all cells around them are in the same
-    region there. `cases` are the neurons of `CASES`, trained.
+    `trained` (G, G) are outcomes of training, y0 down the rows, values of `Outcome`, `VANISHES`
+    where neither came to pass. `disagree_inside` counts cells that disagree with Section 3.3
+    although all cells around them are in the same region there. `cases` are the neurons of `CASES`,
+    trained.
     """
     x = float(run.dataset().x[0, 0])
     axis: kit.Floats = (np.arange(CELLS, dtype=np.float64) + 0.5) * (2 * REACH / CELLS) - REACH
     z0, y0 = (array.ravel() for array in np.meshgrid(axis, axis))
     total = run.iterations
     path = train_together(run, (y0 / x)[:, None], z0, snapshots=[total])
-    y, z = path.w[0, :, 0] * x, path.z[0]
+    y = path.w[0, :, 0] * x
+    z = path.z[0]
     frozen = (path.w[0, :, 0] == y0 / x) & (z == z0) & (y0 <= 0)
     ends = np.select(
         [frozen, y <= 0, z > 0], [Outcome.FROZEN, Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES
@@ -122,7 +131,9 @@ def train_grid(run: kit.Run) -> kit.Evidence:
 def draw_diagram(
     shown: kit.Evidence, titles: tuple[str, str, str], *, label: str, until: float | None = None
 ) -> tuple[kit.Drawing, list[Axes]]:
-    """Draw the grid on the left, y and P (the axis `label`) on the right; return the figure and the three panels."""
+    """Draw the grid on the left, y and P (the axis `label`) on the right; return the figure and
+    the three panels.
+    """
     figure, axes = kit.new_figure(3, 1, width=kit.TEXT_WIDTH, aspect=1.05, extra_height=0.3)
     patches = _draw_grid(axes[0], shown.grid)
     lines = draw_curves(axes[1], shown.curves, values="y", label="$y_t$", until=until)
@@ -159,7 +170,8 @@ def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
     for slope in (1, -1):
         axes.plot(line, slope * grid.norm * line, color=kit.PALETTE.theory, lw=0.9)
     for k, name in enumerate(CASES):
-        z, y = grid.cases.z[:, k], grid.cases.w[:, k, 0]
+        z = grid.cases.z[:, k]
+        y = grid.cases.w[:, k, 0]
         inside = (np.abs(z) <= REACH) & (np.abs(y) <= REACH)
         axes.plot(z[inside], y[inside], color=kit.PALETTE.neurons, lw=1.5)
         axes.plot(z[0], y[0], kit.MARKER, color=kit.PALETTE.neurons, mec="white", mew=0.5)
@@ -177,7 +189,9 @@ def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
 
 
 def _draw_flow(axes: Axes, norm: float) -> None:
-    """Draw arrows along the flow where the neuron is active: `(z', y')` is along `(y, ||x||^2 z)`."""
+    """Draw arrows along the flow where the neuron is active: `(z', y')` is along `(y, ||x||^2
+    z)`.
+    """
     z, y = np.meshgrid(np.linspace(-0.86, 0.86, 7), np.linspace(0.14, 0.86, 4))
     along = np.array([y, norm**2 * z])
     along /= np.hypot(*along)
@@ -204,16 +218,20 @@ ODE_STARTS = (
 
 
 def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
-    """Train the diagram, compare all curves with their closed forms, and integrate (largest drift of the invariant)."""
+    """Train the diagram, compare all curves with their closed forms, and integrate (largest
+    drift of the invariant).
+    """
     return kit.Evidence(
         diagram=diagram(runs), drift=max(ode_drift(*start, until=40.0) for start in ODE_STARTS)
     )
 
 
 def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
-    grid, curves = e.diagram.grid, e.diagram.curves
+    grid = e.diagram.grid
+    curves = e.diagram.curves
     late = np.array([kit.crossing(curve.t, curve.P, 0.9) for curve in curves])
-    y, z = grid.cases.w[..., 0], grid.cases.z
+    y = grid.cases.w[..., 0]
+    z = grid.cases.z
     ends = np.select([y[-1] <= 0, z[-1] > 0], [Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES)
     decay = (
         float(np.log(y[-2, 0] / y[-1, 0]) / np.diff(grid.cases.t)[-1])
@@ -265,7 +283,8 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "c-fades",
-            r"The effect of c fades: points come closer to the asymptote $y = \|x\| z$ (largest ratio of the gap "
+            r"The effect of c fades: points come closer to the asymptote $y = \|x\| z$ (largest"
+            r" ratio of the gap "
             r"$|y - \|x\| z| / (y + \|x\| z)$ in the end to that at the start)",
             "Section 3.2, Interpretation",
             kit.less_than(1),
@@ -273,8 +292,8 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "regions",
-            "Trained networks end as the diagram says (cells that do not, more than one cell from a "
-            "boundary)",
+            "Trained networks end as the diagram says (cells that do not, more than one cell from a"
+            " boundary)",
             "Section 3.3, Figure 2 left",
             kit.exactly(0),
             grid.disagree_inside,
@@ -303,8 +322,8 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "failure",
-            "Even under H2 training fails from a set of positive measure (share of dead neurons among "
-            "y0 > 0)",
+            "Even under H2 training fails from a set of positive measure (share of dead neurons"
+            " among y0 > 0)",
             "Section 3.3, failure modes (the area of the triangle below the line)",
             kit.near(grid.norm / 4, 0.01),
             np.sum(grid.trained == Outcome.DIES) / (grid.trained.size / 2),
@@ -348,9 +367,10 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
 FIGURE_2 = kit.Figure(
     id="tachet2018-fig2",
     caption=(
-        "Left: what became of networks trained from each (z0, y0), ||x|| = 0.7, with hyperbolas, asymptotes of slope "
-        "±||x||, arrows along the flow where the neuron is active, and the trained paths of the three cases. Right: y "
-        "and the confidence for several c and ||x||, closed form (lines) and trained networks (dots)."
+        "Left: what became of networks trained from each (z0, y0), ||x|| = 0.7, with hyperbolas,"
+        " asymptotes of slope ±||x||, arrows along the flow where the neuron is active, and the"
+        " trained paths of the three cases. Right: y and the confidence for several c and ||x||,"
+        " closed form (lines) and trained networks (dots)."
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs()},
     passes={
@@ -393,13 +413,14 @@ CASE_3 = kit.Wanted(
 def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     """Train the diagram and compare the curves with Eq. 27.
 
-    `outputs` (K, 3) are those on the points of `GENERAL`, trained, and by C.2 piece by piece (`theory`); `death` is
-    when the trained neuron of c_3 dies.
+    `outputs` (K, 3) are those on the points of `GENERAL`, trained, and by C.2 piece by piece
+    (`theory`); `death` is when the trained neuron of c_3 dies.
     """
     run = runs["general"]
     dataset = run.dataset()
     x = dataset.x[dataset.y == 1]
-    w0, z0 = layers(run)[0][0, 0], float(layers(run)[1][0, 0, 0])
+    w0 = layers(run)[0][0, 0]
+    z0 = float(layers(run)[1][0, 0, 0])
     dying = runs["c_3"]
     y = layers(dying)[0][:, 0, 0] * float(dying.dataset().x[0, 0])
     return kit.Evidence(
@@ -411,14 +432,15 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
-    grid, curves = e.diagram.grid, e.diagram.curves
+    grid = e.diagram.grid
+    curves = e.diagram.curves
     z3, y3 = CASES["c_3"]
     dies = Mode(y3, z3, grid.norm, 1).last_progress / grid.norm
     return [
         kit.claim(
             "overlay",
-            "Trained networks follow Eqs. 6 and 27 (largest difference of outputs, both classes, c = "
-            "0, c > 0, c < 0)",
+            "Trained networks follow Eqs. 6 and 27 (largest difference of outputs, both classes, c"
+            " = 0, c > 0, c < 0)",
             "Theorem 5.1, C.1; limit of small steps",
             kit.at_most(1e-3),
             largest_error(curves),
@@ -433,15 +455,16 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "stops",
-            "Learning stops when the output reaches 1 (largest final output; a step may pass it by its own size)",
+            "Learning stops when the output reaches 1 (largest final output; a step may pass it by"
+            " its own size)",
             "Theorem 5.1",
             kit.near(1.0, 5 * e.diagram.step),
             max(float(mode.P[-1]) for mode in curves),
         ),
         kit.claim(
             "regions",
-            "Trained networks end as the diagram says (cells that do not, more than one cell from a "
-            "boundary)",
+            "Trained networks end as the diagram says (cells that do not, more than one cell from a"
+            " boundary)",
             "C.1, Figure 9 left",
             kit.exactly(0),
             grid.disagree_inside,
@@ -475,9 +498,9 @@ def draw_fig9(e: kit.Evidence) -> kit.Drawing:
 FIGURE_9 = kit.Figure(
     id="tachet2018-fig9",
     caption=(
-        "Left: what became of networks trained under the hinge loss from each (z0, y0), ||x|| = 0.7, with arrows along "
-        "the flow. Right: the "
-        "solutions of Eq. 27, which stop when the output reaches 1, and trained networks (dots)."
+        "Left: what became of networks trained under the hinge loss from each (z0, y0), ||x|| ="
+        " 0.7, with arrows along the flow. Right: the solutions of Eq. 27, which stop when the"
+        " output reaches 1, and trained networks (dots)."
     ),
     configs={
         "phase": kit.Wanted("tachet2018/phase.yaml", HINGE),

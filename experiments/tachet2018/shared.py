@@ -24,7 +24,9 @@ from .theory.shared_neuron import (
 from .trained import draw_trained, if_learnt, sigmoidal, step, train_together, trained_handle
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
-"""The paper's green where D_1 prevails (beta reaches 0), yellow where D_2 does (alpha reaches 0)."""
+"""The paper's green where D_1 prevails (beta reaches 0), yellow where D_2 does (alpha reaches
+0).
+"""
 REACH = 2.0
 """Largest alpha, beta and |z| shown."""
 UNTIL = 12.0
@@ -59,19 +61,26 @@ class Trajectory:
 
     @property
     def drift(self) -> float:
-        """Largest departure of the ODE solution from its hyperboloid, relative to the size of its terms."""
-        c, size = hyperboloid(*self.ode.T), 1.0 + self.ode[:, 0] ** 2 + self.ode[:, 1] ** 2
+        """Largest departure of the ODE solution from its hyperboloid, relative to the size of
+        its terms.
+        """
+        c = hyperboloid(*self.ode.T)
+        size = 1.0 + self.ode[:, 0] ** 2 + self.ode[:, 1] ** 2
         return float(np.abs((c - c[0]) / size).max())
 
 
 def largest_error(learning: Sequence[Trajectory], failing: Sequence[Trajectory] = ()) -> float:
-    """Return the largest `error` of all; NaN unless each network of `learning` reaches `LEARNT` in one class."""
+    """Return the largest `error` of all; NaN unless each network of `learning` reaches `LEARNT`
+    in one class.
+    """
     least = min(float(path.confidences.max()) for path in learning)
     return if_learnt(least, max(path.error for path in (*learning, *failing)))
 
 
 def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> list[Trajectory]:
-    """Integrate Eq. 4 and train the shared neuron of a run from `starts (R, 3)`, for its iterations at most."""
+    """Integrate Eq. 4 and train the shared neuron of a run from `starts (R, 3)`, for its
+    iterations at most.
+    """
     snapshots = np.unique(np.round(np.linspace(0.0, _updates(run, until), points)).astype(np.int64))
     paths = train_together(run, starts[:, :2], starts[:, 2], snapshots=snapshots)
     trained = np.concatenate([paths.w, paths.z[..., None]], axis=-1)  # (K, R, 3)
@@ -102,7 +111,8 @@ def on_sheet(alpha: kit.Floats, beta: kit.Floats, c: float) -> kit.Floats:
 def draw_sheets(
     axes: Axes3D, c: float, trajectories: list[Trajectory], *, elevation: float, azimuth: float
 ) -> None:
-    """Draw the part of the hyperboloid `c` with alpha, beta >= 0 as a light net, seen from the given direction.
+    """Draw the part of the hyperboloid `c` with alpha, beta >= 0 as a light net, seen from the
+    given direction.
 
     Integrated trajectories on it are lines, trained ones dots, coloured by winner.
     """
@@ -181,7 +191,9 @@ CAPTION_STARTS = np.array([[0.1, 0.1, 0.1], [0.2, 0.9, 0.2], [1.0, 0.0, -1.1]])
 """(alpha0, beta0, z0) of the right panel."""
 END = 50.0
 ZERO = 1e-3
-"""Distance from 0 within which a weight has reached it: it stops within a step, here of 1e-3 times its gradient."""
+"""Distance from 0 within which a weight has reached it: it stops within a step, here of 1e-3
+times its gradient.
+"""
 STARTS_COLORS = (kit.SERIES[0], kit.SERIES[3], kit.SERIES[1])
 """Of the three starts, none of which is the green or the yellow of the winners."""
 NORMS = (1.0, 2.0)
@@ -195,14 +207,16 @@ SHOWN = 20.0
 def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     """Integrate and train all trajectories.
 
-    The stationary point is in the middle of the separatrix `curve` (n, 3); `attracted` starts on it where alpha is 0.2;
-    `three` are the starts of the caption; `winners` (R,) says whether the winner, trained with ten times the step,
-    agrees with the side of the curve on which the start lies.
+    The stationary point is in the middle of the separatrix `curve` (n, 3); `attracted` starts on it
+    where alpha is 0.2; `three` are the starts of the caption; `winners` (R,) says whether the
+    winner, trained with ten times the step, agrees with the side of the curve on which the start
+    lies.
     """
     curve = separatrix(C_3)
     upper = curve[curve[:, 2] > 0]
     on_curve = upper[np.argmin(np.abs(upper[:, 0] - 0.2))]
-    # starts with z > 0 on both sides of the separatrix, and, for the winners, starts all over with z of both signs
+    # starts with z > 0 on both sides of the separatrix, and, for the winners, starts all over with
+    # z of both signs
     alpha, beta = np.array(
         [[0.05, 0.05, 0.05, 0.05, 1.0, 0.5, 0.4], [1.1, 1.35, 1.6, 1.9, 0.6, 1.2, 1.8]]
     )
@@ -228,8 +242,9 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
 def limits() -> dict[str, kit.Floats | float]:
     """Return what Theorem 3.4 says beyond c = 1 and norms 1.
 
-    `nearest` (3,) is the state at which a neuron for points of the norms `NORMS`, on the curve between both outcomes,
-    comes nearest to the `limit` (3,) of the theorem, `cone` when beta reaches 0 from `CONE`.
+    `nearest` (3,) is the state at which a neuron for points of the norms `NORMS`, on the curve
+    between both outcomes, comes nearest to the `limit` (3,) of the theorem, `cone` when beta
+    reaches 0 from `CONE`.
     """
     start = between(0.3, 0.4, NORMS, UNTIL * 10)
     alpha, beta, z = start.tolist()
@@ -241,7 +256,9 @@ def limits() -> dict[str, kit.Floats | float]:
 
 
 def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
-    """Return 1 for starts (R, 3) above the curve (n, 3), whose z ascends with the angle in the plane, else 2: (R,)."""
+    """Return 1 for starts (R, 3) above the curve (n, 3), whose z ascends with the angle in the
+    plane, else 2: (R,).
+    """
     angles, phi = (np.arctan2(points[:, 1], points[:, 0]) for points in (curve, starts))
     ascending = np.argsort(angles)
     return np.where(starts[:, 2] > np.interp(phi, angles[ascending], curve[ascending, 2]), 1, 2)
@@ -339,7 +356,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "limit-norms",
-            r"For norms 1 and 2 the neuron between both outcomes goes to the limit of Theorem 3.4 ($\alpha$ there over "
+            r"For norms 1 and 2 the neuron between both outcomes goes to the limit of Theorem 3.4"
+            r" ($\alpha$ there over "
             "the theorem's, Eq. 4)",
             "Theorem 3.4",
             kit.near(1, 0.01),
@@ -347,7 +365,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "cone",
-            r"For c = 0 $\beta$ reaches 0, since $\beta' \le -\alpha_0/2$ (time, from $\alpha_0 = \beta_0$ = 0.1; Eq. 4)",
+            r"For c = 0 $\beta$ reaches 0, since $\beta' \le -\alpha_0/2$ (time, from $\alpha_0 ="
+            r" \beta_0$ = 0.1; Eq. 4)",
             r"Theorem 3.4, A.8, c = 0: at most 2 beta0 / alpha0",
             kit.at_most(2 * CONE[1] / CONE[0]),
             e.cone,
@@ -372,7 +391,8 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     inside = (np.abs(e.curve) <= 2.0).all(axis=1)
     sheet.plot(*e.curve[inside].T, color="black", lw=1.8, zorder=6)
     sheet.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
-    starts, lines = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)"), []
+    starts = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)")
+    lines = []
     for k, (path, color, start) in enumerate(zip(e.three, STARTS_COLORS, starts, strict=True)):
         theories, trained = (
             [*states.T[:2], confidences(states)[0]] for states in (path.ode, path.trained)
@@ -398,15 +418,18 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-ACTIVE = "As long as the neuron is active on both classes a ReLU is linear; the two differ once alpha or beta is 0."
+ACTIVE = (
+    "As long as the neuron is active on both classes a ReLU is linear; the two differ once alpha or"
+    " beta is 0."
+)
 
 
 FIGURE_3 = kit.Figure(
     id="tachet2018-fig3",
     caption=(
-        "(a) Solutions of Eq. 4 on the hyperboloid c = 1, green where D_1 prevails, yellow where D_2 does, and the "
-        "separatrix between them. (b-d) alpha, beta and the confidence in D_1 from three starts (alpha, beta, z). Dots "
-        "are trained networks."
+        "(a) Solutions of Eq. 4 on the hyperboloid c = 1, green where D_1 prevails, yellow where"
+        " D_2 does, and the separatrix between them. (b-d) alpha, beta and the confidence in D_1"
+        " from three starts (alpha, beta, z). Dots are trained networks."
     ),
     configs={
         "shared": "tachet2018/shared.yaml",
@@ -458,7 +481,8 @@ def _slack(path: Trajectory) -> float:
 
 
 def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
-    upper, lower = e.drawn[: len(STARTS)], e.drawn[len(STARTS) :]
+    upper = e.drawn[: len(STARTS)]
+    lower = e.drawn[len(STARTS) :]
     return [
         kit.claim(
             "winner",
@@ -484,7 +508,8 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "rate",
-            r"$\beta$ falls at least as fast as $\|x_2\|^2 \sqrt{-c}/2$ (least margin; print has c for "
+            r"$\beta$ falls at least as fast as $\|x_2\|^2 \sqrt{-c}/2$ (least margin; print has c"
+            r" for "
             "sqrt(-c))",
             "A.8, c < 0",
             kit.at_least(0),
@@ -513,8 +538,8 @@ def draw_fig7(e: kit.Evidence) -> kit.Drawing:
 FIGURE_7 = kit.Figure(
     id="tachet2018-fig7",
     caption=(
-        "Solutions of Eq. 4 for c = -1: from every start on the upper sheet beta reaches 0, from their mirror images "
-        "on the lower one alpha does. Dots are trained networks."
+        "Solutions of Eq. 4 for c = -1: from every start on the upper sheet beta reaches 0, from"
+        " their mirror images on the lower one alpha does. Dots are trained networks."
     ),
     configs={"shared": "tachet2018/shared.yaml"},
     passes={"linear": {"winner": ACTIVE}},

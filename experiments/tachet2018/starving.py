@@ -1,4 +1,6 @@
-"""Figures 6 and 10 and Table 1: gradient starvation, a frequent and a rare feature trained, integrated and bounded."""
+"""Figures 6 and 10 and Table 1: gradient starvation, a frequent and a rare feature trained,
+integrated and bounded.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ Kind = Literal["positive", "strong", "negative"]
 def configs(*, fair: bool) -> dict[str, kit.Wanted]:
     """Return a run per lambda.
 
-    All start at alpha0 = z0 = 0.1, fair ones at the same beta0, the others at `beta0 = lambda alpha0`.
+    All start at alpha0 = z0 = 0.1, fair ones at the same beta0, the others at `beta0 = lambda
+    alpha0`.
     """
     return {f"lambda = {value:g}": wanted(value, fair) for value in LAMBDAS}
 
@@ -54,8 +57,8 @@ def wanted(lambda_: float, fair: bool, *extra: str) -> kit.Wanted:
 def evidence(runs: kit.Runs, bounds: Mapping[str, kit.Floats], *kinds: Kind) -> kit.Evidence:
     """Compare all runs with Eq. 8, and draw random cases of these kinds.
 
-    `trained` is by the role of the run, `fine` the networks of all lambdas, in the order of `LAMBDAS`. `bounds`
-    (lambdas, D) by name are drawn beside them, `cases` are by kind.
+    `trained` is by the role of the run, `fine` the networks of all lambdas, in the order of
+    `LAMBDAS`. `bounds` (lambdas, D) by name are drawn beside them, `cases` are by kind.
     """
     trained = {role: starve(run) for role, run in runs.items()}
     fine = [measured for role, measured in trained.items() if role.startswith("lambda")]
@@ -66,9 +69,10 @@ def evidence(runs: kit.Runs, bounds: Mapping[str, kit.Floats], *kinds: Kind) -> 
 def starve(run: kit.Run) -> kit.Evidence:
     """Compare a trained network, K times, with Eq. 8.
 
-    `start` is alpha0, beta0, z0; `frequent` and `rare` (K,) are trained confidences on (x1, 0) and (0, x2), `error` is
-    the largest difference of either from Eq. 8, `z` (K,) the trained output weight, `drift` the largest departure of
-    the ODE from its invariant, `truth` (D,) the confidence on (0, x2) at t* for `DELTAS`.
+    `start` is alpha0, beta0, z0; `frequent` and `rare` (K,) are trained confidences on (x1, 0) and
+    (0, x2), `error` is the largest difference of either from Eq. 8, `z` (K,) the trained output
+    weight, `drift` the largest departure of the ODE from its invariant, `truth` (D,) the confidence
+    on (0, x2) at t* for `DELTAS`.
     """
     x = run.dataset().x
     lambda_ = float(np.mean(x[:, 1] != 0))
@@ -90,10 +94,14 @@ def starve(run: kit.Run) -> kit.Evidence:
 
 
 def random_cases(kind: Kind) -> kit.Evidence:
-    """Draw `DRAWS` cases: beta0 > 0; with `alpha0 >= beta0 / lambda > 0` (Theorem 6.1); with `0 > beta0 > -alpha0`."""
+    """Draw `DRAWS` cases: beta0 > 0; with `alpha0 >= beta0 / lambda > 0` (Theorem 6.1); with `0
+    > beta0 > -alpha0`.
+    """
     rng = np.random.default_rng(2018)
-    lambda_, delta = rng.uniform(0.005, 0.95, DRAWS), 10 ** rng.uniform(-5, -1.3, DRAWS)
-    alpha0, z0 = 10 ** rng.uniform(-3, -0.2, DRAWS), 10 ** rng.uniform(-3, -0.2, DRAWS)
+    lambda_ = rng.uniform(0.005, 0.95, DRAWS)
+    delta = 10 ** rng.uniform(-5, -1.3, DRAWS)
+    alpha0 = 10 ** rng.uniform(-3, -0.2, DRAWS)
+    z0 = 10 ** rng.uniform(-3, -0.2, DRAWS)
     beta0 = 10 ** rng.uniform(-3, -0.2, DRAWS)
     if kind != "positive":
         beta0 = alpha0 * (lambda_ if kind == "strong" else -1.0) * rng.uniform(0, 1, DRAWS)
@@ -108,7 +116,8 @@ def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "overlay",
-            r"Trained networks follow Eq. 8 (largest difference of both confidences, all $\lambda$)",
+            r"Trained networks follow Eq. 8 (largest difference of both confidences, all"
+            r" $\lambda$)",
             "Section 6, Eq. 8; limit of small steps",
             kit.at_most(1e-3),
             worst(e, lambda run: run.error),
@@ -124,9 +133,11 @@ def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def worst(e: kit.Evidence, measure: Callable[[kit.Evidence], kit.Floats | float]) -> float:
-    """Return the largest `measure`, one number or (K,), of trained networks from the confidence `LEARNT` in x1 on.
+    """Return the largest `measure`, one number or (K,), of trained networks from the confidence
+    `LEARNT` in x1 on.
 
-    NaN unless every network gets there: one that stays where it starts follows every theory and meets every bound.
+    NaN unless every network gets there: one that stays where it starts follows every theory and
+    meets every bound.
     """
     late = [
         np.broadcast_to(measure(run), run.frequent.shape)[run.frequent >= LEARNT] for run in e.fine
@@ -164,8 +175,8 @@ def draw(e: kit.Evidence, columns: int) -> kit.Drawing:
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """Measure the runs of Figure 6 beside both bounds of Theorem D.2 with z* = alpha*.
 
-    As printed it is Eq. 7, since `beta0 - alpha0` is 0; with `beta0 - lambda alpha0` in its place the exponent is
-    `lambda L + sqrt(L) (beta0 - lambda alpha0)`.
+    As printed it is Eq. 7, since `beta0 - alpha0` is 0; with `beta0 - lambda alpha0` in its place
+    the exponent is `lambda L + sqrt(L) (beta0 - lambda alpha0)`.
     """
     z_star = np.sqrt(required_logit(DELTAS))
     bounds = {
@@ -183,7 +194,8 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
 
 
 def exponent_terms(lambda_: float, delta: float) -> tuple[float, float]:
-    """Return both terms of the exponent of Theorem D.2 (as its proof has it) at t*, from the start of Figure 6.
+    """Return both terms of the exponent of Theorem D.2 (as its proof has it) at t*, from the start
+    of Figure 6.
 
     They are `lambda L` and `z* (beta0 - lambda alpha0)`, with z* integrated.
     """
@@ -192,7 +204,8 @@ def exponent_terms(lambda_: float, delta: float) -> tuple[float, float]:
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
-    cases, negative = e.cases["positive"], e.cases["negative"]
+    cases = e.cases["positive"]
+    negative = e.cases["negative"]
     about = (cases.delta, cases.lambda_, cases.start, cases.stop.z)
     violated = [
         (cases.stop.rare > theorem_d2(*about, printed=printed) + 1e-12).sum()
@@ -212,8 +225,8 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "bound",
-            "The corrected Theorem D.2 holds for trained networks (largest confidence minus bound, from "
-            "90 % on)",
+            "The corrected Theorem D.2 holds for trained networks (largest confidence minus bound,"
+            " from 90 % on)",
             "proof of Theorem D.2",
             kit.at_most(1e-12),
             worst(
@@ -250,7 +263,8 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory(
             "limited",
             r"The term of $\alpha_0$ and $\beta_0$ has a limited effect on the exponent (it over "
-            r"$\lambda \log((1-\delta)/\delta)$, $\lambda$ = 0.01, $\delta$ = 1e-4, the start of the figure)",
+            r"$\lambda \log((1-\delta)/\delta)$, $\lambda$ = 0.01, $\delta$ = 1e-4, the start of"
+            r" the figure)",
             "Appendix D",
             kit.less_than(1),
             extra / main,
@@ -270,11 +284,11 @@ def numbers_fig6(e: kit.Evidence) -> dict[str, float]:
 FIGURE_6 = kit.Figure(
     id="tachet2018-fig6",
     caption=(
-        "Confidence in a sample that has only the rare feature x2, at the moment when that in x1 is 1 - delta, from "
-        "alpha0 = beta0 = 0.1: Eq. 8 integrated, trained networks (dots), and two bounds with z* = alpha*. Theorem D.2 "
-        "as printed has the term z* (beta0 - alpha0), which is 0 here, so it is Eq. 7, and is exceeded; its proof "
-        "gives lambda L + sqrt(L) (beta0 - lambda alpha0), L = log((1 - delta) / delta), which is likely what the "
-        "paper draws."
+        "Confidence in a sample that has only the rare feature x2, at the moment when that in x1 is"
+        " 1 - delta, from alpha0 = beta0 = 0.1: Eq. 8 integrated, trained networks (dots), and two"
+        " bounds with z* = alpha*. Theorem D.2 as printed has the term z* (beta0 - alpha0), which"
+        " is 0 here, so it is Eq. 7, and is exceeded; its proof gives lambda L + sqrt(L) (beta0 -"
+        " lambda alpha0), L = log((1 - delta) / delta), which is likely what the paper draws."
     ),
     configs=configs(fair=True),
     draw=lambda e: draw(e, columns=3),
@@ -292,7 +306,8 @@ def evidence_fig10(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
-    cases, late = e.cases["strong"], e.trained["late"]
+    cases = e.cases["strong"]
+    late = e.trained["late"]
     violations = (cases.stop.rare > simple_bound(cases.delta, cases.lambda_) + 1e-12).sum()
     example = kit.given(late.frequent.max() >= 0.9999, np.interp(0.9999, late.frequent, late.rare))
     return [
@@ -336,8 +351,9 @@ def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
 FIGURE_10 = kit.Figure(
     id="tachet2018-fig10",
     caption=(
-        "As Figure 6 with the bound of Eq. 7, which drops alpha0 and beta0; neurons start at alpha0 = 0.1, beta0 = 0.1 "
-        "lambda, the least favour to the strong feature that Theorem 6.1 allows."
+        "As Figure 6 with the bound of Eq. 7, which drops alpha0 and beta0; neurons start at alpha0"
+        " = 0.1, beta0 = 0.1 lambda, the least favour to the strong feature that Theorem 6.1"
+        " allows."
     ),
     configs={
         **configs(fair=False),
@@ -370,8 +386,7 @@ def claims_table1(e: kit.Floats) -> list[kit.Claim]:
     return [
         kit.theory(
             f"cell-{i + 1}-{j + 1}",
-            rf"Confidence {confidence}, $\lambda$ = {LAMBDAS[j]:g} (rounded "
-            "percentage)",
+            rf"Confidence {confidence}, $\lambda$ = {LAMBDAS[j]:g} (rounded " "percentage)",
             "Table 1, Eq. 7",
             kit.exactly(PRINTED[i][j]),
             np.rint(e[i, j]),
@@ -399,8 +414,9 @@ def draw_table1(e: kit.Floats) -> kit.Drawing:
 TABLE1 = kit.Figure(
     id="tachet2018-table1",
     caption=(
-        "Upper bound of Eq. 7 on the confidence in a sample that has only x_2, when training stops at the given "
-        "confidence on x_1 (the paper's column is labelled delta); in brackets unrounded."
+        "Upper bound of Eq. 7 on the confidence in a sample that has only x_2, when training stops"
+        " at the given confidence on x_1 (the paper's column is labelled delta); in brackets"
+        " unrounded."
     ),
 )
 

@@ -1,4 +1,6 @@
-"""Statements of the paper without a figure: Lemma 3.1, Corollary 3.3, A.4, A.7 and the rate of the logit."""
+"""Statements of the paper without a figure: Lemma 3.1, Corollary 3.3, A.4, A.7 and the rate of
+the logit.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ LOG_TIMES = np.linspace(2.0, 300.0, 150)
 
 
 def unequal() -> kit.Wanted:
-    """Return the run of two classes of unequal share, norms 1 and 2, logits 0.04 and 0.08 at the start."""
+    """Return the run of two classes of unequal share, norms 1 and 2, logits 0.04 and 0.08 at the
+    start.
+    """
     x = [[1.0, 0.0]] * 3 + [[0.0, 2.0]] * 7
     changes = (
         f"dataset.x={x}",
@@ -65,7 +69,9 @@ def three() -> kit.Wanted:
 
 
 def orthogonal(m: int) -> kit.Wanted:
-    """Return the run of m orthogonal unit vectors of one class, with `m y^2 = z^2`, summed over the batch."""
+    """Return the run of m orthogonal unit vectors of one class, with `m y^2 = z^2`, summed over
+    the batch.
+    """
     y = float(np.sqrt(U0 / np.sqrt(m)))
     changes = (
         f"dataset.x={np.eye(m).tolist()}",
@@ -83,8 +89,8 @@ def orthogonal(m: int) -> kit.Wanted:
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure the networks of all statements, and evaluate Eq. 2.
 
-    `ratios` are those of Corollary 3.3 for `DELTAS` by A.5, `trained_ratio` the trained one for `DELTA`, `rates` the
-    logit over log t at `LOG_TIMES`.
+    `ratios` are those of Corollary 3.3 for `DELTAS` by A.5, `trained_ratio` the trained one for
+    `DELTA`, `rates` the logit over log t at `LOG_TIMES`.
     """
     modes = [_neuron(runs["unequal"], label) for label in (1, -1)]
     (norm_1, p, u_1), (norm_2, q, u_2) = ((mode.norm, mode.p, mode.u[0]) for mode in modes)
@@ -111,9 +117,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def independent(run: kit.Run) -> kit.Evidence:
     """Follow a run of several neurons per class over all its K states.
 
-    `violations` counts the neurons, points and states with an activity that Lemma 3.1 rules out, and the output
-    weights that do not have the sign of their class; `active` (K, h) is the largest preactivation of each neuron on the
-    other class, `own` (K, h) the least on its own; `least` is the least confidence in the end.
+    `violations` counts the neurons, points and states with an activity that Lemma 3.1 rules out,
+    and the output weights that do not have the sign of their class; `active` (K, h) is the largest
+    preactivation of each neuron on the other class, `own` (K, h) the least on its own; `least` is
+    the least confidence in the end.
     """
     data = run.dataset()
     W, a = layers(run)
@@ -151,7 +158,9 @@ def _class_of(run: kit.Run) -> kit.Evidence:
 
 
 def logit_after(power: float) -> float:
-    """Return the logit at the time `10^power` by Eq. 2 with norm 1, solved in the logarithm of t: no power overflows."""
+    """Return the logit at the time `10^power` by Eq. 2 with norm 1, solved in the logarithm of
+    t: no power overflows.
+    """
 
     def late(u: float) -> float:
         return float(np.log(np.log(u / U0) + expi(u) - expi(U0)) - np.log(2.0)) - power * float(
@@ -168,29 +177,33 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "independent",
-            "Under H1-H3 neurons stay active on their own class alone and output weights keep their signs (violations "
-            f"in {e.independent.steps[-1]} steps of one sample, five neurons, seven points)",
+            "Under H1-H3 neurons stay active on their own class alone and output weights keep"
+            f" their signs (violations in {e.independent.steps[-1]} steps of one sample, five"
+            " neurons, seven points)",
             "Lemma 3.1",
             kit.exactly(0),
             if_learnt(e.independent.least, e.independent.violations),
         ),
         kit.claim(
             "corollary",
-            r"$t_2^*/t_1^* \approx (\|x_1\|/\|x_2\|)\, p/(1-p)$ (trained, p = 0.3, norms 1 and 2, $\delta$ = 0.01)",
+            r"$t_2^*/t_1^* \approx (\|x_1\|/\|x_2\|)\, p/(1-p)$ (trained, p = 0.3, norms 1 and 2,"
+            r" $\delta$ = 0.01)",
             "Corollary 3.3",
             kit.around(e.limit),
             e.trained_ratio,
         ),
         kit.claim(
             "corollary-exact",
-            r"For $u_0 < |v_0|$ the ratio has the factor $1 - t_v/t^*$ (trained ratio over that of A.5)",
+            r"For $u_0 < |v_0|$ the ratio has the factor $1 - t_v/t^*$ (trained ratio over that of"
+            r" A.5)",
             "A.5; limit of small steps",
             kit.near(1, 5e-3),
             e.trained_ratio / e.shown[0],
         ),
         kit.theory(
             "corollary-limit",
-            r"The higher the required confidence, the nearer the ratio is (its deviation for $\delta$ = 1e-6 over that for "
+            r"The higher the required confidence, the nearer the ratio is (its deviation for"
+            r" $\delta$ = 1e-6 over that for "
             "0.01, by A.5)",
             "A.5",
             kit.less_than(1),
@@ -198,7 +211,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "several-neurons",
-            "With three balanced neurons the logit follows the equation of one (largest difference of confidences)",
+            "With three balanced neurons the logit follows the equation of one (largest difference"
+            " of confidences)",
             "A.4; limit of small steps",
             kit.at_most(1e-3),
             if_learnt(three_reached, float(np.abs(expit(e.three.u) - expit(e.three.theory)).max())),
@@ -206,7 +220,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *[
             kit.claim(
                 f"orthogonal-{m}",
-                rf"A class of {m} orthogonal points, summed, learns $\sqrt{{m}}$ times as fast as one point (ratio of the "
+                rf"A class of {m} orthogonal points, summed, learns $\sqrt{{m}}$ times as fast as"
+                r" one point (ratio of the "
                 r"times to P = 0.9, over $\sqrt{m}$)",
                 "A.7",
                 kit.near(1, 1e-3),
@@ -223,7 +238,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "slower",
-            r"Convergence is slower than $2 \log t$ (largest ratio of the logit and $\log t$ from t = 100 on)",
+            r"Convergence is slower than $2 \log t$ (largest ratio of the logit and $\log t$ from t"
+            r" = 100 on)",
             "Section 3.2, Eq. 19",
             kit.less_than(2),
             e.rates.max(),
@@ -251,7 +267,8 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (modes, ratio, logits, rate) = kit.new_figure(2, 2, aspect=0.78, extra_height=0.2)
-    kept, other = e.independent.own, e.independent.other
+    kept = e.independent.own
+    other = e.independent.other
     for values, color, name in (
         (kept, kit.PALETTE.measured, "own class, least"),
         (other, kit.SERIES[1], "other class, largest"),
@@ -295,10 +312,11 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="tachet2018-statements",
     caption=(
-        "(a) Preactivations of five neurons along stochastic gradient descent: the least on the class of a neuron and "
-        "the largest on the other one, whose signs never change (Lemma 3.1). (b) Ratio of the times of both classes to "
-        "the confidence 1 - delta by A.5, trained (dot), and Corollary 3.3 (dashed). (c) Logit of a class of orthogonal "
-        "points over time by A.7 and of trained networks (dots). (d) The logit of Eq. 2 over log t."
+        "(a) Preactivations of five neurons along stochastic gradient descent: the least on the"
+        " class of a neuron and the largest on the other one, whose signs never change (Lemma 3.1)."
+        " (b) Ratio of the times of both classes to the confidence 1 - delta by A.5, trained (dot),"
+        " and Corollary 3.3 (dashed). (c) Logit of a class of orthogonal points over time by A.7"
+        " and of trained networks (dots). (d) The logit of Eq. 2 over log t."
     ),
     configs={
         "independent": "tachet2018/independent.yaml",

@@ -1,4 +1,6 @@
-"""What the figures of this paper look at in a trained network: modes and logits over time, beside the closed form."""
+"""What the figures of this paper look at in a trained network: modes and logits over time,
+beside the closed form.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ class ModeCurve:
 def if_learnt(reached: float, value: float) -> float:
     """Return `value`, or NaN unless the confidence `reached` is at least `LEARNT`.
 
-    A network that stays where it starts follows its closed form, too, and keeps all that training conserves.
+    A network that stays where it starts follows its closed form, too, and keeps all that training
+    conserves.
     """
     return kit.given(reached >= LEARNT, value)
 
@@ -56,12 +59,16 @@ def reached(curves: Sequence[ModeCurve]) -> float:
 
 
 def largest_error(curves: Sequence[ModeCurve]) -> float:
-    """Return the largest difference from the closed forms; NaN unless all trained networks reach `LEARNT`."""
+    """Return the largest difference from the closed forms; NaN unless all trained networks reach
+    `LEARNT`.
+    """
     return if_learnt(reached(curves), max(curve.error for curve in curves))
 
 
 def sigmoidal(t: kit.Floats, values: kit.Floats) -> bool:
-    """Return whether a curve (K,) is slow at first, then accelerates, then saturates: convex before, concave after."""
+    """Return whether a curve (K,) is slow at first, then accelerates, then saturates: convex
+    before, concave after.
+    """
     slopes = np.diff(values) / np.diff(t)
     bends = np.diff(slopes)
     signs = np.sign(bends[np.abs(bends) > 1e-9 * np.abs(slopes).max()])  # rounding has no shape
@@ -79,7 +86,9 @@ def times(run: kit.Run) -> kit.Floats:
 
 
 def layers(run: kit.Run) -> list[kit.Floats]:
-    """Return the weights of every layer over time, `(K, rows, columns)`; the last of one output has one row."""
+    """Return the weights of every layer over time, `(K, rows, columns)`; the last of one output
+    has one row.
+    """
     parameters = {
         name: np.asarray(value, dtype=np.float64) for name, value in run.parameters.items()
     }
@@ -101,7 +110,9 @@ def outputs(run: kit.Run, x: kit.Floats) -> kit.Floats:
 
 
 def one_point(run: kit.Run, label: int) -> tuple[kit.Floats, float, float]:
-    """Return the single vector of a class, its norm and its rate `p`; raises InputError when it has several."""
+    """Return the single vector of a class, its norm and its rate `p`; raises InputError when it
+    has several.
+    """
     dataset = run.dataset()
     members = dataset.x[dataset.y == label]
     points = np.unique(members, axis=0)
@@ -115,16 +126,21 @@ def one_point(run: kit.Run, label: int) -> tuple[kit.Floats, float, float]:
 
 
 def confidence(run: kit.Run, x: kit.Floats, label: int) -> kit.Floats:
-    """Return the probability of class `label` on `x (d,)` over time, (K,); the margin under the hinge loss."""
+    """Return the probability of class `label` on `x (d,)` over time, (K,); the margin under the
+    hinge loss.
+    """
     margin = label * outputs(run, x[None])[:, 0]
     return margin if run.config.loss.kind == "hinge" else np.asarray(expit(margin))
 
 
 def mode_curve(run: kit.Run, label: int) -> ModeCurve:
-    """Return the mode of the only neuron of a class in a two-layer network, trained and in closed form."""
+    """Return the mode of the only neuron of a class in a two-layer network, trained and in
+    closed form.
+    """
     x, norm, p = one_point(run, label)
     neuron = 0 if label == 1 else -1
-    t, y = times(run), layers(run)[0][:, neuron] @ x
+    t = times(run)
+    y = layers(run)[0][:, neuron] @ x
     z0 = float(layers(run)[-1][0, 0, neuron])
     hinge = run.config.loss.kind == "hinge"
     path = (hinge_mode if hinge else logistic_mode)(t, float(y[0]), z0, norm, p=p, label=label)
@@ -165,10 +181,11 @@ class Paths:
 def train_together(
     run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Sequence[int] | kit.Ints
 ) -> Paths:
-    """Train the network of a run of one neuron again from other starts `w (R, d)`, `z (R,)`, all at once.
+    """Train the network of a run of one neuron again from other starts `w (R, d)`, `z (R,)`, all at
+    once.
 
-    `snapshots` are the updates after which the weights are kept, ascending. Raises InputError for wider networks and
-    other optimizers than full-batch gradient descent.
+    `snapshots` are the updates after which the weights are kept, ascending. Raises InputError for
+    wider networks and other optimizers than full-batch gradient descent.
     """
     problem = build_problem(run.config, run.dataset())
     if problem.shapes["hidden_weight"][0] != 1 or run.config.optimizer.kind != "gd":
@@ -184,7 +201,8 @@ def train_together(
         for start in starts
     ]
     stepper = build_stepper(problems, choose(problems))
-    kept_w, kept_z = [], []
+    kept_w = []
+    kept_z = []
     for iteration in snapshots:
         while stepper.iteration < iteration and not stepper.halted:
             stepper.advance(min(200, iteration - stepper.iteration))
@@ -197,7 +215,9 @@ def train_together(
 def draw_curves(
     axes: Axes, curves: Sequence[ModeCurve], *, values: str, label: str, until: float | None = None
 ) -> list[Line2D]:
-    """Draw closed forms as lines and trained networks as dots; `values` is `y` or `P`. Returns the lines."""
+    """Draw closed forms as lines and trained networks as dots; `values` is `y` or `P`. Returns
+    the lines.
+    """
     lines = []
     for k, (curve, color) in enumerate(zip(curves, kit.SERIES, strict=False)):
         lines += axes.plot(

@@ -1,4 +1,6 @@
-"""Figure 2: population error, excess norms and sample complexity of a diagonal linear network against alpha."""
+"""Figure 2: population error, excess norms and sample complexity of a diagonal linear network
+against alpha.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +27,30 @@ from .regression import (
 )
 from .theory.minimum_q import minimum_l1, minimum_l2, minimum_q
 
-RICH, LAZY = (1e-3, 1e-2, 0.1, 0.3, 1.0), (3.0, 10.0, 30.0)
-"""alpha of the trained networks: their limits are shown, the distance travelled of the second ones."""
-SMALL, LARGE = (1.0, 2.0), (0.1, 0.5)
+RICH = (1e-3, 1e-2, 0.1, 0.3, 1.0)
+LAZY = (3.0, 10.0, 30.0)
+"""alpha of the trained networks: their limits are shown, the distance travelled of the second
+ones.
+"""
+SMALL = (1.0, 2.0)
+LARGE = (0.1, 0.5)
 """Accuracies e of the theorems on the limits."""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Solve the convex programs at the paper's size, for descending `logs` (M,) of mu, and read the networks."""
+    """Solve the convex programs at the paper's size, for descending `logs` (M,) of mu, and read
+    the networks.
+    """
     seed = next(iter(runs.values())).config.seed
     X, y = draw_samples(SAMPLES, seed)
     logs = np.concatenate([[6.0, 4.0, 3.0, 2.0, 1.0], LOGS])
     betas = minimum_q(X, y, 10.0**logs)
-    b1, b2 = minimum_l1(X, y), minimum_l2(X, y)
+    b1 = minimum_l1(X, y)
+    b2 = minimum_l2(X, y)
     largest, sparse = thresholds(seed)
     limits = [limit(run) for run in runs.values()]
-    samples, grid = (
-        next(iter(runs.values())).dataset(),
-        np.geomspace(min(*RICH, *LAZY), max(*RICH, *LAZY), 46),
-    )
+    samples = next(iter(runs.values())).dataset()
+    grid = np.geomspace(min(*RICH, *LAZY), max(*RICH, *LAZY), 46)
     return kit.Evidence(
         logs=logs,
         norms_1=np.abs(betas).sum(1),
@@ -69,7 +76,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     kernel = (1 - SAMPLES / DIM) + NOISE**2 * SAMPLES / (DIM - SAMPLES - 1)
     scales, moves = ([getattr(end, key) for end in e.lazy] for key in ("alpha", "movement"))
     slope = float(np.polyfit(np.log(scales), np.log(moves), 1)[0])
-    inner, excess_2 = e.logs <= 0, e.norms_2 - e.l2
+    inner = e.logs <= 0
+    excess_2 = e.norms_2 - e.l2
     trained = np.array([end.norm for end in e.limits])
     first, second = (list(e.logs).index(log) for log in (0.0, -1.0))
     later = [
@@ -106,7 +114,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "lazy",
-            "In the kernel regime weights hardly move until the samples are fitted: relative distance "
+            "In the kernel regime weights hardly move until the samples are fitted: relative"
+            " distance "
             r"falls as $\alpha^{-2}$ (power, $\alpha$ 3 to 30)",
             "linearisation at large alpha",
             kit.near(-2.0, 0.1),
@@ -177,7 +186,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "fewer",
-            r"Fewer samples need a smaller $\alpha$: $\alpha^2$ falls by two decades at least from N = "
+            r"Fewer samples need a smaller $\alpha$: $\alpha^2$ falls by two decades at least from"
+            r" N = "
             rf"{COUNTS[-1]} to the least N at which any $\alpha$ does (decades)",
             "Figure 2(c)",
             kit.at_least(2.0),
@@ -259,10 +269,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="woodworth2020-fig2",
     caption=(
-        "Sparse regression in 1000 dimensions, 5 relevant: limits of gradient flow of a diagonal linear network "
-        "(D = 2) against the scale of its start, from least L2 to least L1 norm, by the convex program; N = 100 in (a) "
-        "and (b), in (c) the median of three data sets. In (d) networks that were trained, on fewer samples in fewer "
-        "dimensions."
+        "Sparse regression in 1000 dimensions, 5 relevant: limits of gradient flow of a diagonal"
+        " linear network (D = 2) against the scale of its start, from least L2 to least L1 norm, by"
+        " the convex program; N = 100 in (a) and (b), in (c) the median of three data sets. In (d)"
+        " networks that were trained, on fewer samples in fewer dimensions."
     ),
     configs={**wanted(RICH), **wanted(LAZY)},
     presets={"full": wanted((*RICH, *LAZY), more=FULL)},

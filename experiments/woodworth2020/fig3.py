@@ -1,4 +1,6 @@
-"""Figure 3: the penalty Q_D of deeper diagonal networks, its way from L2 to L1, and sample complexity by depth."""
+"""Figure 3: the penalty Q_D of deeper diagonal networks, its way from L2 to L1, and sample
+complexity by depth.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,11 @@ def ratio(mu: kit.Floats, depth: int) -> kit.Floats:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Evaluate Q, `approach` and `powers` of `sqrt(d) ratio - 1` towards 0, and read the trained networks."""
-    mus, g = 10.0 ** np.linspace(1, -16, 69), np.log(DIM) / 2
+    """Evaluate Q, `approach` and `powers` of `sqrt(d) ratio - 1` towards 0, and read the trained
+    networks.
+    """
+    mus = 10.0 ** np.linspace(1, -16, 69)
+    g = np.log(DIM) / 2
     formula = g / (np.log(1 / SMALL) - 1 - g)
     powers = {}
     for depth, ends in RANGES.items():
@@ -53,13 +58,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             kit.theory(
                 f"ends-{depth}",
                 f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
-                r"vector falls from 1 to $1/\sqrt d$ (share of smaller $\mu$ with less, between 0.99 and 1.01 "
+                r"vector falls from 1 to $1/\sqrt d$ (share of smaller $\mu$ with less, between"
+                r" 0.99 and 1.01 "
                 "first)",
                 "Figure 3(b)",
                 kit.exactly(1.0),
-                float(np.mean(np.diff(e.ratios[depth]) < 1e-9))
-                if abs(e.ratios[depth][0] - 1) < 0.01
-                else 0.0,
+                (
+                    float(np.mean(np.diff(e.ratios[depth]) < 1e-9))
+                    if abs(e.ratios[depth][0] - 1) < 0.01
+                    else 0.0
+                ),
             )
             for depth in DEPTHS
         ),
@@ -84,7 +92,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "deeper",
-            r"Deeper networks reach the error with a larger $\mu = \alpha^D$ (share of N, where any "
+            r"Deeper networks reach the error with a larger $\mu = \alpha^D$ (share of N, where"
+            r" any "
             "does, at which D = 5 does with a larger one than D = 2)",
             "Figure 3(c)",
             kit.exactly(1.0),
@@ -95,7 +104,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
-    z, handles = np.linspace(-10, 10, 401), list[kit.Artist]()
+    z = np.linspace(-10, 10, 401)
+    handles = list[kit.Artist]()
     for k, depth in enumerate(DEPTHS):
         look: dict[str, Any] = {"color": kit.SERIES[k], "label": f"$D={depth}$"}
         handles += axes[0].plot(z, q(z, depth), **look)
@@ -131,8 +141,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="woodworth2020-fig3",
     caption=(
-        "Diagonal networks of depth D: the penalty q_D of one entry, the ratio of Q of a sparse and a dense vector "
-        "against mu = alpha^D in 1000 dimensions, and the largest mu with a small population error against the samples."
+        "Diagonal networks of depth D: the penalty q_D of one entry, the ratio of Q of a sparse and"
+        " a dense vector against mu = alpha^D in 1000 dimensions, and the largest mu with a small"
+        " population error against the samples."
     ),
     configs=wanted((0.3,), 3),
     presets={"full": wanted((0.03, 0.1, 0.3, 1.0), 3, FULL)},

@@ -1,4 +1,6 @@
-"""Sparse regression at the paper's size, solved by the convex program, and trained networks on a smaller problem."""
+"""Sparse regression at the paper's size, solved by the convex program, and trained networks on a
+smaller problem.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from dynamics_cli.architectures.linear_models import DiagonalLinear
 
 from .theory.minimum_q import minimum_l1, minimum_q
 
-DIM, NONZERO, NOISE, SAMPLES = 1000, 5, 0.1, 100
+DIM = 1000
+NONZERO = 5
+NOISE = 0.1
+SAMPLES = 100
 THRESHOLD = 0.025
 """Population error that Figures 2c and 3c ask for."""
 DEPTHS = (2, 3, 5)
@@ -19,7 +24,9 @@ COUNTS = (50, 60, 70, 80, 90, 100, 125, 150, 200)
 SPARSE_COUNTS = (30, 40, *COUNTS)
 """N at which the interpolator of least L1 norm is computed."""
 SEEDS = (0, 1000, 2000)
-"""Data sets of Figures 2c and 3c, of which the median is shown: less the seed of the run, so that runs share none."""
+"""Data sets of Figures 2c and 3c, of which the median is shown: less the seed of the run, so
+that runs share none.
+"""
 LOGS = np.arange(0.0, -14.01, -0.5)
 """log10 of mu = alpha^D."""
 CONFIG = "woodworth2020/flow.yaml"
@@ -32,9 +39,11 @@ FULL = ("dataset.n=40", "dataset.dim=200", "optimizer.until=300.0")
 def wanted(
     alphas: tuple[float, ...], depth: int = 2, more: tuple[str, ...] = ()
 ) -> dict[str, kit.Wanted]:
-    """Return the runs of one depth, a role for every alpha; above 1 in the time of the kernel regime, `1 / alpha^2`.
+    """Return the runs of one depth, a role for every alpha; above 1 in the time of the kernel
+    regime, `1 / alpha^2`.
 
-    Below 0.1 the flow takes ten times as long: the time to leave 0 grows as `ln(1 / alpha)`, the tail is longer.
+    Below 0.1 the flow takes ten times as long: the time to leave 0 grows as `ln(1 / alpha)`, the
+    tail is longer.
 
     Changes of all of them are `more`.
     """
@@ -75,7 +84,8 @@ def errors(beta: kit.Floats) -> kit.Floats:
 
 @cache
 def thresholds(seed: int) -> tuple[kit.Floats, kit.Floats]:
-    """Return medians over data sets: log10 of the largest mu with an error below the threshold, and errors of min-L1.
+    """Return medians over data sets: log10 of the largest mu with an error below the threshold, and
+    errors of min-L1.
 
     The former (depths, N) are -inf where no mu has one, the latter (N,) belong to `SPARSE_COUNTS`.
     """
@@ -96,11 +106,15 @@ def thresholds(seed: int) -> tuple[kit.Floats, kit.Floats]:
 def limit(run: kit.Run) -> kit.Evidence:
     """Compare the end of a run with the convex program on its data.
 
-    Numbers are NaN unless the samples are fitted: `difference` is the relative distance of the predictor from argmin Q,
-    `norm` its L1 norm over the least of an interpolator, `drift` the largest relative change of `u v`, conserved for
-    D = 2, `movement` the distance travelled over the norm of the initial weights.
+    Numbers are NaN unless the samples are fitted: `difference` is the relative distance of the
+    predictor from argmin Q, `norm` its L1 norm over the least of an interpolator, `drift` the
+    largest relative change of `u v`, conserved for D = 2, `movement` the distance travelled over
+    the norm of the initial weights.
     """
-    samples, net, first, last = run.dataset(), run.config.architecture, run.state(0), run.state(-1)
+    samples = run.dataset()
+    net = run.config.architecture
+    first = run.state(0)
+    last = run.state(-1)
     assert isinstance(net, DiagonalLinear)
     alpha, beta = float(run.config.initialization.scale), net.predictor(last)  # type: ignore[attr-defined]
     least = minimum_q(samples.x, samples.y, alpha**net.depth, net.depth)[0]

@@ -1,4 +1,6 @@
-"""Merged key and query: the loss drops once; and the two-layer linear network on cubic features that equals it."""
+"""Merged key and query: the loss drops once; and the two-layer linear network on cubic features
+that equals it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from dynamics_cli.theory.linear_modes import linear_mode
 
 from .theory.population import descent, moments, saddle_losses, setting
 
-MERGED, FEATURES = "zhang2025/merged.yaml", "zhang2025/features.yaml"
+MERGED = "zhang2025/merged.yaml"
+FEATURES = "zhang2025/features.yaml"
 END = 0.13599507
 """Loss of the fixed point in the output of the released notebook, cell 6."""
 WHITE = (
@@ -29,23 +32,24 @@ ROUNDING = 2.0**-23
 
 
 def fallen(losses: kit.Floats, levels: kit.Floats, share: float = 0.5) -> float:
-    """Return the iteration at which losses (K,), one an iteration, have fallen by a share from first to last level."""
+    """Return the iteration at which losses (K,), one an iteration, have fallen by a share from
+    first to last level.
+    """
     return kit.crossing(
         np.arange(len(losses)), -losses, -(levels[0] + share * (levels[-1] - levels[0]))
     )
 
 
 def sigmoid(run: kit.Run) -> kit.Floats:
-    """Return the loss (K,) of the closed form for `Lambda = I tr / D`, from the weights that a run begins with.
+    """Return the loss (K,) of the closed form for `Lambda = I tr / D`, from the weights that a run
+    begins with.
 
-    `U_i = u_i I / sqrt D` and `v_i` learn a single mode, `s = sum_i u_i v_i`, of correlation a sqrt D and curvature b;
-    of small weights the part `(u_i + v_i) / 2` alone grows.
+    `U_i = u_i I / sqrt D` and `v_i` learn a single mode, `s = sum_i u_i v_i`, of correlation a sqrt
+    D and curvature b; of small weights the part `(u_i + v_i) / 2` alone grows.
     """
     covariance, N, step = setting(run)
-    D, start = (
-        len(covariance),
-        {name: np.asarray(value, np.float64) for name, value in run.state(0).items()},
-    )
+    D = len(covariance)
+    start = {name: np.asarray(value, np.float64) for name, value in run.state(0).items()}
     a, b = (float(moment[0]) for moment in moments(np.diag(covariance), N))
     u = np.trace(start["weight_key_query"], axis1=1, axis2=2) / np.sqrt(D)
     grows = np.sum((u + start["weight_value"][:, 0]) ** 2) / 4
@@ -56,8 +60,11 @@ def sigmoid(run: kit.Run) -> kit.Floats:
 
 
 def evidence_merged(runs: kit.Runs) -> kit.Evidence:
-    """Return losses by role, `levels` of both covariances, and the losses of the theory: `population`, `sigmoid`."""
-    run, white = runs["merged"], runs["white"]
+    """Return losses by role, `levels` of both covariances, and the losses of the theory:
+    `population`, `sigmoid`.
+    """
+    run = runs["merged"]
+    white = runs["white"]
     covariance, N, step = setting(run)
     data: Any = white.config.dataset
     speed = -np.diff(np.asarray(run.losses, np.float64))
@@ -74,7 +81,9 @@ def evidence_merged(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with two fixed points, the population's descent, and the closed form for white inputs."""
+    """Compare with two fixed points, the population's descent, and the closed form for white
+    inputs.
+    """
     width, exact = (
         fallen(losses, e.white_levels, 0.8) - fallen(losses, e.white_levels, 0.2)
         for losses in (e.white, e.sigmoid)
@@ -97,7 +106,8 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "one-drop",
-            "The loss drops once (maxima of its speed that stand out by a thousandth of the largest)",
+            "The loss drops once (maxima of its speed that stand out by a thousandth of the"
+            " largest)",
             "abstract",
             kit.exactly(1),
             kit.given(down, e.drops),
@@ -111,8 +121,8 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "time",
-            "The loss falls when descent on the population loss from the same weights says (ratio of "
-            "half times)",
+            "The loss falls when descent on the population loss from the same weights says (ratio"
+            " of half times)",
             "theory",
             kit.around(1),
             fallen(e.losses, e.levels) / fallen(e.population, e.levels),
@@ -161,11 +171,14 @@ def draw_merged(e: kit.Evidence) -> kit.Drawing:
 
 
 def evidence_features(runs: kit.Runs) -> kit.Evidence:
-    """Return losses by role, the least squares of the features, and `last`, of the form of the last token's output.
+    """Return losses by role, the least squares of the features, and `last`, of the form of the last
+    token's output.
 
-    It is the largest relative difference from attention on all tokens in float32, at the weights in the end.
+    It is the largest relative difference from attention on all tokens in float32, at the weights in
+    the end.
     """
-    run, samples = runs["attention"], runs["features"].dataset()
+    run = runs["attention"]
+    samples = runs["features"].dataset()
     solution, *_ = np.linalg.lstsq(samples.x, samples.y, rcond=None)
     data: Any = run.config.dataset.model_copy(update={"features": "tokens"})
     X = (
@@ -201,8 +214,8 @@ def claims_features(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "equal",
-            "The losses of linear attention and of the network on cubic features are the same (ratio, "
-            "the farthest of all iterations)",
+            "The losses of linear attention and of the network on cubic features are the same"
+            " (ratio, the farthest of all iterations)",
             "README of the released code",
             kit.around(1),
             kit.given(down, (attention / features)[np.argmax(apart)]),
@@ -261,17 +274,18 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="zhang2025-merged",
         caption=(
-            "Linear attention with merged key and query on in-context linear regression: the loss drops once, from "
-            "the fixed point 0 to the minimum. Left: eigenvalues as 1 to 4, with descent on the population loss. "
-            "Right: white inputs, with the closed form."
+            "Linear attention with merged key and query on in-context linear regression: the loss"
+            " drops once, from the fixed point 0 to the minimum. Left: eigenvalues as 1 to 4, with"
+            " descent on the population loss. Right: white inputs, with the closed form."
         ),
         configs={"merged": MERGED, "white": kit.Wanted(MERGED, WHITE)},
     ),
     kit.Figure(
         id="zhang2025-features",
         caption=(
-            "Linear attention and the two-layer linear network on cubic features, from the same weights: losses, and "
-            "their relative difference, also with the blocks of attention that begin at 0 kept there."
+            "Linear attention and the two-layer linear network on cubic features, from the same"
+            " weights: losses, and their relative difference, also with the blocks of attention"
+            " that begin at 0 kept there."
         ),
         configs={
             "attention": MERGED,

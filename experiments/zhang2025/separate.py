@@ -1,4 +1,6 @@
-"""Separate keys and queries of rank one: the loss drops D times, from saddle to saddle, an eigenvector at a time."""
+"""Separate keys and queries of rank one: the loss drops D times, from saddle to saddle, an
+eigenvector at a time.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,18 @@ from .theory.population import descent, moments, rise, saddle_losses, setting, s
 CONFIG = "zhang2025/separate.yaml"
 PRINTED = (1.0, 0.64057971, 0.37737216, 0.2098046, 0.13599507)
 """L(M_0) to L(M_4) in the output of the released notebook, for D = 4 and N = 31."""
-RELEASED, LARGER, SMALL = "rank one", "larger start", "smaller start"
-LOW, HIGH = 0.1, 0.9
+RELEASED = "rank one"
+LARGER = "larger start"
+SMALL = "smaller start"
+LOW = 0.1
+HIGH = 0.9
 """Strengths between which the rise of an eigenvector is timed."""
 
 
 def halves(losses: kit.Floats, levels: kit.Floats) -> kit.Floats:
-    """Return the iterations (D,) at which losses (K,), one an iteration, have fallen half way between two levels."""
+    """Return the iterations (D,) at which losses (K,), one an iteration, have fallen half way
+    between two levels.
+    """
     return np.array(
         [
             kit.crossing(np.arange(len(losses)), -losses, -level)
@@ -28,20 +35,25 @@ def halves(losses: kit.Floats, levels: kit.Floats) -> kit.Floats:
 
 
 def network(run: kit.Run) -> kit.Evidence:
-    """Measure a network: where its loss rests, the strengths there, the heads in the end, and the times of its drops.
+    """Measure a network: where its loss rests, the strengths there, the heads in the end, and the
+    times of its drops.
 
-    A rest is a plateau of 1 % of the iterations, and its saddle belongs to the nearest level; drops that did not happen
-    have NaN.
+    A rest is a plateau of 1 % of the iterations, and its saddle belongs to the nearest level; drops
+    that did not happen have NaN.
     """
     covariance, N, step = setting(run)
     eigenvalues, vectors = (np.flip(part, -1) for part in np.linalg.eigh(covariance))
-    levels, losses = saddle_losses(eigenvalues, N), np.asarray(run.losses, np.float64)
-    iterations, at = np.asarray(run.loss_iterations), np.asarray(run.snapshot_iterations)
+    levels = saddle_losses(eigenvalues, N)
+    losses = np.asarray(run.losses, np.float64)
+    iterations = np.asarray(run.loss_iterations)
+    at = np.asarray(run.snapshot_iterations)
     P = {name: np.asarray(value, np.float64) for name, value in run.parameters.items()}
     s = strengths(run.config.architecture.regression(P), covariance, N)  # type: ignore[attr-defined]
     predicted, M = descent(run.state(0), covariance, N, step, iterations)
     drops = halves(losses, levels)
-    D, rests, errors = len(drops), [], []
+    D = len(drops)
+    rests = []
+    errors = []
     for plateau in kit.find_plateaus(iterations, losses, minimum_fraction=0.01):
         m = int(np.argmin(np.abs(np.log(levels / plateau.value))))
         rests.append(plateau.value / levels[m])
@@ -51,7 +63,8 @@ def network(run: kit.Run) -> kit.Evidence:
         P[f"weight_{name}"][-1, :, 0] @ vectors for name in ("key", "query")
     )  # (H, D), along eigenvectors
     along = P["weight_value"][-1] * key * query
-    heads, d = along.argmax(0), np.arange(D)
+    heads = along.argmax(0)
+    d = np.arange(D)
     cosines = [
         np.abs(weights / np.linalg.norm(weights, axis=1, keepdims=True))[heads, d]
         for weights in (key, query)
@@ -98,23 +111,31 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def farthest(ratios: kit.Floats) -> float:
-    """Return the ratio that is farthest from 1 on a logarithmic axis; NaN where any or all are missing."""
+    """Return the ratio that is farthest from 1 on a logarithmic axis; NaN where any or all are
+    missing.
+    """
     known = len(ratios) and np.isfinite(ratios).all()
     return float(ratios[np.argmax(np.abs(np.log(ratios)))]) if known else float("nan")
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the saddles, in-context principal component regression, and the scalar equation of a drop.
+    """Compare with the saddles, in-context principal component regression, and the scalar equation
+    of a drop.
 
-    Networks that rest at the last saddle but one count with the drops that they had, three at least.
+    Networks that rest at the last saddle but one count with the drops that they had, three at
+    least.
     """
-    levels, D, rises = e.networks[RELEASED][0].levels, len(PRINTED) - 1, e.networks[SMALL][0].rises
+    levels = e.networks[RELEASED][0].levels
+    D = len(PRINTED) - 1
+    rises = e.networks[SMALL][0].rises
 
     def counts(role: str) -> list[int]:
         return [int(np.isfinite(net.drops).sum()) for net in e.networks[role]]
 
     def all_of(name: str, role: str = RELEASED, *, rests: bool = False) -> kit.Floats:
-        """Return the numbers of all drops, or rests; NaN unless every network had all drops but the last."""
+        """Return the numbers of all drops, or rests; NaN unless every network had all drops but
+        the last.
+        """
         pairs = zip(e.networks[role], counts(role), strict=True)
         values = [getattr(net, name)[: None if rests else n] for net, n in pairs]
         return np.concatenate(values) if min(counts(role)) >= D - 1 else np.array([np.nan])
@@ -132,8 +153,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "drops",
-            "Most networks lose in D = 4 drops within 10 000 updates (share of them that come to the "
-            "last level through all others)",
+            "Most networks lose in D = 4 drops within 10 000 updates (share of them that come to"
+            " the last level through all others)",
             "released notebook, picture of cell 6; most: more than half",
             kit.most(),
             np.mean(np.array(counts(RELEASED)) == D),
@@ -148,9 +169,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "principal",
-            "At a rest of the loss the network is principal component regression in context: "
-            "eigenvectors are learnt wholly or not at all, largest first (largest distance of a strength from 1 "
-            "or 0)",
+            "At a rest of the loss the network is principal component regression in context:"
+            " eigenvectors are learnt wholly or not at all, largest first (largest distance of a"
+            " strength from 1 or 0)",
             "abstract; within 10 %",
             kit.at_most(0.1),
             np.max(all_of("errors", rests=True)),
@@ -172,8 +193,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "rise",
-            "Descent on the population loss from the small start: strengths rise as the scalar equation "
-            "says (iterations from 0.1 to 0.9 over its, the farthest)",
+            "Descent on the population loss from the small start: strengths rise as the scalar"
+            " equation says (iterations from 0.1 to 0.9 over its, the farthest)",
             "scalar equations of the abstract",
             kit.around(1),
             farthest(rises[1][np.isfinite(rises[1])]),
@@ -190,14 +211,17 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return how far rises are from the scalar equation's, and the networks with all drops from s = 0.02."""
-    rises, larger = e.networks[SMALL][0].rises[0], e.networks.get(LARGER, [])
+    """Return how far rises are from the scalar equation's, and the networks with all drops from
+    s = 0.02.
+    """
+    rises = e.networks[SMALL][0].rises[0]
+    larger = e.networks.get(LARGER, [])
     return {
         "iterations of a strength from 0.1 to 0.9 over the scalar equation's": farthest(
             rises[np.isfinite(rises)]
         ),
-        "networks of three from s = 0.02, twice the released start, that lose in all four drops": sum(
-            bool(np.isfinite(net.drops).all()) for net in larger
+        "networks of three from s = 0.02, twice the released start, that lose in all four drops": (
+            sum(bool(np.isfinite(net.drops).all()) for net in larger)
         ),
     }
 
@@ -236,11 +260,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="zhang2025-separate",
     caption=(
-        "Linear attention with separate keys and queries of rank one on in-context linear regression, D = 4. (a) Loss "
-        "of networks of consecutive seeds from the released start s = 0.01, the levels of the saddles, and descent on "
-        "the population loss. (b) The same from s = 0.02, where drops come as early as in the released picture. (c) "
-        "Strength of each eigenvector of the inputs' covariance in the first network of (a), 1 where it is learnt; "
-        "dashed: descent on the population loss."
+        "Linear attention with separate keys and queries of rank one on in-context linear"
+        " regression, D = 4. (a) Loss of networks of consecutive seeds from the released start s ="
+        " 0.01, the levels of the saddles, and descent on the population loss. (b) The same from s"
+        " = 0.02, where drops come as early as in the released picture. (c) Strength of each"
+        " eigenvector of the inputs' covariance in the first network of (a), 1 where it is learnt;"
+        " dashed: descent on the population loss."
     ),
     configs={
         RELEASED: kit.Wanted(CONFIG, replicas=3),

@@ -12,7 +12,8 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.writer import RunWriter
 
-X, Y = [[-0.5], [2.0]], [-1.0, 1.0]
+X = [[-0.5], [2.0]]
+Y = [-1.0, 1.0]
 
 ORTHOGONAL: dict[str, Any] = {
     "name": "orthogonal",
@@ -120,7 +121,9 @@ Write = Callable[..., Run]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write a run by hand: losses of iterations 0, 1, ..., and states by iteration; `status` None leaves it open."""
+    """Write a run by hand: losses of iterations 0, 1, ..., and states by iteration; `status`
+    None leaves it open.
+    """
 
     def make(
         losses: list[float],

@@ -129,7 +129,8 @@ def test_norms_of_every_neuron_and_layer(orthogonal: Run, deep: Run) -> None:
 
 def test_directions_in_space_are_cosines(cube: Run) -> None:
     leading, mean = curves.directions(View(cube))
-    W, data = cube.state(-1)["hidden_weight"].astype(float), cube.dataset()
+    W = cube.state(-1)["hidden_weight"].astype(float)
+    data = cube.dataset()
     assert by_neuron(mean) == pytest.approx(sorted(cosines(W, data.y @ data.x)))
     assert by_neuron(leading) == pytest.approx(sorted(cosines(W, np.linalg.svd(W)[2][0])))
 

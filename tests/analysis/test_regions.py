@@ -47,8 +47,11 @@ def trained(tmp_path, **changes):
 
 
 def crossed(segments, points):
-    """Return whether the straight way from each of the `points` (n, 2) to the next crosses `segments` oddly often."""
-    p, q = np.asarray(points)[:, None], np.roll(points, -1, axis=0)[:, None]
+    """Return whether the straight way from each of the `points` (n, 2) to the next crosses
+    `segments` oddly often.
+    """
+    p = np.asarray(points)[:, None]
+    q = np.roll(points, -1, axis=0)[:, None]
     a, b = np.reshape(segments, (-1, 2, 2)).transpose(1, 0, 2)
 
     def side(u, v, w):
@@ -98,7 +101,8 @@ CLASSES = {
 def test_without_two_classes_there_is_a_map_without_boundary(changes, tmp_path):
     run = trained(tmp_path, **changes)
     scene = regions_scene(View(run), [0], PRINT._replace(side=12))
-    pixels, points = scene.layers[0], scene.layers[-1]
+    pixels = scene.layers[0]
+    points = scene.layers[-1]
     assert "segments" not in [layer.form for layer in scene.layers]
     x0, x1, y0, y1 = scene.window
     x, y = np.meshgrid(np.linspace(x0, x1, 12), np.linspace(y0, y1, 12))

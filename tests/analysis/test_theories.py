@@ -35,7 +35,8 @@ LARGEST = {
     "order_parameters": 0.15,
     "central_flow": 0.05,
 }
-"""Deviations of first order in the step or the scale of the start, 3 / sqrt(N) with N inputs; elsewhere 0.02.
+"""Deviations of first order in the step or the scale of the start, 3 / sqrt(N) with N inputs;
+elsewhere 0.02.
 
 Sharpness oscillates about the central flow's.
 """
@@ -135,7 +136,9 @@ def test_a_violated_assumption_is_named_and_nothing_is_drawn_unasked(
 
 
 def _initialization(kind: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Return the section: that of the example, or where the kind is another what is written alone."""
+    """Return the section: that of the example, or where the kind is another what is written
+    alone.
+    """
     new = changes.get("initialization", {})
     own = config_of(kind)["initialization"]
     return {"scale": 1e-6, **new} if "kind" in new else own | new

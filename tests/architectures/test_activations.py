@@ -32,11 +32,9 @@ KINKED: list[tuple[Activation, list[list[float]], list[list[float]]]] = [
     (Linear(), Z.tolist(), [[1, 1, 1], [1, 1, 1]]),
 ]
 # kind, keys, value and derivative at 1 by formulas of their own
-S1, PHI1, DENSITY1 = (
-    1 / (1 + math.exp(-1)),
-    0.5 * math.erfc(-math.sqrt(0.5)),
-    math.exp(-0.5) / math.sqrt(2 * math.pi),
-)
+S1 = 1 / (1 + math.exp(-1))
+PHI1 = 0.5 * math.erfc(-math.sqrt(0.5))
+DENSITY1 = math.exp(-0.5) / math.sqrt(2 * math.pi)
 SMOOTH: list[tuple[Activation, float, float]] = [
     (Tanh(), (math.e**2 - 1) / (math.e**2 + 1), 1 / math.cosh(1) ** 2),
     (Erf(), math.erf(1), 2 / math.sqrt(math.pi) / math.e),

@@ -1,4 +1,6 @@
-"""Networks: by hand, as modules of torch and as functions of NumPy, as a whole and some samples at a time."""
+"""Networks: by hand, as modules of torch and as functions of NumPy, as a whole and some samples
+at a time.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,8 @@ def test_torch_numpy_and_a_calculation_by_hand_agree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config: Any = get_kind("architecture", section["kind"])(**section)
-    rng, model = np.random.default_rng(0), config.build(d).double()
+    rng = np.random.default_rng(0)
+    model = config.build(d).double()
     weights = {name: rng.standard_normal(shape) for name, shape in config.shapes(d).items()}
     assert {name: tuple(p.shape) for name, p in model.named_parameters()} == config.shapes(d)
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
@@ -109,7 +112,8 @@ def test_torch_numpy_and_a_calculation_by_hand_agree(
         else rng.standard_normal((11, d))
     )
     h = config.function(weights)
-    whole, digits = h(x), 1e-9 if "image" in section else 1e-13
+    whole = h(x)
+    digits = 1e-9 if "image" in section else 1e-13
     assert whole.shape == ((11, section["outputs"]) if section.get("outputs") else (11,))
     assert np.isfinite(whole).all()
     np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), whole, rtol=digits)

@@ -34,7 +34,8 @@ def trained(problem: Problem, iterations: int) -> dict[str, np.ndarray]:
 def test_a_scaled_centred_network_begins_at_zero_and_is_what_its_run_says(tmp_path: Path) -> None:
     architecture = {"kind": "two_layer", "width": 4, "output_scale": 3.0, "centered": True}
     run: Run = obtain_run(plan_run(config_of(architecture=architecture), tmp_path / "run")).run
-    x, y = np.array(X), run.dataset().y
+    x = np.array(X)
+    y = run.dataset().y
     assert run.losses[0] == pytest.approx(np.mean(y**2) / 2)
     np.testing.assert_array_equal(run.network(0)(x), 0.0)
 
@@ -53,8 +54,12 @@ def test_steps_by_layer_and_frozen_weights() -> None:
             optimizer={"kind": "gd", "lr": 0.1, "iterations": 1, "layer_lr": {"output_weight": 0.2}}
         )
     )
-    start, now = problem.initial_parameters(), trained(problem, 1)
-    W, a, x, y = start["hidden_weight"], start["output_weight"], np.array(X), problem.dataset.y
+    start = problem.initial_parameters()
+    now = trained(problem, 1)
+    W = start["hidden_weight"]
+    a = start["output_weight"]
+    x = np.array(X)
+    y = problem.dataset.y
     z = x @ W.T
     r = (np.maximum(z, 0) @ a - y) / 3
     np.testing.assert_allclose(now["output_weight"], a - 0.02 * np.maximum(z, 0).T @ r)

@@ -1,4 +1,6 @@
-"""The transformer against PyTorch's own, with its gradients; what it cannot take; pairs modulo p."""
+"""The transformer against PyTorch's own, with its gradients; what it cannot take; pairs modulo
+p.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from dynamics_cli.architectures.transformer import Transformer
 from dynamics_cli.config import load_config
 from dynamics_cli.training.session import obtain_run, plan_run
 
-V, D, C = 5, 6, 4
+V = 5
+D = 6
+C = 4
 PAIRS: dict[str, Any] = {
     "name": "pairs",
     "dataset": {"kind": "modular_arithmetic", "p": 7, "train_fraction": 0.8, "labels": "classes"},
@@ -29,7 +33,9 @@ PAIRS: dict[str, Any] = {
 
 
 def plain(config: Transformer, weights: dict[str, Tensor]) -> nn.Module:
-    """Return PyTorch's encoder with the same weights: each of its layers is attention, then an MLP, after norms."""
+    """Return PyTorch's encoder with the same weights: each of its layers is attention, then an
+    MLP, after norms.
+    """
     layers = []
     for k in range(1, config.layers + 1):
         layer = nn.TransformerEncoderLayer(

@@ -42,7 +42,9 @@ Dyn = Callable[..., Answer]
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty directory that holds `toy.yaml` and nothing else, on a terminal that breaks no line."""
+    """Work in an empty directory that holds `toy.yaml` and nothing else, on a terminal that
+    breaks no line.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "1000")
     for name in ("DYN_OUTPUTS", "DYN_TRACEBACK"):
@@ -70,7 +72,9 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def start(place: Path, *arguments: object, **pipes: Any) -> subprocess.Popen[str]:
-    """Begin `python -m dynamics_cli` in a process of its own; what it says is piped unless `pipes` say otherwise."""
+    """Begin `python -m dynamics_cli` in a process of its own; what it says is piped unless
+    `pipes` say otherwise.
+    """
     command = [sys.executable, "-m", "dynamics_cli", *map(str, arguments)]
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **pipes}
     return subprocess.Popen(command, cwd=place, env=environment(), text=True, **piped)

@@ -24,18 +24,21 @@ FILE = ["--set", "dataset={kind: file, path: data.csv}"]
 NO_CONFIG = "there is no such file, nor a bundled config of this name"
 NO_PLACE = "give --out a place that can be written"
 UNKNOWN = "--set: record.measures[0]: unknown kind 'weight_nrm'; allowed are "
-MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the start of the message or all of it
+# contents of the files, arguments of `dyn train`, exit code, the start of the message or all of it
+MISTAKES = [
     (
         BAD,
         ["bad.yaml", "--set", "dataset.y=[1.0]"],
         3,
-        "bad.yaml:3: architecture.width: must be >= 1, not 0\n"
-        "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, train, "
-        "activation, slope, width, outputs, train_output (did you mean 'width'?)\n"
-        f"bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} "
-        "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others\n"
-        "bad.yaml:6: optimizer.lr: must be > 0, not -1\n"
-        "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample\n",
+        (
+            "bad.yaml:3: architecture.width: must be >= 1, not 0\nbad.yaml:3: architecture.wdth:"
+            " unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, train,"
+            " activation, slope, width, outputs, train_output (did you mean 'width'?)\nbad.yaml:5:"
+            f" loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} (did"
+            " you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads"
+            " others\nbad.yaml:6: optimizer.lr: must be > 0, not -1\n--set: dataset.y: has 1"
+            " label, but x has 2 samples; there must be one label per sample\n"
+        ),
     ),
     (
         PYTHON,
@@ -84,7 +87,10 @@ MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the 
         "",
         ["toy.yaml", "--set", "record.parameters=[bias]"],
         3,
-        "Error: record.parameters: no parameter 'bias'; this network has hidden_weight, output_weight\n",
+        (
+            "Error: record.parameters: no parameter 'bias'; this network has hidden_weight,"
+            " output_weight\n"
+        ),
     ),
     (
         "",
@@ -102,7 +108,10 @@ MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the 
         "",
         ["toy.yaml", "--out", "/proc/no/run"],
         7,
-        f"Error: the run directory /proc/no/run cannot be made (No such file or directory); {NO_PLACE}\n",
+        (
+            "Error: the run directory /proc/no/run cannot be made (No such file or directory);"
+            f" {NO_PLACE}\n"
+        ),
     ),
 ]
 
@@ -127,7 +136,8 @@ def test_mistakes(
 
 @pytest.mark.parametrize(
     ("width", "size", "weights"),
-    # 3e12 weights, gradients, update and margin in float32: 4 x 3e12 + 4 x 2 x 1e12 numbers of 4 bytes
+    # 3e12 weights, gradients, update and margin in float32: 4 x 3e12 + 4 x 2 x 1e12 numbers of 4
+    # bytes
     [(10**12, "74505.8", "3e+12"), (2**63 - 1, "687194767360.0", "2.77e+19")],
 )
 def test_a_width_that_cannot_fit_is_refused_with_the_estimate(
@@ -174,7 +184,10 @@ def test_an_output_directory_that_may_not_be_written(
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
     answer = dyn("train", "toy.yaml", "--out", out)
-    told = f"the run directory {out} cannot be made (Permission denied); {way} a place that can be written"
+    told = (
+        f"the run directory {out} cannot be made (Permission denied); {way} a place that can be"
+        " written"
+    )
     assert (answer.code, answer.err) == (7, f"Error: {told}\n")
 
 
@@ -184,7 +197,9 @@ def test_an_output_directory_that_may_not_be_written(
 def test_no_warning_of_a_step_that_is_too_large(
     backend: str, lr: float, dim: int, dyn: Dyn
 ) -> None:
-    """Warnings are errors here; numbers beyond those of the precision are told of in words alone."""
+    """Warnings are errors here; numbers beyond those of the precision are told of in words
+    alone.
+    """
     huge = [
         "--set",
         f"optimizer.lr={lr}",
@@ -204,8 +219,8 @@ def test_a_diverging_loss_is_told_of_each_time(dyn: Dyn) -> None:
     for options in (["--quiet"], ["--json"], ["--json"]):
         answer = dyn("train", "toy.yaml", *DIVERGING, "--out", "here", *options)
         told = (
-            f"the loss is not finite at iteration {Run('here').iterations}; everything up to it is kept. "
-            "Try a smaller step, e.g. --set optimizer.lr=1"
+            f"the loss is not finite at iteration {Run('here').iterations}; everything up to it is"
+            " kept. Try a smaller step, e.g. --set optimizer.lr=1"
         )
         assert (answer.code, answer.err) == (7, f"Error: {told}\n")
         if options == ["--quiet"]:

@@ -46,7 +46,8 @@ def test_other_settings_and_numbers(dyn: Dyn) -> None:
         }.items()
     )
     assert [run["iterations"] for run in found["runs"]] == [30, 20]
-    a, b = Run("a"), Run("b")
+    a = Run("a")
+    b = Run("b")
     apart = np.abs(a.losses[:21] - b.losses[:21])
     assert found["loss"]["common"] == 21
     assert found["loss"]["relative"] == pytest.approx(apart.max() / a.losses[:21].max(), rel=1e-12)

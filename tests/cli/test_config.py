@@ -29,7 +29,9 @@ def test_all_bundled_configs_are_valid(dyn: Dyn) -> None:
 
 
 def example_of(dyn: Dyn, name: str, file: Path) -> str:
-    """Write the example that `dyn explain` shows, after the commands in its comments; return the rest of the page."""
+    """Write the example that `dyn explain` shows, after the commands in its comments; return the
+    rest of the page.
+    """
     page, _, shown = dyn("explain", name).out.partition("\nExample:\n")
     file.write_text(textwrap.dedent(shown))
     for line in file.read_text().splitlines():

@@ -1,7 +1,7 @@
 """No command removes or overwrites a file that `dyn` did not write, whatever its options.
 
-Each command is run once in an empty folder, and once more for every file that it wrote there: with somebody else's
-file, or a link to one, under that name.
+Each command is run once in an empty folder, and once more for every file that it wrote there: with
+somebody else's file, or a link to one, under that name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The same commands in two processes that differ in everything but the machine write the same bytes.
+"""The same commands in two processes that differ in everything but the machine write the same
+bytes.
 
-What may differ is named in `MAY_DIFFER`, and said in docs/how-to/reproducibility.md; all other bytes are compared.
+What may differ is named in `MAY_DIFFER`, and said in docs/how-to/reproducibility.md; all other
+bytes are compared.
 """
 
 from __future__ import annotations
@@ -28,10 +30,14 @@ MAY_DIFFER = {
     "figure": {"provenance", "checksum"},
     "sweep.json": {"checksum"},
 }
-"""Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left out, and `sweep.json`
-hold absolute paths of data files."""
+"""Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left
+out, and `sweep.json` hold absolute paths of data files.
+"""
 UNCOMPARED = (".lock",)
-RC = "font.size: 20\nsvg.hashsalt: other\npdf.fonttype: 3\npdf.compression: 1\nlines.antialiased: False\n"
+RC = (
+    "font.size: 20\nsvg.hashsalt: other\npdf.fonttype: 3\npdf.compression: 1\nlines.antialiased:"
+    " False\n"
+)
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,8 @@ def _without(data: bytes, keys: set[str]) -> bytes:
 
 def assert_same(a: World, b: World) -> list[str]:
     """Assert that both worlds hold the same files with the same contents; return their names."""
-    first, second = a.files(), b.files()
+    first = a.files()
+    second = b.files()
     assert list(first) == list(second)
     assert [name for name in first if first[name] != second[name]] == []
     for world in (a, b):

@@ -1,4 +1,5 @@
-"""What stops `dyn train` from writing is told in one message, with exit code 7; `--resume` ends with the same bits.
+"""What stops `dyn train` from writing is told in one message, with exit code 7; `--resume` ends
+with the same bits.
 
 Errors of a disk at every change: tests/runs/test_attacks.py.
 """
@@ -92,7 +93,8 @@ def test_a_directory_that_vanishes(
     run: str,
     reached: int,
 ) -> None:
-    advance, done = loop.TrainingLoop._advance, []
+    advance = loop.TrainingLoop._advance
+    done = []
 
     def advanced(self: loop.TrainingLoop, chunk: int) -> Any:
         result = advance(self, chunk)

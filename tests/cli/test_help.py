@@ -98,7 +98,8 @@ from dynamics_cli.cli import COMMANDS, main
 for words in sys.stdin.read().splitlines():
     with contextlib.redirect_stdout(io.StringIO()):
         main(words.split(), standalone_mode=False)
-    print(words, *({"torch", "matplotlib", "numpy", "pydantic", "scipy", "yaml", "PIL", "tqdm"} & set(sys.modules)))
+    heavy = {"torch", "matplotlib", "numpy", "pydantic", "scipy", "yaml", "PIL", "tqdm"}
+    print(words, *(heavy & set(sys.modules)))
 """
 LIGHT = {  # commands, and what none of them loads
     ("--help", "train --help", "data --help", "config --help"): {

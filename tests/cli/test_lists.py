@@ -51,7 +51,10 @@ def test_runs(dyn: Dyn) -> None:
 def test_what_is_listed_shown_and_compared_fits_and_breaks_no_number(
     dyn: Dyn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    points = "dataset={kind: points, x: [[0.123456789], [-0.987654321], [0.5555555]], y: [0.7654321, -0.2, 1.25e-7]}"
+    points = (
+        "dataset={kind: points, x: [[0.123456789], [-0.987654321], [0.5555555]], y: [0.7654321,"
+        " -0.2, 1.25e-7]}"
+    )
     trained = [
         dyn(
             "train",

@@ -29,7 +29,9 @@ def result(id: str, claims: list[Claim], **more: Any) -> FigureResult:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, Any]]]:
-    """What the reproduction of figures was asked for; fig2 fails, fig3 misses a claim, the others are well."""
+    """What the reproduction of figures was asked for; fig2 fails, fig3 misses a claim, the
+    others are well.
+    """
     calls: list[tuple[list[str], dict[str, Any]]] = []
 
     def reproduce_figures(

@@ -1,4 +1,6 @@
-"""SIGINT and SIGTERM to real processes: exit code, message, what is left; no more is asked of the time than a limit."""
+"""SIGINT and SIGTERM to real processes: exit code, message, what is left; no more is asked of
+the time than a limit.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +74,10 @@ def test_training_saves_and_ends(place: Path, name: str, number: int, code: int)
     assert run.status == "interrupted"
     assert ended.json["path"] == str(place / "run")
     assert (ended.json["status"], ended.json["iterations"]) == ("interrupted", run.iterations)
-    assert ended.err.splitlines()[-1] == (
-        f"Error: interrupted at iteration {run.iterations}; the state is saved in run: --resume continues it"
+    assert (
+        ended.err.splitlines()[-1]
+        == f"Error: interrupted at iteration {run.iterations}; the state is saved in run: --resume"
+        " continues it"
     )
     assert "Traceback" not in ended.err
     assert (place / "run/checkpoint.npz").exists()
@@ -89,8 +93,10 @@ def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Pat
     process.send_signal(signal.SIGINT)  # to the parent only: a terminal would tell the workers too
     ended = answer(process)
     assert ended.code == 130
-    assert ended.err == (
-        "Error: interrupted; finished jobs are kept, the states of the others are saved: the same command goes on\n"
+    assert (
+        ended.err
+        == "Error: interrupted; finished jobs are kept, the states of the others are saved: the"
+        " same command goes on\n"
     )
     wait_until(
         lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers)

@@ -24,8 +24,8 @@ def test_a_sweep_writes_a_table_and_says_where(dyn: Dyn, place: Path) -> None:
     assert answer.code == 0, answer.err
     directory = only(place / "outputs" / "sweeps")
     assert directory.name.startswith("toy-")
-    assert answer.out == (
-        f"sweep  outputs/sweeps/{directory.name}\n"
+    assert (
+        answer.out == f"sweep  outputs/sweeps/{directory.name}\n"
         f"table  outputs/sweeps/{directory.name}/results.csv\n"
         "jobs   12 of 12: 12 complete\n"
     )
@@ -51,8 +51,10 @@ def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(
         "sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3,4", "--seeds", 2, "--out", "s"
     )
     assert answer.code == 6
-    assert answer.err == (
-        "Error: 4 of 6 jobs failed, the first: optimizer.batch_size is 3, the training set has 2 samples\n"
+    assert (
+        answer.err
+        == "Error: 4 of 6 jobs failed, the first: optimizer.batch_size is 3, the training set has 2"
+        " samples\n"
     )
     assert "2 complete, 4 failed" in answer.out
     assert dyn("show", "s").out.endswith(

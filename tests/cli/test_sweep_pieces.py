@@ -18,7 +18,8 @@ GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log
 
 def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Let the sweep stop, as by Ctrl-C, after some of its tasks."""
-    run, calls = train._train_here, []
+    run = train._train_here
+    calls = []
 
     def stopping(*arguments: Any) -> object:
         calls.append(arguments)

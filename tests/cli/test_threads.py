@@ -42,7 +42,9 @@ GD = "optimizer.iterations=100"
 
 
 def test_a_compiled_training_does_not_import_torch(shell: Dyn) -> None:
-    """Networks of few columns, deep ones, and those in the span of the samples, one after the other."""
+    """Networks of few columns, deep ones, and those in the span of the samples, one after the
+    other.
+    """
     common = ["record.snapshots={kind: geometric, ratio: 1.5}"]
     runs = [[*common, *one] for one in ([GD], [GD, *DEEP], [GD, POINTS])]
     plan = json.dumps([[f"--set={change}" for change in run] for run in runs])

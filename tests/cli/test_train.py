@@ -85,7 +85,10 @@ def test_force_trains_again(dyn: Dyn) -> None:
 
 
 def test_classification_reports_accuracies(dyn: Dyn) -> None:
-    test = "--set=dataset={kind: points, x: [[-1.0], [1.0]], y: [-1, 1], x_test: [[2.0]], y_test: [1], append_bias: true}"
+    test = (
+        "--set=dataset={kind: points, x: [[-1.0], [1.0]], y: [-1, 1], x_test: [[2.0]], y_test: [1],"
+        " append_bias: true}"
+    )
     answer = dyn("train", "toy.yaml", test, "--set", "loss.kind=logistic", "--json")
     assert set(answer.json["measures"]) == {"train_accuracy", "test_accuracy", "test_loss"}
     assert 0 <= answer.json["measures"]["test_accuracy"] <= 1
@@ -105,7 +108,10 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
         "complete",
         "delete the complete run that is there and train from iteration 0",
     )
-    another = "refuse: here holds a run of another config: give --out another directory, or --force to replace it"
+    another = (
+        "refuse: here holds a run of another config: give --out another directory, or --force to"
+        " replace it"
+    )
     assert would("--seed", 1) == ("complete", another)
     (place / "here/measures/lab.csv").write_text("mine")
     assert would("--force")[1].startswith("refuse: here holds measures/lab.csv, which dyn did not")

@@ -24,7 +24,9 @@ REUSED = "this run was finished before and is reused; --force trains it again\n"
 
 
 def together(place: Path, count: int, *arguments: object) -> list[str]:
-    """Run commands in `count` processes at once, all of which must end well; return what each of them said."""
+    """Run commands in `count` processes at once, all of which must end well; return what each of
+    them said.
+    """
     command = [sys.executable, str(SCRIPT), str(count), *map(str, arguments)]
     done = subprocess.run(
         command, cwd=place, env=environment(), capture_output=True, text=True, check=False

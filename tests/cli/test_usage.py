@@ -73,8 +73,10 @@ REFUSED = [  # command, exit code, a part of the message
     (
         "list runs --status completed",
         2,
-        "no status 'completed' (did you mean 'complete'?); there are running, "
-        "complete, interrupted, diverged, failed, damaged\n",
+        (
+            "no status 'completed' (did you mean 'complete'?); there are running, "
+            "complete, interrupted, diverged, failed, damaged\n"
+        ),
     ),
     (
         "list figures --paper boursier2023",
@@ -125,7 +127,10 @@ REFUSED = [  # command, exit code, a part of the message
     (
         "page nothing",
         7,
-        "Error: there is no run nothing, neither as a path nor below outputs/runs; nor is it a sweep",
+        (
+            "Error: there is no run nothing, neither as a path nor below outputs/runs; nor is it a"
+            " sweep"
+        ),
     ),
     (
         "reproduce boursier2022-fig1 fig3",
@@ -145,7 +150,8 @@ REFUSED = [  # command, exit code, a part of the message
     ("data add mnist .", 3, ": holds no train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
 ]
 OFFERED = "loss, function, rays, norms, directions, spectrum"
-WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine` with a `config.yaml`
+# the same, where the run `here` is, a folder `empty`, and `mine` with a `config.yaml`
+WITH_A_RUN = [
     (
         "plot here --panel los",
         2,
@@ -172,7 +178,10 @@ WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine
     (
         "train toy.yaml --out here --seed 1",
         2,
-        "Error: here holds a run of another config: give --out another directory, or --force to replace it\n",
+        (
+            "Error: here holds a run of another config: give --out another directory, or --force to"
+            " replace it\n"
+        ),
     ),
     (
         "train toy.yaml --out mine --force",

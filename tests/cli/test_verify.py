@@ -168,7 +168,8 @@ def test_all(dyn: Dyn, drawn: Path, place: Path) -> None:
 
 
 def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path) -> None:
-    """Each file of the run in turn: all that reads it refuses, names the file, and leaves no new picture or table.
+    """Each file of the run in turn: all that reads it refuses, names the file, and leaves no new
+    picture or table.
 
     The page of the figure, whose picture was drawn before, tells of the damage.
     """

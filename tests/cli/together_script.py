@@ -1,7 +1,8 @@
-"""Many `dyn` commands at once, for `test_two_at_once.py`: `python together_script.py COUNT ARGUMENTS...`.
+"""Many `dyn` commands at once, for `test_two_at_once.py`: `python together_script.py COUNT
+ARGUMENTS...`.
 
-A warm parent forks COUNT children, which begin together; each writes to `<k>.err` in the working directory. Prints the
-exit codes as a JSON list.
+A warm parent forks COUNT children, which begin together; each writes to `<k>.err` in the working
+directory. Prints the exit codes as a JSON list.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def write(here: Path) -> Callable[..., Path]:
-    """Write a config into the working directory; single lines of the usual text can be replaced by section."""
+    """Write a config into the working directory; single lines of the usual text can be replaced
+    by section.
+    """
 
     def write(file: str = "run.yaml", /, text: str = TEXT, **lines: str) -> Path:
         for section, line in lines.items():

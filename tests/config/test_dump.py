@@ -22,28 +22,13 @@ def test_a_dumped_config_is_the_same_run(base: dict[str, Any], here: Path) -> No
 
 
 def test_the_text(base: dict[str, Any]) -> None:
-    assert to_yaml(load_config(base)) == (
-        "name: two-points\n"
-        "seed: 0\n"
-        "device: auto\n"
-        "backend: auto\n"
-        "dtype: float32\n"
-        "dataset:\n"
-        "  kind: points\n"
-        "  x:\n"
-        "  - [-0.5]\n"
-        "  - [2.0]\n"
-        "  y: [-1.0, 1.0]\n"
-        "  append_bias: true\n"
-        "architecture: {kind: two_layer, activation: relu, width: 60, train_output: true}\n"
-        "initialization: {kind: balanced, scale: 1.0e-06, divide_by: sqrt_width, output_signs: random}\n"
-        "loss: {kind: mse, reduction: mean}\n"
-        "optimizer: {kind: gd, lr: 0.001, iterations: 20000, loss_scaled: false}\n"
-        "record:\n"
-        "  snapshots:\n"
-        "    kind: geometric\n"
-        "    include: []\n"
-        "    ratio: 1.05\n"
-        "  parameters: all\n"
-        "  limit_gib: 4.0\n"
+    assert (
+        to_yaml(load_config(base))
+        == "name: two-points\nseed: 0\ndevice: auto\nbackend: auto\ndtype: float32\ndataset:\n "
+        " kind: points\n  x:\n  - [-0.5]\n  - [2.0]\n  y: [-1.0, 1.0]\n  append_bias:"
+        " true\narchitecture: {kind: two_layer, activation: relu, width: 60, train_output:"
+        " true}\ninitialization: {kind: balanced, scale: 1.0e-06, divide_by: sqrt_width,"
+        " output_signs: random}\nloss: {kind: mse, reduction: mean}\noptimizer: {kind: gd, lr:"
+        " 0.001, iterations: 20000, loss_scaled: false}\nrecord:\n  snapshots:\n    kind:"
+        " geometric\n    include: []\n    ratio: 1.05\n  parameters: all\n  limit_gib: 4.0\n"
     )

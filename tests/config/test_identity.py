@@ -31,7 +31,10 @@ def test_how_it_is_written_does_not_matter(base: dict[str, Any], write: Write) -
         dataset="dataset: {kind: points, x: [[-5e-1], [2]], y: [-1, 1.00], append_bias: true}",
         initialization="initialization: {kind: balanced, scale: 0.000001, divide_by: sqrt_width}",
         optimizer="optimizer: {kind: gd, lr: 1e-3, iterations: 20000, loss_scaled: false}",
-        loss="loss: {kind: mse, reduction: mean}\nrecord: {snapshots: {kind: geometric}, loss_every: ~}\nseed: 0",
+        loss=(
+            "loss: {kind: mse, reduction: mean}\nrecord: {snapshots: {kind: geometric}, loss_every:"
+            " ~}\nseed: 0"
+        ),
     )
     assert identity(load_config(respelt)) == usual
     write("deep/parent.yaml", architecture="architecture: {kind: two_layer, width: 3, slope: 0.1}")
@@ -97,7 +100,8 @@ def test_a_file_that_many_configs_name_is_read_once(
     (here / "d.csv").write_text("x,y\n1,2\n3,4\n")
     planned = plan_sweep(write(dataset="dataset: {kind: file, path: d.csv}"), seeds=5)
     known = [identity_of([job.config for job in planned], "cpu", "torch"), planned.hash]
-    read, digest = [], identity_module._file_hash
+    read = []
+    digest = identity_module._file_hash
     monkeypatch.setattr(
         identity_module, "_file_hash", lambda *given: read.append(given) or digest(*given)
     )

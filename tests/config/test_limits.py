@@ -17,7 +17,10 @@ Problems = Callable[..., list[str]]
 def test_a_large_file(problems: Problems, here: Path) -> None:
     with (here / "run.yaml").open("wb") as handle:
         handle.truncate(2**40)
-    told = f"run.yaml: cannot be read: it holds more than {MAX_BYTES} bytes; write the data to a file of their own"
+    told = (
+        f"run.yaml: cannot be read: it holds more than {MAX_BYTES} bytes; write the data to a file"
+        " of their own"
+    )
     assert problems("run.yaml") == [told]
 
 

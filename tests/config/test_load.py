@@ -35,27 +35,41 @@ def test_defaults_are_those_of_the_design(write: Write) -> None:
 BAD_LINES = [  # what stands in place of the section that it begins with; line, key and message
     (
         "optimizer: {kind: gd, lrr: 1, lr: 1, iterations: 2}",
-        "6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, layer_lr, schedule, momentum, "
-        "nesterov, weight_decay, iterations, loss_scaled (did you mean 'lr'?)",
+        (
+            "6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr,"
+            " layer_lr, schedule, momentum, nesterov, weight_decay, iterations, loss_scaled (did"
+            " you mean 'lr'?)"
+        ),
     ),
     (
         "loss: {kind: mse}\noptimiser: {}",
-        "6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
-        "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)",
+        (
+            "6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset,"
+            " architecture, initialization, loss, optimizer, record, sweep (did you mean"
+            " 'optimizer'?)"
+        ),
     ),
     (
         "loss: {kind: msee}",
-        f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} "
-        "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others",
+        (
+            f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} "
+            "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"
+        ),
     ),
     (
         "architecture: {kind: 2, width: 3}",
-        f"3: architecture.kind: unknown kind 2; allowed are {listing([*general_kinds('architecture')])}; "
-        "`dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others",
+        (
+            "3: architecture.kind: unknown kind 2; allowed are"
+            f" {listing([*general_kinds('architecture')])}; `dyn --with PATH`, or `dyn.use(PATH)`"
+            " in Python, loads others"
+        ),
     ),
     (
         "architecture: {width: 3}",
-        f"3: architecture.kind: is missing; allowed are {listing([*general_kinds('architecture')])}",
+        (
+            "3: architecture.kind: is missing; allowed are"
+            f" {listing([*general_kinds('architecture')])}"
+        ),
     ),
     ("optimizer:\n  kind: gd\n  lr: 0.1", "6: optimizer.iterations: is missing"),
     ("# no loss", "1: loss: is missing"),
@@ -128,11 +142,17 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
     ("loss: {kind: mse}\nloss: {kind: mse}", "6: loss: duplicate key (first on line 5)"),
     (
         "loss: !!python/object/apply:os.system ['touch pwned']",
-        "5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: a config holds only plain values",
+        (
+            "5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: a config holds"
+            " only plain values"
+        ),
     ),
     (
         "architecture: {kind: two_layer, width: !!python/name:os.system }",
-        "3: architecture.width: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values",
+        (
+            "3: architecture.width: the YAML tag '!!python/name:os.system' is not allowed: a config"
+            " holds only plain values"
+        ),
     ),
     (
         "dataset:\n  kind: points\n  x: [[1],\n      [.nan]]\n  y: [1, 2]",
@@ -178,7 +198,10 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines(
     )
     assert problems(path, "seed=-1") == [
         "run.yaml:2: dataset.x[1]: has 2 coordinates, the first 1; all need the same",
-        "run.yaml:2: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample",
+        (
+            "run.yaml:2: dataset.y: has 1 label, but x has 2 samples; there must be one label per"
+            " sample"
+        ),
         "run.yaml:3: architecture.width: must be >= 1, not 0",
         "run.yaml:5: loss.kind: duplicate key (first on line 5)",
         "run.yaml:6: optimizer.lr: must be > 0, not -1",
@@ -223,8 +246,10 @@ def test_settings_replace_top_level_keys(write: Write, problems: Problems) -> No
     assert (config.seed, config.device, config.dtype) == (7, "cpu", "float32")
     assert problems(write(), seed=-3, sed=1) == [
         "<settings>: seed: must be >= 0, not -3",
-        "<settings>: sed: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
-        "initialization, loss, optimizer, record, sweep (did you mean 'seed'?)",
+        (
+            "<settings>: sed: unknown key; allowed are name, seed, device, backend, dtype, dataset,"
+            " architecture, initialization, loss, optimizer, record, sweep (did you mean 'seed'?)"
+        ),
     ]
 
 

@@ -58,8 +58,11 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
     [
         (
             "optimizer.lrr=1",
-            "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, layer_lr, schedule, "
-            "momentum, nesterov, weight_decay, iterations, loss_scaled (did you mean 'lr'?)",
+            (
+                "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr,"
+                " layer_lr, schedule, momentum, nesterov, weight_decay, iterations, loss_scaled"
+                " (did you mean 'lr'?)"
+            ),
         ),
         ("optimizer.lr=fast", "--set: optimizer.lr: must be a number, not the text 'fast'"),
         ("optimizer.lr", "--set: 'optimizer.lr' must have the form section.key=value"),
@@ -73,16 +76,24 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         ("loss={kind: mse, kind: mse}", "--set: loss.kind: duplicate key (first on line 1)"),
         (
             "dataset.x=[[1]",
-            "--set: dataset.x: not valid YAML: while parsing a flow sequence, expected ',' or ']', "
-            "but got '<stream end>'",
+            (
+                "--set: dataset.x: not valid YAML: while parsing a flow sequence, expected ',' or"
+                " ']', but got '<stream end>'"
+            ),
         ),
         (
             "dataset.x=[[1],[2],[3]]",
-            "<config>: dataset.y: has 2 labels, but x has 3 samples; there must be one label per sample",
+            (
+                "<config>: dataset.y: has 2 labels, but x has 3 samples; there must be one label"
+                " per sample"
+            ),
         ),
         (
             "dataset.y=[1]",
-            "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample",
+            (
+                "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per"
+                " sample"
+            ),
         ),
     ],
 )

@@ -49,14 +49,16 @@ MISTAKES = [  # files, the config that is loaded, what is told
         {"deep/child.yaml": "name: a\nextends: none.yaml\n"},
         "deep/child.yaml",
         [
-            "deep/child.yaml:2: extends: there is no file deep/none.yaml, nor a bundled config of this name"
+            "deep/child.yaml:2: extends: there is no file deep/none.yaml, nor a bundled config of"
+            " this name"
         ],
     ),
     (
         {"parent.yaml": "a: [1\n", "child.yaml": "extends: parent.yaml\n"},
         "child.yaml",
         [
-            "parent.yaml:2: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'"
+            "parent.yaml:2: not valid YAML: while parsing a flow sequence, expected ',' or ']', but"
+            " got '<stream end>'"
         ],
     ),
     (
@@ -70,7 +72,8 @@ MISTAKES = [  # files, the config that is loaded, what is told
         {"c.yaml": "extends: !!python/name:os.system\n" + TEXT},
         "c.yaml",
         [
-            "c.yaml:1: extends: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values"
+            "c.yaml:1: extends: the YAML tag '!!python/name:os.system' is not allowed: a config"
+            " holds only plain values"
         ],
     ),
     (

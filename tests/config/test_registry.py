@@ -1,4 +1,6 @@
-"""Kinds from outside: files, packages, the console; what they share with bundled ones, and what they add to a hash."""
+"""Kinds from outside: files, packages, the console; what they share with bundled ones, and what
+they add to a hash.
+"""
 
 from __future__ import annotations
 
@@ -218,7 +220,10 @@ def test_files_named_by_any_kind_are_part_of_the_identity(
 def test_a_nested_kind_is_checked(
     tmp_path: Path, base: dict[str, Any], problems: Callable[..., list[str]]
 ) -> None:
-    check = "    def check(self, sections):\n        yield ('record', 'measures', 0), sections['loss'].kind + ' is odd'\n"
+    check = (
+        "    def check(self, sections):\n        yield ('record', 'measures', 0),"
+        " sections['loss'].kind + ' is odd'\n"
+    )
     registry.use(write(tmp_path / "mine.py", MEASURE.format(number=0.0) + check))
     assert problems(base | {"record": {"measures": ["number"]}}) == [
         "<config>: record.measures[0]: mse is odd"
@@ -228,16 +233,21 @@ def test_a_nested_kind_is_checked(
 BROKEN = {
     "a bundled name": (
         MEASURE.format(number=1).replace('"number"', '"weight_norm"'),
-        "measure.kind 'weight_norm' is taken: dynamics_cli.recording.measures.WeightNorm has this name; "
-        "give the kind of Number another$",
+        (
+            "measure.kind 'weight_norm' is taken: dynamics_cli.recording.measures.WeightNorm has"
+            " this name; give the kind of Number another$"
+        ),
     ),
     "an incomplete kind": (
         "from dynamics_cli.kinds import Activation\nclass Half(Activation, kind='half'): ...\n",
         r"mine.py, line \d+: TypeError: activation.kind 'half' does not say value$",
     ),
     "a derivative by hand": (
-        "from dynamics_cli.kinds import Activation\nclass Half(Activation, kind='half'):\n"
-        "    def value(self, z):\n        return z\n    def derivative(self, z):\n        return 2\n",
+        (
+            "from dynamics_cli.kinds import Activation\nclass Half(Activation, kind='half'):\n   "
+            " def value(self, z):\n        return z\n    def derivative(self, z):\n       "
+            " return 2\n"
+        ),
         "TypeError: activation.kind 'half' defines derivative, which dyn derives from the formula$",
     ),
     "a kind of no section": (

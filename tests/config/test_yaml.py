@@ -86,24 +86,34 @@ def test_lines_of_keys_and_items() -> None:
     [
         (
             "a: [1, 2",
-            "a.yaml:1: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'",
+            (
+                "a.yaml:1: not valid YAML: while parsing a flow sequence, expected ',' or ']', but"
+                " got '<stream end>'"
+            ),
         ),
         ("a: b: c", "a.yaml:1: not valid YAML: mapping values are not allowed here"),
         (
             "a:\n\tb: 1",
-            "a.yaml:2: not valid YAML: while scanning for the next token, found character '\\t' that cannot start "
-            "any token (indent with spaces)",
+            (
+                "a.yaml:2: not valid YAML: while scanning for the next token, found character '\\t'"
+                " that cannot start any token (indent with spaces)"
+            ),
         ),
         (
             "a: 1\n---\nb: 2",
-            "a.yaml:2: not valid YAML: expected a single document in the stream, but found another document",
+            (
+                "a.yaml:2: not valid YAML: expected a single document in the stream, but found"
+                " another document"
+            ),
         ),
         ("a: 1\nb: \0", "a.yaml:2: not valid YAML: the character #x0000 is not allowed"),
         ('a: "\\UFFFFFFFF"', "a.yaml: not valid YAML: a text holds an escape that is no character"),
         (
             "a: &x [1]\nb: *x",
-            "a.yaml:2: not valid YAML: anchors and aliases are not supported; `extends: FILE` shares "
-            "settings between configs",
+            (
+                "a.yaml:2: not valid YAML: anchors and aliases are not supported; `extends: FILE`"
+                " shares settings between configs"
+            ),
         ),
         (
             "b:\n  1: 2",

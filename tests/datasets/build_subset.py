@@ -1,4 +1,5 @@
-"""Makes the subset of MNIST that comes with dyn; the same images give the same bytes, whatever compression there is.
+"""Makes the subset of MNIST that comes with dyn; the same images give the same bytes, whatever
+compression there is.
 
 python -m tests.datasets.build_subset DIRECTORY_OF_IDX_FILES OUTPUT.npz
 """

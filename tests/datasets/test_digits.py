@@ -20,7 +20,8 @@ def build(**settings: Any) -> Samples:
 
 def test_a_pair_is_ordered_by_class_and_labelled() -> None:
     data = build(digits=[1, 0])
-    raw, raw_test = load_mnist("subset", "train"), load_mnist("subset", "test")
+    raw = load_mnist("subset", "train")
+    raw_test = load_mnist("subset", "test")
     assert (data.x.shape, data.y.shape) == ((2000, 784), (2000,))
     assert data.x_test is not None
     assert data.y_test is not None
@@ -50,7 +51,9 @@ def test_options() -> None:
 
 @pytest.mark.parametrize("shape", [(256,), (2, 4, 4, 8)])
 def test_the_light_effect_scales_every_pixel_value(shape: tuple[int, ...]) -> None:
-    """Tachet des Combes et al. 2018, Appendix E.2: 0 to 127 for the one class, 128 to 255 for the other."""
+    """Tachet des Combes et al. 2018, Appendix E.2: 0 to 127 for the one class, 128 to 255 for
+    the other.
+    """
     values = np.arange(256, dtype=np.uint8).reshape(-1, *shape[1:])
     bright = np.arange(len(values)) % 2 == 1
     expected = (values // 2) + 128 * bright.reshape(-1, *[1] * (len(shape) - 1))

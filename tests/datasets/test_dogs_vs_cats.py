@@ -57,10 +57,8 @@ def folder_of(path: Path, contents: Mapping[str, bytes]) -> Path:
 
 def test_archives_and_folders_are_checked_remembered_and_read(tmp_path: Path) -> None:
     contents = pets(cats=12) | {"._cat.0.jpg": b"left by a system", "notes.txt": b""}
-    archive, bare = (
-        zip_of(tmp_path / "train.zip", contents),
-        zip_of(tmp_path / "bare.zip", contents, ""),
-    )
+    archive = zip_of(tmp_path / "train.zip", contents)
+    bare = zip_of(tmp_path / "bare.zip", contents, "")
     folder = folder_of(tmp_path / "out" / "train", contents)
     seen: list[tuple[int, int]] = []
     assert add_dogs_vs_cats(archive, lambda *news: seen.append(news)) == archive

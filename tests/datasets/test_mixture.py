@@ -17,7 +17,8 @@ def test_points_have_the_moments_of_the_mixture():
     apart = np.linalg.norm(data.x[:, None] - means[None], axis=2)
     nearest = apart.argmin(axis=1)
     assert set(data.y) == {1.0}
-    # binomial: five standard deviations of a count of 10 000 are 433; of a variance, sqrt(2 / 80 000) each
+    # binomial: five standard deviations of a count of 10 000 are 433; of a variance, sqrt(2 / 80
+    # 000) each
     assert np.abs(np.bincount(nearest) - 10_000).max() < 433
     assert np.var(data.x - means[nearest]) == pytest.approx(0.05**2, rel=5 * np.sqrt(2 / 80_000))
     np.testing.assert_array_equal(config.load(Streams(3)).x, data.x)
@@ -26,7 +27,8 @@ def test_points_have_the_moments_of_the_mixture():
 
 def test_clusters_are_labelled_by_their_place_alone() -> None:
     section = Clusters(n=900, dim=4, k=3, n_test=60, append_bias=True)
-    data, centres = section.samples(Streams(1)), section.centres()
+    data = section.samples(Streams(1))
+    centres = section.centres()
     np.testing.assert_allclose(sorted(set(centres[:, 0])), [-0.5, -0.125, 0.25])
     x = np.concatenate([data.x, data.x_test])
     place = np.linalg.norm(x[:, None, :2] - centres, axis=2).argmin(1)

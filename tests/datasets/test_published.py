@@ -1,4 +1,6 @@
-"""MNIST and CIFAR-10 from small files of their published form: downloaded from a local server, added, damaged, read."""
+"""MNIST and CIFAR-10 from small files of their published form: downloaded from a local server,
+added, damaged, read.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,8 @@ ORIGINALS = [
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, bytes], list[str]]]:
     """The address of a server on this machine, its pages, and the names that it was asked for."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    pages, asked = dict(PAGES), list[str]()
+    pages = dict(PAGES)
+    asked = list[str]()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -122,7 +125,8 @@ def published(name: str) -> Published:
 
 @pytest.mark.parametrize("name", ["mnist", "cifar10"])
 def test_files_are_downloaded_once_and_read(name: str, server: tuple, data_home: Path) -> None:
-    one, asked = published(name), server[2]
+    one = published(name)
+    asked = server[2]
     assert fetch_data(name) == fetch_data(name) == one.directory == data_home / name
     assert asked == [file.served for file in one.files]
     assert {path.name: path.read_bytes() for path in one.directory.iterdir()} == {
@@ -139,7 +143,8 @@ def test_files_are_downloaded_once_and_read(name: str, server: tuple, data_home:
     [(b"<html>log in</html>", "do not match"), (bytes(2**21), "do not match"), (None, "404")],
 )
 def test_another_page_is_refused(page: bytes | None, told: str, name: str, server: tuple) -> None:
-    one, pages = published(name), server[1]
+    one = published(name)
+    pages = server[1]
     pages.pop(one.files[0].served)
     if page is not None:
         pages[one.files[0].served] = page

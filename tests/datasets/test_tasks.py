@@ -1,4 +1,6 @@
-"""Teachers, linear maps, modular arithmetic, polynomials, matrices; noise on labels and whitening."""
+"""Teachers, linear maps, modular arithmetic, polynomials, matrices; noise on labels and
+whitening.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,10 @@ def test_a_teacher_labels_by_its_own_network() -> None:
     section = Teacher(
         n=5, dim=3, architecture={"kind": "two_layer", "width": 2}, n_test=4, noise=0.5, scale=2.0
     )
-    data, weights = section.samples(STREAMS), section.weights(STREAMS)
-    W, a = weights["hidden_weight"], weights["output_weight"]
+    data = section.samples(STREAMS)
+    weights = section.weights(STREAMS)
+    W = weights["hidden_weight"]
+    a = weights["output_weight"]
     np.testing.assert_allclose(data.y_test, np.maximum(data.x_test @ W.T, 0) @ a)
     assert 0.1 < np.std(data.y - np.maximum(data.x @ W.T, 0) @ a) < 1.5
     assert set(
@@ -43,10 +47,8 @@ def test_a_teacher_takes_an_initialization_as_networks_do() -> None:
         "loss": {"kind": "mse"},
         "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
     }
-    plain, given = (
-        load_config(config),
-        load_config(config, ["dataset.initialization={kind: unbalanced, scale: 0.5}"]),
-    )
+    plain = load_config(config)
+    given = load_config(config, ["dataset.initialization={kind: unbalanced, scale: 0.5}"])
     assert load_config(to_plain(given)) == given
     half = load_config(config, ["dataset.scale=0.5"])
     np.testing.assert_array_equal(
@@ -136,7 +138,8 @@ def test_modular_arithmetic(operation: str, table: int) -> None:
     data = ModularArithmetic(
         p=7, operation=operation, train_fraction=0.4, labels="classes"
     ).samples(STREAMS)
-    x, y = np.concatenate([data.x, data.x_test]), np.concatenate([data.y, data.y_test])
+    x = np.concatenate([data.x, data.x_test])
+    y = np.concatenate([data.y, data.y_test])
     assert (len(data.x), len(x)) == (20, 49)
     assert len(np.unique(x, axis=0)) == 49
     pair = np.concatenate([np.eye(7)[4], np.eye(7)[6]])
@@ -147,10 +150,12 @@ def test_modular_arithmetic(operation: str, table: int) -> None:
 
 def test_entries_of_a_matrix_of_low_rank() -> None:
     section = MatrixCompletion(rows=6, columns=5, rank=2, observed=12)
-    W, data = section.matrix(STREAMS), section.samples(STREAMS)
+    W = section.matrix(STREAMS)
+    data = section.samples(STREAMS)
     assert np.linalg.matrix_rank(W) == 2
     assert np.sqrt(np.mean(W**2)) == pytest.approx(1.0)
-    x, y = np.concatenate([data.x, data.x_test]), np.concatenate([data.y, data.y_test])
+    x = np.concatenate([data.x, data.x_test])
+    y = np.concatenate([data.y, data.y_test])
     assert (data.n, len(np.unique(x, axis=0))) == (12, 30)
     filled = np.zeros((6, 5))
     filled[tuple(x.astype(int).T)] = y
@@ -176,7 +181,8 @@ def test_classes_become_vectors_of_one_for_square_losses() -> None:
         "test_per_class": 1,
         "one_hot": True,
     }
-    section, plain = Mnist(**digits), Mnist(**{**digits, "one_hot": None})
+    section = Mnist(**digits)
+    plain = Mnist(**{**digits, "one_hot": None})
     for name in ("y", "y_test"):
         classes = getattr(plain.samples(STREAMS), name).astype(int)
         np.testing.assert_array_equal(getattr(section.samples(STREAMS), name), np.eye(10)[classes])

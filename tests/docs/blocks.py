@@ -1,4 +1,6 @@
-"""Blocks of the handbook: found by sybil, run in the order of their page, and compared with the output shown."""
+"""Blocks of the handbook: found by sybil, run in the order of their page, and compared with the
+output shown.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ BLOCKS = LexerCollection(
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n?((?:(?!\$ ).*(?:\n|$))*)", re.MULTILINE)
 MARK = re.compile(r"(?:  # |; )(needs|in short:|exit code) ([^;\n]*)")
 PROGRESS = re.compile(r".*\d+%\|.*\|.*\[.*\]")
-SCRIPT = '[ ! -e "$1" ] || . "$1"\n{}\ncode=$?\n{{ declare -px; printf "cd %q\\n" "$PWD"; }} > "$1"; exit $code'
+SCRIPT = (
+    '[ ! -e "$1" ] || . "$1"\n{}\ncode=$?\n{{ declare -px; printf "cd %q\\n" "$PWD"; }} > "$1";'
+    " exit $code"
+)
 """Runs a command where the last one of the page has left its shell."""
 PYTHON = """\
 import contextlib, io, json, sys, traceback
@@ -58,7 +63,9 @@ for line in sys.stdin:
 
 
 def pages(root: Path = ROOT) -> dict[str, Path]:
-    """Return the handwritten pages, README and all that git does not ignore below `docs`, by name."""
+    """Return the handwritten pages, README and all that git does not ignore below `docs`, by
+    name.
+    """
     listed = [
         "git",
         "ls-files",
@@ -79,11 +86,14 @@ def pages(root: Path = ROOT) -> dict[str, Path]:
 
 
 def check_options(text: str) -> None:
-    """Check that a command of `dyn` exists, and so do its options; raises click.UsageError: it does not."""
+    """Check that a command of `dyn` exists, and so do its options; raises click.UsageError: it
+    does not.
+    """
     words = shlex.split(text)
     if "dyn" not in words[:4]:  # behind `srun`, `time`, or assignments
         return
-    command, rest = dyn, words[words.index("dyn") + 1 :]
+    command = dyn
+    rest = words[words.index("dyn") + 1 :]
     context = click.Context(command, info_name="dyn")
     while True:
         _, rest, _ = command.make_parser(context).parse_args(rest)
@@ -92,11 +102,14 @@ def check_options(text: str) -> None:
         name, found, rest = command.resolve_command(context, rest)
         if found is None:
             return
-        command, context = found, click.Context(found, info_name=name, parent=context)
+        command = found
+        context = click.Context(found, info_name=name, parent=context)
 
 
 def difference(expected: str, actual: str) -> str:
-    """Return how an output differs from that of the page, where `...` stands for any text; nothing if it does not."""
+    """Return how an output differs from that of the page, where `...` stands for any text;
+    nothing if it does not.
+    """
     want, got = ("\n".join([*lines(text), ""]) for text in (expected, actual))
     want = re.sub(r"^\.\.\.\n", "...", want, flags=re.MULTILINE)  # no lines are any lines too
     checker = doctest.OutputChecker()
@@ -107,17 +120,23 @@ def difference(expected: str, actual: str) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """Return lines as a terminal leaves them, without progress bars, and without blank lines at both ends."""
+    """Return lines as a terminal leaves them, without progress bars, and without blank lines at
+    both ends.
+    """
     seen = [line.rstrip().rpartition("\r")[2] for line in text.split("\n")]
     kept = "\n".join(line for line in seen if not PROGRESS.fullmatch(line)).strip("\n")
     return kept.split("\n") if kept else []
 
 
 class Page:
-    """Runs the blocks of one page in a directory of its own, as a reader in a fresh shell and Python would."""
+    """Runs the blocks of one page in a directory of its own, as a reader in a fresh shell and
+    Python would.
+    """
 
     def __init__(self, path: Path, folder: Path) -> None:
-        self.path, self.home, self.state = path, folder / "home", folder / "state"
+        self.path = path
+        self.home = folder / "home"
+        self.state = folder / "state"
         self.home.mkdir(parents=True)
         kept = {
             key: value
@@ -132,7 +151,9 @@ class Page:
         """Where the last block of Python ended in the page, and what it printed."""
 
     def run(self) -> None:
-        """Run all blocks; raises SybilFailure: a block fails, or its output is not that of the page."""
+        """Run all blocks; raises SybilFailure: a block fails, or its output is not that of the
+        page.
+        """
         try:
             for example in Document.parse(str(self.path), self.regions):
                 example.evaluate()
@@ -149,14 +170,14 @@ class Page:
 
     def evaluate(self, example: Example) -> str | None:
         """Run a block; return what is wrong with it."""
-        lexemes, text, language = (
-            example.region.lexemes,
-            example.parsed,
-            example.region.lexemes["arguments"].strip(),
-        )
-        printed, self.printed = self.printed, None
+        lexemes = example.region.lexemes
+        text = example.parsed
+        language = example.region.lexemes["arguments"].strip()
+        printed = self.printed
+        self.printed = None
         if lexemes.get("directive") == "literalinclude":
-            text, language = (self.path.parent / language).read_text(encoding="utf-8"), "text"
+            text = (self.path.parent / language).read_text(encoding="utf-8")
+            language = "text"
         if caption := lexemes.get("options", {}).get("caption"):
             target = self.home / caption.replace("\\", "")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +253,8 @@ class Page:
 
     def check_yaml(self, text: str) -> str | None:
         """Check that a part of a config is valid in the plain config."""
-        plain, part = self.home / ".plain.yaml", self.home / ".part.yaml"
+        plain = self.home / ".plain.yaml"
+        part = self.home / ".part.yaml"
         plain.write_text(PLAIN, encoding="utf-8")
         extends = (
             "" if re.search(r"^extends:", text, re.MULTILINE) else f"\nextends: {plain.name}\n"

@@ -1,4 +1,6 @@
-"""Every command, file and block of code of README and the handbook runs, and prints what its page shows."""
+"""Every command, file and block of code of README and the handbook runs, and prints what its
+page shows.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,14 @@ GOOD = {
     "output": "```console\n$ echo a; echo b >&2\na\nb\n$ echo c\nc\n```",
     "elided": "```console\n$ printf 'a 1.5 s\\nx\\ny\\nend\\n'\na ... s\n...\nend\n```",
     "exit code": "```console\n$ exit 3  # exit code 3\n$ (exit 4)  # exit code 4\n```",
-    "state": "```console\n$ mkdir sub && cd sub && export A='x y'\n$ echo \"$A\" $(basename $PWD)\nx y sub\n```",
-    "file": "```{code-block} yaml\n:caption: sub/a\\_.yaml\n\na: 1\n```\n\n```console\n$ cat sub/a_.yaml\na: 1\n```",
+    "state": (
+        "```console\n$ mkdir sub && cd sub && export A='x y'\n$ echo \"$A\" $(basename $PWD)\nx y"
+        " sub\n```"
+    ),
+    "file": (
+        "```{code-block} yaml\n:caption: sub/a\\_.yaml\n\na: 1\n```\n\n```console\n$ cat"
+        " sub/a_.yaml\na: 1\n```"
+    ),
     "in a note": "::::{note}\n:class: x\n\n```console\n$ echo a\na\n```\n::::",
     "python": "```python\nx = 1\n```\n\n```python\nprint(x)\n```\n\n```text\n1\n```",
     "part": "```yaml\narchitecture: {width: 20}\n```\n```yaml\nsweep: {seeds: 3}\n```",

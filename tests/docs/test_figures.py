@@ -1,4 +1,6 @@
-"""The figures of the handbook: intact, complete, without traces of a machine, and still those that `dyn` makes."""
+"""The figures of the handbook: intact, complete, without traces of a machine, and still those
+that `dyn` makes.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,8 @@ def test_claims_over_seeds_are_those_of_their_figure(file: Path) -> None:
 def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(
     papers: ModuleType,
 ) -> None:
-    figure, quoted = "", 0
+    figure = ""
+    quoted = 0
     for line in (
         (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8").splitlines()
     ):

@@ -49,7 +49,9 @@ def pages(reference: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plain(text: str) -> str:
-    """Return Markdown or a docstring as words alone, without links, escapes, bullets and line breaks."""
+    """Return Markdown or a docstring as words alone, without links, escapes, bullets and line
+    breaks.
+    """
     text = re.sub(r"\[(`?[^\]\[]*`?)\]\(/[^)]*\)", r"\1", text)
     return " ".join(re.sub(r"\\([^\w\s]|_)", r"\1", text).split())
 
@@ -67,8 +69,10 @@ def test_every_kind_has_a_page_that_its_section_names(pages: Path) -> None:
 
 def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
     for section, name in KINDS:
-        cls, printed = get_kind(section, name), explain(f"{section}.{name}")
-        text, config = inspect.cleandoc(cls.__doc__ or ""), example(cls)
+        cls = get_kind(section, name)
+        printed = explain(f"{section}.{name}")
+        text = inspect.cleandoc(cls.__doc__ or "")
+        config = example(cls)
         page = (pages / section / f"{name}.md").read_text()
         words = plain(page).replace(r"\|", "|")
         assert text in printed
@@ -137,7 +141,8 @@ def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
     assert generic <= known
     assert {"trajectory/<weight>.npy", "measures/<measure>.npy", "losses.npy"} <= generic
     assert json.loads((run.path / "run.json").read_text()).keys() <= known
-    T, K = len(run.losses), len(run.snapshot_iterations)
+    T = len(run.losses)
+    K = len(run.snapshot_iterations)
     assert (T, run.losses.dtype) == (51, "float64")
     assert run.parameters["hidden_weight"].shape == (K, 60, 2)
     assert run.parameters["hidden_weight"].dtype == run.config.dtype
@@ -179,7 +184,8 @@ def test_json_of_a_figure_is_that_of_the_page(
     known = named("figure-json.md")
     dyn.reproduce("boursier2022-fig2", seeds=4, formats=["png"])
     document = json.loads((tmp_path / "figures/boursier2022-fig2.json").read_text())
-    claims, runs = document["claims"], document["runs"]
+    claims = document["claims"]
+    runs = document["runs"]
     assert document.keys() | claims[0].keys() | runs[0].keys() <= known
     assert len(document.keys()) == 14
     seeds = json.loads((tmp_path / "figures/boursier2022-fig2.seeds.json").read_text())

@@ -1,4 +1,6 @@
-"""The handbook as a reader sees it: built once with warnings as errors; links, sizes, pictures, looks in Chromium."""
+"""The handbook as a reader sees it: built once with warnings as errors; links, sizes, pictures,
+looks in Chromium.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +190,9 @@ def slug(heading: str) -> str:
 
 @pytest.fixture
 def tab(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:  # noqa: F811
-    """Return an empty page of the browser; at the end all it asked for were files, and nothing failed on it."""
+    """Return an empty page of the browser; at the end all it asked for were files, and nothing
+    failed on it.
+    """
     size, scheme = getattr(request, "param", ("wide", "light"))
     width, height = SIZES[size]
     tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
@@ -207,7 +211,9 @@ def tab(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:  # noqa:
     "tab", [(size, scheme) for size in SIZES for scheme in ("light", "dark")], indirect=True
 )
 def test_pages_fit_and_have_no_serious_faults(tab: Any, site: Path) -> None:
-    """Nothing is wider than the window; axe finds neither low contrast nor other faults, in light and dark."""
+    """Nothing is wider than the window; axe finds neither low contrast nor other faults, in
+    light and dark.
+    """
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     found = []
     for name in SHOWN:

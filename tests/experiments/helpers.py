@@ -72,7 +72,8 @@ def check_pure(figure: Figure, evidence: Evidence) -> None:
 def unfalsified(audit: Audit) -> set[str]:
     """Return the ids of claims that break the rule for claims.
 
-    A claim fails under each null of `MUST_FAIL` and under a null beside `untrained`, or says why it must hold.
+    A claim fails under each null of `MUST_FAIL` and under a null beside `untrained`, or says why it
+    must hold.
     """
     further = [
         outcome.held for outcome in audit.outcomes if outcome.null != "untrained" and outcome.held

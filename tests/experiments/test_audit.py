@@ -1,4 +1,6 @@
-"""The rule for claims: each fails for untrained networks, and under a further null, or says why it must hold."""
+"""The rule for claims: each fails for untrained networks, and under a further null, or says why
+it must hold.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every figure on runs that are really trained: the claims are those committed, and the picture is drawn of evidence.
+"""Every figure on runs that are really trained: the claims are those committed, and the picture is
+drawn of evidence.
 
 `docs/figures` holds the claims of every figure as `dyn reproduce` gave them.
 """
@@ -38,9 +39,10 @@ SLOW = {
 SAME = 2e-3
 """Largest difference of a number that is measured again, over the number or an end of its interval.
 
-On the same machine with the same versions it is 0. Another processor sums products in another order, which changes the
-last digits, and training enlarges that: to 5e-4 at most in eleven figures that are not in `UNSTABLE`, made with kernels
-for a generic processor on a single thread. Most intervals are 1 % wide or wider.
+On the same machine with the same versions it is 0. Another processor sums products in another
+order, which changes the last digits, and training enlarges that: to 5e-4 at most in eleven figures
+that are not in `UNSTABLE`, made with kernels for a generic processor on a single thread. Most
+intervals are 1 % wide or wider.
 """
 UNSTABLE = {
     "chizat2020-margin": 0.02,
@@ -54,10 +56,12 @@ UNSTABLE = {
     "tachet2018-fig5-gan": math.inf,
     "zhang2025-features": 0.05,
 }
-"""Beginnings of ids -> the same for figures whose training enlarges last digits without end: steps at the edge of
-stability, grokking, deep networks of single precision. There the other kernels gave up to 0.1, and the same verdicts;
-of the GAN even the covered modes depend on the number of threads (see its notes), and the search for the largest margin
-of chizat2020 ends 0.4 % apart on one thread and two. A claim of zhang2025-features measures rounding itself."""
+"""Beginnings of ids -> the same for figures whose training enlarges last digits without end: steps
+at the edge of stability, grokking, deep networks of single precision. There the other kernels gave
+up to 0.1, and the same verdicts; of the GAN even the covered modes depend on the number of threads
+(see its notes), and the search for the largest margin of chizat2020 ends 0.4 % apart on one thread
+and two. A claim of zhang2025-features measures rounding itself.
+"""
 ABSENT = {"tachet2018-table2"}
 """Figures whose data nobody may pass on."""
 
@@ -106,7 +110,9 @@ def differences(
 
 
 def close(a: float | None, b: float | None, tolerance: float, *ends: float | None) -> bool:
-    """Return whether two numbers are the same within a share of themselves or of the ends of an interval."""
+    """Return whether two numbers are the same within a share of themselves or of the ends of an
+    interval.
+    """
     if a is None or b is None or a == b:
         return a == b
     return abs(a - b) <= tolerance * max(abs(x) for x in (a, b, *ends) if x is not None)

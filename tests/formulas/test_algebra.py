@@ -1,4 +1,6 @@
-"""Formulas: what is traced has the values and derivatives of autograd, and what is no formula says so."""
+"""Formulas: what is traced has the values and derivatives of autograd, and what is no formula
+says so.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def test_derivatives_of_random_formulas_are_those_of_autograd(seed: int) -> None
     traced = formulas.constant(table, drawn(np.random.default_rng(seed), at, 4))
     tensor = torch.from_numpy(z).requires_grad_()
     value = drawn(np.random.default_rng(seed), tensor, 4) + 0 * tensor
-    slope, bend = formulas.along(traced, {at: 1.0}), None
+    slope = formulas.along(traced, {at: 1.0})
+    bend = None
     bend = formulas.along(slope, {at: 1.0})
     (first,) = torch.autograd.grad(value.sum(), tensor, create_graph=True)
     second = (
@@ -63,10 +66,8 @@ def test_derivatives_of_random_formulas_are_those_of_autograd(seed: int) -> None
 @pytest.mark.parametrize("sigma", BUNDLED, ids=lambda sigma: sigma.kind)
 def test_compiled_activations_are_those_of_numpy(sigma: Activation, dtype: str) -> None:
     z = np.random.default_rng(0).uniform(-4, 4, 101).astype(dtype)
-    unit, arrays = (
-        activation_unit(sigma, np.dtype(dtype), 2),
-        [z.copy(), np.empty_like(z), np.empty_like(z)],
-    )
+    unit = activation_unit(sigma, np.dtype(dtype), 2)
+    arrays = [z.copy(), np.empty_like(z), np.empty_like(z)]
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)(
         unit.native.address
     )
@@ -81,9 +82,11 @@ def test_compiled_activations_are_those_of_numpy(sigma: Activation, dtype: str) 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
 def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss) -> None:
-    rng, n = np.random.default_rng(1), 50
+    rng = np.random.default_rng(1)
+    n = 50
     C = 3 if loss.many_outputs or loss.vector_labels else 1
-    f, v = 2 * rng.standard_normal((n, C)), rng.standard_normal((n, C))
+    f = 2 * rng.standard_normal((n, C))
+    v = rng.standard_normal((n, C))
     labels = (
         rng.standard_normal((n, C)) if loss.labels == "real" else rng.choice([-1.0, 1.0], (n, C))
     )
@@ -100,8 +103,11 @@ def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss)
         np.testing.assert_allclose(
             0.5 * loss.derivatives(h, y), slope.detach().numpy(), rtol=1e-13, atol=1e-15
         )
-    delta, out, given = np.empty_like(f), np.empty_like(f), labels.astype(np.float64)
-    of_loss, of_curvature = loss_unit(loss, f.dtype), loss_curvature_unit(loss, f.dtype)
+    delta = np.empty_like(f)
+    out = np.empty_like(f)
+    given = labels.astype(np.float64)
+    of_loss = loss_unit(loss, f.dtype)
+    of_curvature = loss_curvature_unit(loss, f.dtype)
     f_at, y_at, v_at, numbers = (array.ctypes.data for array in (f, given, v, of_loss.numbers))
     summed = of_loss.native.call(f_at, y_at, v_at, delta.ctypes.data, n, C, 0.5, numbers)
     assert summed == pytest.approx(float(values.detach().sum()), rel=1e-14)

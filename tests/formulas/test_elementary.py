@@ -1,4 +1,6 @@
-"""Elementary functions against mpmath, in units in the last place, and their loops against the processor."""
+"""Elementary functions against mpmath, in units in the last place, and their loops against the
+processor.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from dynamics_cli.training.kernels.two_layers import OPTIONS
 mp = mpmath.mp.clone()
 mp.prec = 120
 CALLER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-CASES = {  # exact function, largest error in ulp of float32 and float64, range where it varies in float32 and float64
+# exact function, largest error in ulp of float32 and float64, range where it varies in float32 and
+# float64
+CASES = {
     "exp": (mp.exp, 2, 2, (-105, 90), (-747, 711)),
     "log": (mp.log, 1, 1, (0, 3), (0, 3)),
     "tanh": (mp.tanh, 3, 3, (-10, 10), (-20, 20)),
@@ -53,8 +57,11 @@ def applied(name: str, x: np.ndarray, *flags: str) -> np.ndarray:
 
 
 def arguments(name: str, real: Any, count: int) -> np.ndarray:
-    """Return where the function varies, all magnitudes with both signs, and the neighbours of where formulas change."""
-    rng, info = np.random.default_rng(0), np.finfo(real)
+    """Return where the function varies, all magnitudes with both signs, and the neighbours of
+    where formulas change.
+    """
+    rng = np.random.default_rng(0)
+    info = np.finfo(real)
     low, high = CASES[name][3 if real is np.float32 else 4]
     scales = rng.uniform(np.log2(float(info.smallest_subnormal)), np.log2(float(info.max)), count)
     near = np.array(
@@ -84,7 +91,9 @@ def arguments(name: str, real: Any, count: int) -> np.ndarray:
 
 
 def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np.ndarray:
-    """Return the errors in units in the last place of the exact value; none of an infinity that is right."""
+    """Return the errors in units in the last place of the exact value; none of an infinity that
+    is right.
+    """
     info = np.finfo(values.dtype)
     found = np.empty(len(x))
     for i, (value, argument) in enumerate(zip(values.tolist(), x.tolist(), strict=True)):
@@ -121,7 +130,8 @@ def test_errors(name: str, real: Any) -> None:
     assert found[worst] <= bounds[real is np.float64], x[worst]
 
 
-INF, NAN = np.inf, np.nan
+INF = np.inf
+NAN = np.nan
 
 
 @TYPES

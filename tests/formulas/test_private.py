@@ -1,4 +1,6 @@
-"""Private parts of other packages: each stands in the modules named here, and so does a release without it."""
+"""Private parts of other packages: each stands in the modules named here, and so does a release
+without it.
+"""
 
 from __future__ import annotations
 

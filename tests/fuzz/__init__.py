@@ -1,1 +1,3 @@
-"""Hypothesis draws configs, archives of arrays and tables: each is taken, or refused in one message."""
+"""Hypothesis draws configs, archives of arrays and tables: each is taken, or refused in one
+message.
+"""

@@ -46,7 +46,8 @@ def bomb(factor: int = 64) -> bytes:
     return archive({"x.npy": header + bytes(factor * 2**20), "y.npy": Y}, zipfile.ZIP_DEFLATED)
 
 
-X, Y = of(np.eye(3)), of(np.arange(3.0))
+X = of(np.eye(3))
+Y = of(np.arange(3.0))
 GOOD = [
     archive({"x.npy": X, "y.npy": Y}),
     archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_DEFLATED),

@@ -91,7 +91,9 @@ def damaged(
     snippets: Sequence[bytes] = BYTES,
     most: int = 4,
 ) -> bytes:
-    """Draw bytes of `whole` with some pieces lost, doubled, moved, cut off, overwritten or put in."""
+    """Draw bytes of `whole` with some pieces lost, doubled, moved, cut off, overwritten or put
+    in.
+    """
     data = draw(whole if isinstance(whole, st.SearchStrategy) else st.sampled_from(whole))
     for _ in range(draw(st.integers(1, most))):
         i, k = (draw(st.integers(0, len(data))) for _ in range(2))
@@ -124,8 +126,12 @@ def _one_in(draw: st.DrawFn, count: int) -> bool:
 
 
 @st.composite
-def grown(draw: st.DrawFn, node: dict[str, Any] | None = None, *, wild: bool = True) -> Any:  # noqa: PLR0911 - one a type
-    """Draw a value that a node of a JSON Schema allows, by default a config; if `wild`, often something else."""
+def grown(  # noqa: PLR0911 - one a type
+    draw: st.DrawFn, node: dict[str, Any] | None = None, *, wild: bool = True
+) -> Any:
+    """Draw a value that a node of a JSON Schema allows, by default a config; if `wild`, often
+    something else.
+    """
     node = node or _schema(RunConfig)
     if "$ref" in node:
         node = _schema(RunConfig)["$defs"][node["$ref"].rpartition("/")[2]]
@@ -144,7 +150,8 @@ def grown(draw: st.DrawFn, node: dict[str, Any] | None = None, *, wild: bool = T
         return draw(grown(draw(st.sampled_from(options)), wild=wild))
     match node.get("type"):
         case "object":
-            given, required = node.get("properties", {}), node.get("required", [])
+            given = node.get("properties", {})
+            required = node.get("required", [])
             keys = [key for key in given if key in required or key == "kind" or _one_in(draw, 4)]
             found = {key: draw(grown(given[key], wild=wild)) for key in keys}
             return found | (
@@ -153,7 +160,8 @@ def grown(draw: st.DrawFn, node: dict[str, Any] | None = None, *, wild: bool = T
                 else {}
             )
         case "array":
-            least, most = node.get("minItems", 0), node.get("maxItems", 3)
+            least = node.get("minItems", 0)
+            most = node.get("maxItems", 3)
             return draw(
                 st.lists(
                     grown(node["items"], wild=wild),

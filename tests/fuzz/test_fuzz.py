@@ -32,7 +32,9 @@ counts = pytest.mark.parametrize("count", [60, pytest.param(20_000, marks=pytest
 def attack(
     cases: st.SearchStrategy[T], odd: Iterable[T], count: int, look: Callable[[T], object]
 ) -> None:
-    """Look at the odd cases and at so many that are drawn; some are accepted, and some are refused in one message."""
+    """Look at the odd cases and at so many that are drawn; some are accepted, and some are
+    refused in one message.
+    """
     answers = Counter[bool]()
 
     def answered(case: T) -> None:

@@ -18,7 +18,8 @@ from tests.recording.test_instruments import moved, problem_of
 def test_rules_of_symmetric_matrices(m: int) -> None:
     """A start of m eigenvectors is decomposed after m iterations."""
     rng = np.random.default_rng(m)
-    values, vectors = np.linspace(-1, 2, m), np.linalg.qr(rng.standard_normal((150, m)))[0]
+    values = np.linspace(-1, 2, m)
+    vectors = np.linalg.qr(rng.standard_normal((150, m)))[0]
     parts = rng.uniform(0.5, 1, m)
     nodes, weights = quadrature(lambda v: vectors @ (values * (vectors.T @ v)), vectors @ parts, m)
     np.testing.assert_allclose(nodes, values, atol=1e-13)
@@ -74,7 +75,8 @@ def test_iterations_start_again_until_the_residual_is_reached(k: int) -> None:
 @pytest.mark.filterwarnings("default:an eigenvalue is less accurate")
 @pytest.mark.parametrize("k", [1, 3])
 def test_where_rounding_of_products_limits_the_residual_a_warning_says_so(k: int) -> None:
-    values, rng = np.arange(300.0), np.random.default_rng(0)
+    values = np.arange(300.0)
+    rng = np.random.default_rng(0)
 
     def product(v: Any) -> Any:
         return values * v + 0.1 * rng.standard_normal(300)

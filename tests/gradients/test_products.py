@@ -24,7 +24,8 @@ def multiplied(A: Any, B: Any, start: Any = None, *, turned: bool = False) -> An
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_of_every_size(dtype: str) -> None:
-    rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
+    rng = np.random.default_rng(0)
+    eps = np.finfo(dtype).eps
     sizes = (1, 5, 6, 7, 100), (1, 40), (1, 2, 7, 8, 9, 15, 17, 33, 64, 127)
     for n, K, m in pairs(*sizes):
         A, B, row = (rng.standard_normal(shape).astype(dtype) for shape in ((n, K), (K, m), (m,)))
@@ -40,7 +41,8 @@ def test_products_of_every_size(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bits_do_not_depend_on_how_rows_and_columns_are_cut(dtype: str) -> None:
     rng = np.random.default_rng(1)
-    A, B = rng.standard_normal((200, 30)).astype(dtype), rng.standard_normal((30, 77)).astype(dtype)
+    A = rng.standard_normal((200, 30)).astype(dtype)
+    B = rng.standard_normal((30, 77)).astype(dtype)
     whole = multiplied(A, B)
     for first, last in ((0, 1), (3, 10), (50, 199)):
         np.testing.assert_array_equal(
@@ -52,10 +54,12 @@ def test_bits_do_not_depend_on_how_rows_and_columns_are_cut(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_dot_products_of_every_size(dtype: str) -> None:
-    rng, eps = np.random.default_rng(2), np.finfo(dtype).eps
+    rng = np.random.default_rng(2)
+    eps = np.finfo(dtype).eps
     unit = dots(np.dtype(dtype)).call
     for n, K in pairs((1, 5, 6, 7, 20), (1, 7, 8, 16, 17, 100, 1000)):
-        A, b = rng.standard_normal((n, K)).astype(dtype), rng.standard_normal(K).astype(dtype)
+        A = rng.standard_normal((n, K)).astype(dtype)
+        b = rng.standard_normal(K).astype(dtype)
         found = np.full(n + 1, 7, dtype)
         unit(A.ctypes.data, b.ctypes.data, n, K, found.ctypes.data)
         exact = A.astype(np.float64) @ b.astype(np.float64)

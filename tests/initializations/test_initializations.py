@@ -36,7 +36,8 @@ def weights(initialization, *, seed=0, shapes=SHAPES, input_dim=2, architecture=
 @pytest.mark.parametrize("scale", [0.5, 1e-20])
 def test_balanced(divide_by, divisor, scale):
     w = weights({"kind": "balanced", "scale": scale, "divide_by": divide_by})
-    W, a = w["hidden_weight"], w["output_weight"]
+    W = w["hidden_weight"]
+    a = w["output_weight"]
     assert W.std() == pytest.approx(scale / divisor, rel=0.03)  # 12 000 draws: 5 standard errors
     np.testing.assert_allclose(np.abs(a), np.hypot(np.hypot(W[:, 0], W[:, 1]), W[:, 2]), rtol=1e-14)
     assert abs((a > 0).mean() - 0.5) < 0.04
@@ -71,11 +72,9 @@ def test_default_scaled_is_the_law_of_torch_linear():
 
 def test_seeds_give_other_weights_and_the_same_seed_the_same():
     section = {"kind": "balanced", "scale": 1.0}
-    first, again, other = (
-        weights(section, seed=1),
-        weights(section, seed=1),
-        weights(section, seed=2),
-    )
+    first = weights(section, seed=1)
+    again = weights(section, seed=1)
+    other = weights(section, seed=2)
     np.testing.assert_array_equal(first["hidden_weight"], again["hidden_weight"])
     assert not np.array_equal(first["hidden_weight"], other["hidden_weight"])
 
@@ -88,14 +87,17 @@ def from_file(path, **section):
 
 
 def test_file_with_bias_and_suffix(tmp_path):
-    W, b, a = np.arange(4.0).reshape(2, 2), np.array([7.0, 8.0]), np.array([1.0, -1.0])
+    W = np.arange(4.0).reshape(2, 2)
+    b = np.array([7.0, 8.0])
+    a = np.array([1.0, -1.0])
     np.savez(tmp_path / "w.npz", hidden_weight_0=W, hidden_bias_0=b, output_weight_0=a)
     read = from_file(tmp_path / "w.npz", suffix="_0")
     np.testing.assert_array_equal(read["hidden_weight"], np.column_stack([W, b]))
     np.testing.assert_array_equal(read["output_weight"], a)
 
 
-W, A = np.ones((2, 3)), np.ones(2)
+W = np.ones((2, 3))
+A = np.ones(2)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Initialisations by what defines them: orthogonality, balance, modes, pairs, variances, spheres, delta."""
+"""Initialisations by what defines them: orthogonality, balance, modes, pairs, variances,
+spheres, delta.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def streams(seed: int) -> Any:
 
 
 def test_decoupled_modes_follow_the_equation_of_saxe() -> None:
-    """Two layers, one output, whitened inputs: `u' = 2 u (s - u)` for the half square, Saxe et al. 2014, Eq. 12."""
+    """Two layers, one output, whitened inputs: `u' = 2 u (s - u)` for the half square, Saxe et
+    al. 2014, Eq. 12.
+    """
     x = np.sqrt(3) * np.eye(3)
     y = [0.9, -1.2, 2.0]
     drawn, one = start(

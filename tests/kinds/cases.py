@@ -1,4 +1,6 @@
-"""A small config, and the problem made of it, for tests of kinds: each changes the sections that it is about."""
+"""A small config, and the problem made of it, for tests of kinds: each changes the sections that
+it is about.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ CONFIG: dict[str, Any] = {
 
 
 def config_of(**changes: Any) -> dict[str, Any]:
-    """Return the config with other sections; an optimizer keeps the step and the iterations that it does not name."""
+    """Return the config with other sections; an optimizer keeps the step and the iterations that
+    it does not name.
+    """
     optimizer = changes.get("optimizer", {})
     usual = {"lr": 0.1, "iterations": 5} if "until" not in optimizer else {}
     if "epochs" in optimizer:

@@ -1,4 +1,6 @@
-"""Kinds that do not go together, or not with the data: refused in a message that says what would do."""
+"""Kinds that do not go together, or not with the data: refused in a message that says what would
+do.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,9 @@ def pairs(**keys: Any) -> dict[str, Any]:
 
 
 def in_context(**keys: Any) -> dict[str, Any]:
-    """Return linear attention on sequences of five pairs and a query; keys are those of either section."""
+    """Return linear attention on sequences of five pairs and a query; keys are those of either
+    section.
+    """
     data = {
         "kind": "in_context_regression",
         "n": 9,
@@ -120,8 +124,14 @@ def in_context(**keys: Any) -> dict[str, Any]:
     }
     net = {"kind": "linear_attention"}
     return {
-        "dataset": data
-        | {key: value for key, value in keys.items() if key in ("n", "features", "exact_moments")},
+        "dataset": (
+            data
+            | {
+                key: value
+                for key, value in keys.items()
+                if key in ("n", "features", "exact_moments")
+            }
+        ),
         "architecture": net | {key: value for key, value in keys.items() if key == "rank"},
         "optimizer": keys.get("optimizer", {}),
     }
@@ -232,7 +242,10 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         labelled("cross_entropy", 0, 1, architecture={"kind": "residual", "width": 3}),
-        "loss.kind: cross_entropy needs architecture.kind .*'two_layer' or 'vgg16' with outputs >= 2; residual has one",
+        (
+            "loss.kind: cross_entropy needs architecture.kind .*'two_layer' or 'vgg16' with outputs"
+            " >= 2; residual has one"
+        ),
     ),
     *(
         (labelled(loss, *labels, architecture={**network, "outputs": outputs}), told)
@@ -444,7 +457,10 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     (in_context(features="tokens"), "expected moments of D [+] 1 columns, "),
     (
         pairs(tokens=3),
-        "samples of 14 columns are not 3 tokens of equal length; divisors of 14 will do: 1, 2, 7, 14",
+        (
+            "samples of 14 columns are not 3 tokens of equal length; divisors of 14 will do: 1, 2,"
+            " 7, 14"
+        ),
     ),
     *(
         (labelled(loss, architecture={**NETWORK, "outputs": outputs}) | {"dataset": MAP}, told)

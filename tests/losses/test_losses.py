@@ -1,4 +1,6 @@
-"""Losses: values against closed forms, derivatives against differences and autograd, no overflow."""
+"""Losses: values against closed forms, derivatives against differences and autograd, no
+overflow.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ def test_values(loss, h, y, value):
 
 def test_cross_entropy_is_that_of_torch():
     rng = np.random.default_rng(1)
-    h, y = 5 * rng.standard_normal((7, 4)), rng.integers(0, 4, 7)
+    h = 5 * rng.standard_normal((7, 4))
+    y = rng.integers(0, 4, 7)
     tensor = torch.from_numpy(h).requires_grad_()
     reference = torch.nn.functional.cross_entropy(tensor, torch.from_numpy(y), reduction="none")
     np.testing.assert_allclose(CrossEntropy().values(h, y), reference.detach(), rtol=1e-13)
@@ -59,8 +62,11 @@ MARGINS = [0.0, 0.5, 20, 40, 60, 87, 100, 300, 500, 709, 720, 1e4, 1e6]
 
 
 def exact_bend(kind: str, z: float, v: list[float]) -> list[Any]:
-    """Return the second derivative along `v` at the margin `z`, of classes at the outputs `(z, 0, 0)`, class 0."""
-    z, v = mp.mpf(z), [mp.mpf(x) for x in v]
+    """Return the second derivative along `v` at the margin `z`, of classes at the outputs `(z,
+    0, 0)`, class 0.
+    """
+    z = mp.mpf(z)
+    v = [mp.mpf(x) for x in v]
     if kind == "cross_entropy":
         shares = [1, mp.exp(-z), mp.exp(-z)] if z > 0 else [mp.exp(z), 1, 1]
         p = [share / sum(shares) for share in shares]
@@ -77,14 +83,18 @@ def exact_bend(kind: str, z: float, v: list[float]) -> list[Any]:
 
 
 def bend_by(way: str, loss: Any, h: Any, y: Any, v: Any) -> Any:
-    """Return second derivatives along `v` (n, C) by torch's double backward pass, or by the compiled unit."""
+    """Return second derivatives along `v` (n, C) by torch's double backward pass, or by the
+    compiled unit.
+    """
     if way == "compiled":
-        unit, out = loss_curvature_unit(loss, v.dtype), np.zeros_like(v)
+        unit = loss_curvature_unit(loss, v.dtype)
+        out = np.zeros_like(v)
         arrays = [np.array(array, v.dtype) for array in (h, y, v)]
         addresses = [address_of(array) for array in (*arrays, out)]
         unit.native.call(*addresses, *v.shape, 1.0, address_of(unit.numbers))
         return out
-    at, along = torch.from_numpy(h), torch.from_numpy(v)
+    at = torch.from_numpy(h)
+    along = torch.from_numpy(v)
     at = (at if loss.many_outputs else at[:, 0]).requires_grad_()
     labels = torch.from_numpy(y).to(torch.long if loss.many_outputs else at.dtype)
     (slope,) = torch.autograd.grad(loss.values(at, labels).sum(), at, create_graph=True)
@@ -98,8 +108,11 @@ def bend_by(way: str, loss: Any, h: Any, y: Any, v: Any) -> Any:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", LOSSES)
 def test_second_derivatives_hold_at_every_margin(kind: str, dtype: str, way: str) -> None:
-    """Up to a rounding error; at right classifications, where the numbers are small, to a relative one."""
-    loss, C = LOSSES[kind](), 3 if LOSSES[kind].many_outputs else 1
+    """Up to a rounding error; at right classifications, where the numbers are small, to a
+    relative one.
+    """
+    loss = LOSSES[kind]()
+    C = 3 if LOSSES[kind].many_outputs else 1
     z = np.array([*MARGINS, *(-margin for margin in MARGINS)], dtype)
     h = np.zeros((len(z), C), dtype)
     h[:, 0] = z

@@ -21,9 +21,11 @@ from dynamics_cli.measures.two_layer import (
 )
 from experiments.boursier2022.states import distinct_kinks
 
-NAN, NONE = np.nan, []
+NAN = np.nan
+NONE = []
 W = np.array([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]])
-PAIR, OUT = np.array([[3.0, 4.0], [0.0, 1.0]]), np.array([-5.0, 2.0])
+PAIR = np.array([[3.0, 4.0], [0.0, 1.0]])
+OUT = np.array([-5.0, 2.0])
 STILL = np.array([[3.0, 4.0], [0.0, 0.0]])
 MOVED = np.array([[3.0, 5.0], [1.0, 0.0]])
 DIAGONAL = np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
@@ -31,15 +33,15 @@ PARALLEL = np.outer(
     [1.0, 2.0, 3.0], [1.0, 1.0]
 )  # after centring there would be variance around the mean only
 X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-FOUR, LAST = (
-    np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 0.0], [-1.0, -2.0]]),
-    np.array([1.0, -1.0, 0.5, 2.0]),
-)
+FOUR = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 0.0], [-1.0, -2.0]])
+LAST = np.array([1.0, -1.0, 0.5, 2.0])
 ACTIVE = [[True, True, False], [True, True, False], [True, False, False], [False, False, True]]
 Z = np.array([-2.0, 0.0, 3.0])
 LINES = np.array([[1.0, 0.5], [2.0, 1.0], [1.0, -2.0], [1.0, -2.004], [1e-5, 5e-5], [0.0, 1.0]])
 SNAPSHOTS = np.array([[[1.0, 0.0], [0.5, 0.0]], [[1e-20, 0.0], [1e-24, 0.0]]])
-STEPS, FALL, DIVERGED = [0, 10, 20, 30], [4.0, 1.0, 3.0, 0.5], [1.0, 0.1, np.inf, 0.001]
+STEPS = [0, 10, 20, 30]
+FALL = [4.0, 1.0, 3.0, 0.5]
+DIVERGED = [1.0, 0.1, np.inf, 0.001]
 TURNED = 30 * np.pi / 180 + np.array([0.0, 0.0, np.pi])
 OPPOSITE = np.stack([np.cos(TURNED), np.sin(TURNED)], 1)
 TINY = np.outer([1.0, 1e-3, 7.0], [0.3, -0.7, 0.1]) * 1e-20

@@ -10,7 +10,8 @@ from dynamics_cli.measures.curves import (
 )
 
 STEPS = np.arange(0, 20001, 10)
-# two logistic drops, 1 -> 1/2 at 6 000 and 1/2 -> 0 at 12 000, like Figure 3 of Boursier et al. 2022
+# two logistic drops, 1 -> 1/2 at 6 000 and 1/2 -> 0 at 12 000, like Figure 3 of Boursier et al.
+# 2022
 CURVE = 1.0 - 0.5 / (1 + np.exp(-(STEPS - 6000) / 100)) - 0.5 / (1 + np.exp(-(STEPS - 12000) / 100))
 
 

@@ -1,4 +1,6 @@
-"""Least distance programs: solutions by hand, certificates, infeasibility, agreement with a general solver."""
+"""Least distance programs: solutions by hand, certificates, infeasibility, agreement with a
+general solver.
+"""
 
 from __future__ import annotations
 

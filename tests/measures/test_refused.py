@@ -1,4 +1,6 @@
-"""Arguments of pure functions and closed forms that make no sense are refused in a message that names them."""
+"""Arguments of pure functions and closed forms that make no sense are refused in a message that
+names them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from dynamics_cli.theory.ntk import ntk_interpolator
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 ONES = np.ones((3, 2))
-X, Y, W, A = np.eye(3), np.arange(3.0), np.full((4, 3), 0.3), np.ones(4)
+X = np.eye(3)
+Y = np.arange(3.0)
+W = np.full((4, 3), 0.3)
+A = np.ones(4)
 
 CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: cluster_directions(ONES, signs=[1, 1]), ValueError, "2 signs for 3 neurons"),

@@ -1,4 +1,6 @@
-"""Optimizers against `torch.optim` and their formulas; what they remember is resumed bit for bit."""
+"""Optimizers against `torch.optim` and their formulas; what they remember is resumed bit for
+bit.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,10 @@ from tests.training.problems import assert_chunks_are_invisible, random_problem
 
 DEEP = {"kind": "fully_connected", "widths": [5, 4], "activation": "tanh"}
 COSINE = {"kind": "cosine", "warm_up": 50}
-SGD, ADAM, ADAMW, RMSPROP = (
-    torch.optim.SGD,
-    torch.optim.Adam,
-    torch.optim.AdamW,
-    torch.optim.RMSprop,
-)
+SGD = torch.optim.SGD
+ADAM = torch.optim.Adam
+ADAMW = torch.optim.AdamW
+RMSPROP = torch.optim.RMSprop
 NESTEROV: dict[str, Any] = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 
 TORCH: list[tuple[dict[str, Any], type[torch.optim.Optimizer], dict[str, Any]]] = [
@@ -106,7 +106,9 @@ def test_the_updates_of_torch_optim(
 
 
 def reference(problem: Problem, step: Any, iterations: int) -> dict[str, np.ndarray]:
-    """Return the weights after updates `step(i, gradients) -> what is subtracted`, with autograd's gradients."""
+    """Return the weights after updates `step(i, gradients) -> what is subtracted`, with
+    autograd's gradients.
+    """
     model, x, y = by_hand(problem, torch.float64)
     weights = dict(model.named_parameters())
     for i in range(iterations):
@@ -130,7 +132,9 @@ def normalised(share: float) -> Any:
 
 
 def muon(old: list[np.ndarray]) -> Any:
-    """Return steps along momenta whose singular values went through the quintic five times; of vectors as rows."""
+    """Return steps along momenta whose singular values went through the quintic five times; of
+    vectors as rows.
+    """
 
     def orthogonal(b: np.ndarray) -> np.ndarray:
         rows = b if b.ndim > 1 else b[None]

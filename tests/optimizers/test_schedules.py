@@ -1,4 +1,6 @@
-"""Factors of the step size against their formulas, as configs name them, and time along a run: sums of steps."""
+"""Factors of the step size against their formulas, as configs name them, and time along a run:
+sums of steps.
+"""
 
 from __future__ import annotations
 

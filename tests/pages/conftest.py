@@ -35,7 +35,10 @@ PLANE: dict[str, Any] = {
     "loss": {"kind": "logistic"},
     "record": {"snapshots": {"kind": "geometric", "ratio": 2.0}, "measures": ["train_accuracy"]},
 }
-HOSTILE = "</script><script>document.title = 'broken'</script><img src=x onerror=\"document.title = 'broken'\">&\u2028"
+HOSTILE = (
+    "</script><script>document.title = 'broken'</script><img src=x onerror=\"document.title ="
+    " 'broken'\">&\u2028"
+)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 

@@ -1,4 +1,6 @@
-"""Every kind of page in a real browser, from the disk: what it asks for, what it says, what its slider moves."""
+"""Every kind of page in a real browser, from the disk: what it asks for, what it says, what its
+slider moves.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ Show = Callable[..., Any]
 
 @pytest.fixture
 def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
-    """Open a page from the disk; at the end there was no request but the file, nothing on the console, no violation."""
+    """Open a page from the disk; at the end there was no request but the file, nothing on the
+    console, no violation.
+    """
     opened: list[tuple[Any, Path, list[str], list[str]]] = []
 
     def open_page(page: Page | Path, size: str = "laptop", **options: Any) -> Any:
@@ -87,7 +91,8 @@ def pixels(tab: Any, kind: str) -> str:
 
 def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, points: Run) -> None:
     tab = show(dyn.page(points))
-    steps, last = points.snapshot_iterations, len(points.snapshot_iterations) - 1
+    steps = points.snapshot_iterations
+    last = len(points.snapshot_iterations) - 1
     slider = tab.get_by_role("slider", name="State of training")
     slider.focus()
     before = {kind: pixels(tab, kind) for kind in ("function", "rays")}
@@ -167,7 +172,8 @@ def test_decision_regions_are_those_of_the_network(show: Show, outputs: Path) ->
     run = dyn.train(PLANE)
     tab = show(dyn.page(run), color_scheme="light")
     axes = tab.locator(".regions .u-over")
-    box, picture = axes.bounding_box(), Image.open(BytesIO(axes.screenshot())).convert("RGB")
+    box = axes.bounding_box()
+    picture = Image.open(BytesIO(axes.screenshot())).convert("RGB")
     window = tab.evaluate("described.panels.find((panel) => panel.name === 'regions').window")
     for x in ([1.4, 0.5], [-1.4, 0.4], [0.5, 1.2], [-0.6, -1.2]):
         across = (x[0] - window[0]) / (window[1] - window[0]) * box["width"]
@@ -182,7 +188,8 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     tab = show(dyn.page(swept), "wide")
     rows = Sweep(swept.path).rows
     assert inked(tab, "sweep") > 10000
-    canvas, readout = tab.locator(".sweep canvas").first, tab.locator(".sweep .readout").first
+    canvas = tab.locator(".sweep canvas").first
+    readout = tab.locator(".sweep .readout").first
     box = canvas.bounding_box()
     tab.mouse.move(box["x"] + 62, box["y"] + 40)
     assert "optimizer.lr 0.01, architecture.width 4" in readout.inner_text()

@@ -1,4 +1,6 @@
-"""Every panel and the page of every bundled config, of the example of every kind, and of a grid of small runs."""
+"""Every panel and the page of every bundled config, of the example of every kind, and of a grid
+of small runs.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +58,13 @@ FEW = [
 
 
 def config_of(cell: Cell, folder: Path) -> dict[str, Any]:
-    """Return the config of a cell: the example of its architecture on 6 points and 3 held-out ones."""
-    d, loss = cell["inputs"], all_kinds("loss")[cell["loss"]]
-    architecture, turn = (
-        all_kinds("architecture")[cell["architecture"]],
-        list(all_kinds("activation").items()),
-    )
+    """Return the config of a cell: the example of its architecture on 6 points and 3 held-out
+    ones.
+    """
+    d = cell["inputs"]
+    loss = all_kinds("loss")[cell["loss"]]
+    architecture = all_kinds("architecture")[cell["architecture"]]
+    turn = list(all_kinds("activation").items())
     config: dict[str, Any] = yaml.safe_load(example(architecture))
     rng = np.random.default_rng(d)
     classes = np.arange(9) % (2 if loss.labels == "signs" else 3)
@@ -70,7 +73,8 @@ def config_of(cell: Cell, folder: Path) -> dict[str, Any]:
         "vector": rng.standard_normal((9, 2)),
         "classes": 2.0 * classes - 1 if loss.labels == "signs" else classes,
     }[cell["labels"]]
-    x, file = rng.standard_normal((9, d)), folder / f"{d}-{cell['labels']}-{loss.labels}.npz"
+    x = rng.standard_normal((9, d))
+    file = folder / f"{d}-{cell['labels']}-{loss.labels}.npz"
     np.savez(file, x=x[:6], y=y[:6], x_test=x[6:], y_test=y[6:])
     network = config["architecture"] | FITTED.get(cell["architecture"], lambda d: {})(d)
     if "activation" in architecture.model_fields:  # each in turn
@@ -95,7 +99,9 @@ def config_of(cell: Cell, folder: Path) -> dict[str, Any]:
 
 
 def shortened(config: Any) -> Any:
-    """Return a config that ends after four iterations and records each of them, its grid left out."""
+    """Return a config that ends after four iterations and records each of them, its grid left
+    out.
+    """
     loaded = dyn.load_config(config, {"sweep": None}, check_files_exist=False)
     short = (
         {"points": 4, "until": 0.1}
@@ -143,7 +149,8 @@ def pairs(cell: Cell) -> set[Any]:
 
 def cover(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return cells that hold every pair of values that any of them holds."""
-    missing, chosen = set().union(*map(pairs, cells)), []
+    missing = set().union(*map(pairs, cells))
+    chosen = []
     while missing:
         chosen.append(max(cells, key=lambda cell: len(pairs(cell) & missing)))
         missing -= pairs(chosen[-1])
@@ -151,7 +158,9 @@ def cover(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def looked_at(configs: Configs, folder: Path, seen: set[Any] | None = None) -> tuple[int, int]:
-    """Train every config for a few iterations and look at it; return how many there were, and how many are refused."""
+    """Train every config for a few iterations and look at it; return how many there were, and
+    how many are refused.
+    """
     refused = 0
     for k, (name, config) in enumerate(configs.items()):
         try:
@@ -200,7 +209,9 @@ def test_few_cells_of_the_grid_have_panels_and_pages(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_pairs_of_the_grid_have_panels_and_pages(tmp_path: Path) -> None:
-    """Every two of inputs, architecture, loss and labels that go together, with one cell at least."""
+    """Every two of inputs, architecture, loss and labels that go together, with one cell at
+    least.
+    """
     chosen = cover([cell for cell in CELLS if accepted(cell, tmp_path)])
     drawn, refused = looked_at(cells(tmp_path, chosen), tmp_path)
     assert (drawn, refused) == (len(chosen), 0)

@@ -1,4 +1,6 @@
-"""What a page holds, without a browser: the numbers of the run, escaped texts, a policy that fits, the same bytes."""
+"""What a page holds, without a browser: the numbers of the run, escaped texts, a policy that
+fits, the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,8 @@ def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(
     page = Page("long", "long")
     rng = np.random.default_rng(0)
     y = rng.standard_normal(50_000)
-    y[12_345], y[40_001] = 40.0, -50.0
+    y[12_345] = 40.0
+    y[40_001] = -50.0
     line = page.curve(np.arange(len(y)), y, "long")
     assert line["of"] == len(y)
     odd = np.array([np.pi, np.nan, np.inf, -0.0, 5e-324])

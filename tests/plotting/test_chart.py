@@ -48,7 +48,8 @@ def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(
 
 
 def test_what_is_over_at_once_is_drawn_over_log_time() -> None:
-    early, late = 1 + np.exp(-T / 5), 10 + 0.05 * T / 1000
+    early = 1 + np.exp(-T / 5)
+    late = 10 + 0.05 * T / 1000
 
     def scale(*curves: Any, x: Any = T) -> str:
         return (

@@ -30,7 +30,8 @@ def test_extremes_endpoints_and_gaps_of_every_column_survive(y, columns, log, se
     assert kept_x[0] == x[0]
     assert kept_x[-1] == x[-1]
     assert np.array_equal(kept_y[[0, -1]], y[[0, -1]], equal_nan=True)
-    finite, kept_finite = y[np.isfinite(y)], kept_y[np.isfinite(kept_y)]
+    finite = y[np.isfinite(y)]
+    kept_finite = kept_y[np.isfinite(kept_y)]
     assert len(finite) == 0 or (finite.min(), finite.max()) == (
         kept_finite.min(),
         kept_finite.max(),

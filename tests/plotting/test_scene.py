@@ -22,7 +22,8 @@ from dynamics_cli.plotting.scene import (
 )
 from dynamics_cli.plotting.style import MARKER, PALETTE, new_figure
 
-X, Y = np.array([-0.5, 2.0]), np.array([-1.0, 1.0])
+X = np.array([-0.5, 2.0])
+Y = np.array([-1.0, 1.0])
 FRAME = Frame(default_window(X), (-2.0, 2.0), (-1.0, 1.0))
 W = np.array([[0.3, 0.4], [-0.6, 0.0], [0.0, 0.0], [0.0, -1.0]])
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
@@ -57,10 +58,8 @@ def len_of_marker(artist: Any) -> int:
 
 
 def test_data_function_and_stars_are_where_they_belong() -> None:
-    kinks, outputs = (
-        np.array([-0.5, 0.123456, 2.0, 9.0, np.inf, np.nan]),
-        np.array([0.4, -0.3, 0.1, 1.0, 1.0, 0.0]),
-    )
+    kinks = np.array([-0.5, 0.123456, 2.0, 9.0, np.inf, np.nan])
+    outputs = np.array([0.4, -0.3, 0.1, 1.0, 1.0, 0.0])
     panel = drawn(line(LineNetwork(relu, kinks, outputs)))
     found = lines(panel)
     assert np.array_equal(found["data"].get_xydata(), np.column_stack([X, Y]))

@@ -32,11 +32,9 @@ PROTANOPIA = [
 
 def figure_of_rays():
     figure, axes = new_figure(2)
-    weights, signs, data = (
-        np.array([[1.0, 0.5], [-1.0, 0.0]]),
-        np.array([1.0, -1.0]),
-        RaysData(np.array([[1.0, 0.0]])),
-    )
+    weights = np.array([[1.0, 0.5], [-1.0, 0.0]])
+    signs = np.array([1.0, -1.0])
+    data = RaysData(np.array([[1.0, 0.0]]))
     draw_scene(axes[0], rays_scene(lambda _: weights, lambda _: signs, 1.5, data=data), 0)
     draw_chart(
         axes[1], Chart(lines=[Line(x=[0, 1, 2], y=[1.0, 0.5, 0.25])], ylabel="loss", log="y")

@@ -1,4 +1,6 @@
-"""Measures of curvature, tangent kernel and weights against dense matrices of automatic differentiation."""
+"""Measures of curvature, tangent kernel and weights against dense matrices of automatic
+differentiation.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,8 @@ def start_of(problem: Problem, **weights: Any) -> State:
 
 def moved(problem: Problem, seed: int = 0) -> State:
     """Return a state whose trained weights are not those of the start."""
-    start, rng = problem.initial_parameters(), np.random.default_rng(seed)
+    start = problem.initial_parameters()
+    rng = np.random.default_rng(seed)
     names = derivatives_of(State(problem, start, lambda: start, 0)).names
     now = {
         name: value + 0.3 * rng.standard_normal(value.shape) * (name in names)
@@ -140,7 +143,8 @@ class Reference:
         self.theta = torch.cat([self.fixed[name].flatten() for name in names])
 
     def f(self, theta: torch.Tensor) -> torch.Tensor:
-        weights, at = dict(self.fixed), 0
+        weights = dict(self.fixed)
+        at = 0
         for name in self.names:
             size = int(np.prod(self.shapes[name]))
             weights[name] = theta[at : at + size].reshape(self.shapes[name])
@@ -168,7 +172,8 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     H = torch.func.hessian(reference.loss)(reference.theta).numpy()
     np.testing.assert_allclose(derivatives.hessian(), H, atol=1e-11)
     J = torch.func.jacrev(reference.f)(reference.theta).reshape(-1, len(reference.theta)).numpy()
-    n, u = state.problem.dataset.n, np.random.default_rng(5).standard_normal(len(J))
+    n = state.problem.dataset.n
+    u = np.random.default_rng(5).standard_normal(len(J))
     np.testing.assert_allclose(derivatives.kernel(n), J @ J.T, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(
         derivatives.kernel_product(n)(u), J @ (J.T @ u), rtol=1e-10, atol=1e-11
@@ -200,7 +205,8 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
 
 def curvature_of_loss(problem: Problem, h: Any) -> Any:
     """Return `d2L/dh2` (n, C, C) at outputs `h` (n, C)."""
-    loss, y = problem.loss, torch.from_numpy(problem.loss.numbered(problem.dataset.y))
+    loss = problem.loss
+    y = torch.from_numpy(problem.loss.numbered(problem.dataset.y))
 
     def of_sample(at: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
         return loss.values(
@@ -299,7 +305,9 @@ def features_by_hand(state: State) -> tuple[Any, Any]:
 
 
 def along(W: Any, v: Any) -> Any:
-    """Return the mean over neurons, weighted by their norms, of the largest `|cos|` with orthonormal rows."""
+    """Return the mean over neurons, weighted by their norms, of the largest `|cos|` with
+    orthonormal rows.
+    """
     return np.sum(np.abs(W @ v.T).max(1)) / np.linalg.norm(W, axis=1).sum()
 
 
@@ -481,7 +489,8 @@ def test_losses_and_accuracies(loss: str) -> None:
     y = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]) if loss == "mse" else problem.dataset.y
     data = dataclasses.replace(problem.dataset, y=y, x_test=problem.dataset.x[:2], y_test=y[:2])
     state = moved(dataclasses.replace(problem, dataset=data))
-    h, y = state.network(data.x), data.y.astype(np.int64) if loss == "cross_entropy" else data.y
+    h = state.network(data.x)
+    y = data.y.astype(np.int64) if loss == "cross_entropy" else data.y
     labels = y.argmax(1) if y.ndim == 2 else y
     told = h.argmax(1) if h.ndim == 2 else np.sign(h)
     for part, x in (("train", slice(None)), ("test", slice(2))):
@@ -530,7 +539,9 @@ def test_losses_and_accuracies_of_kept_and_replaced_labels() -> None:
 def test_the_threshold_is_where_a_quadratic_diverges(
     optimizer: dict[str, object], bound: float | None
 ) -> None:
-    """A network `a w x` with `a` fixed is a quadratic of curvature `2 (a x)^2`: just above the bound it grows."""
+    """A network `a w x` with `a` fixed is a quadratic of curvature `2 (a x)^2`: just above the
+    bound it grows.
+    """
     found = instrument("sharpness").bound(dict(load_config(base_of(optimizer))))
     assert (None if found is None else found[1]) == (
         None if bound is None else pytest.approx(bound)

@@ -1,4 +1,6 @@
-"""Curvature against curvlinops-for-pytorch (Dangel et al.), which knows nothing of this program, in float64."""
+"""Curvature against curvlinops-for-pytorch (Dangel et al.), which knows nothing of this program,
+in float64.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ LOSSES = {
 
 @pytest.fixture(scope="module", params=LOSSES)
 def both(request: pytest.FixtureRequest) -> tuple[State, Any, Any, float]:
-    """A state, and its Hessian and Gauss-Newton matrix as operators of a network that is written down here."""
+    """A state, and its Hessian and Gauss-Newton matrix as operators of a network that is written
+    down here.
+    """
     kind = request.param
     dataset = {
         "kind": "linear_map",
@@ -77,7 +81,8 @@ def dense(operator: Any) -> np.ndarray:
 
 def test_eigenvalues_and_traces(both: tuple[State, Any, Any, float]) -> None:
     state, hessian, ggn, factor = both
-    H, G = factor * dense(hessian), factor * dense(ggn)
+    H = factor * dense(hessian)
+    G = factor * dense(ggn)
     values = np.linalg.eigvalsh(H)[::-1]
 
     def measured(kind: str, **settings: Any) -> Any:
@@ -88,10 +93,8 @@ def test_eigenvalues_and_traces(both: tuple[State, Any, Any, float]) -> None:
     np.testing.assert_allclose(measured("hessian_spectrum"), values, atol=1e-10)
     assert measured("hessian_trace") == pytest.approx(np.trace(H), rel=1e-9)
     torch.manual_seed(0)
-    theirs, ours = (
-        factor * float(hutchinson_trace(hessian, 50)),
-        measured("hessian_trace", probes=2000),
-    )
+    theirs = factor * float(hutchinson_trace(hessian, 50))
+    ours = measured("hessian_trace", probes=2000)
     assert ours == pytest.approx(np.trace(H), rel=0.05)
     assert theirs == pytest.approx(ours, rel=0.3)
     assert measured("gauss_newton") == pytest.approx(np.linalg.eigvalsh(G)[-1], rel=1e-8)
@@ -102,10 +105,8 @@ def test_products_with_both_matrices(both: tuple[State, Any, Any, float], kind: 
     state, hessian, ggn, factor = both
     own = derivatives_of(state)
     assert isinstance(own, ByEngine)
-    mine, v = (
-        own if kind is ByEngine else ByAutograd(state),
-        np.random.default_rng(1).standard_normal(hessian.shape[1]),
-    )
+    mine = own if kind is ByEngine else ByAutograd(state)
+    v = np.random.default_rng(1).standard_normal(hessian.shape[1])
     for product, operator in ((mine.hessian_product, hessian), (mine.gauss_newton_product, ggn)):
         np.testing.assert_array_equal(
             product(np.stack([v, -v], 1)[:, 0]), product(v)
@@ -119,7 +120,8 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(
     both: tuple[State, Any, Any, float],
 ) -> None:
     state, hessian, _, factor = both
-    product, P = derivatives_of(state).hessian_product, hessian.shape[1]
+    product = derivatives_of(state).hessian_product
+    P = hessian.shape[1]
     torch.manual_seed(3)
     start = torch.randn(P, dtype=torch.float64).numpy()
     torch.manual_seed(3)
@@ -136,7 +138,8 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(
         assert np.sum(rule[1] * rule[0] ** power) == pytest.approx(moment, rel=1e-8)
 
     values = np.linalg.eigvalsh(H)
-    at, width = np.linspace(values[0], values[-1], 40), 0.05 * np.ptp(values)
+    at = np.linspace(values[0], values[-1], 40)
+    width = 0.05 * np.ptp(values)
     exact = (
         np.exp(-(((at[:, None] - values) / width) ** 2) / 2).mean(1) / width / np.sqrt(2 * np.pi)
     )
@@ -155,7 +158,9 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(
 def test_eigenvalues_of_the_last_layer_occur_as_often_as_there_are_outputs(
     both: tuple[State, Any, Any, float],
 ) -> None:
-    """Of the squared error each occurs three times; the first k do not depend on how many are asked for."""
+    """Of the squared error each occurs three times; the first k do not depend on how many are
+    asked for.
+    """
     state, hessian, _, factor = both
     last = slice(-18, None)  # weight and bias of three outputs and five inputs
     exact = np.linalg.eigvalsh(factor * dense(hessian)[last, last])[::-1]

@@ -1,4 +1,6 @@
-"""The local learning coefficient against exact expectations of its chains, and exact coefficients."""
+"""The local learning coefficient against exact expectations of its chains, and exact
+coefficients.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,13 @@ LINEAR = {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [2
 
 
 def expected(H: Any, nbeta: float, gamma: float, step: float, burn_in: int, draws: int) -> float:
-    """Return `nbeta E[w^T H w / 2]` of full-batch chains from 0 on a quadratic, whose covariances are known."""
+    """Return `nbeta E[w^T H w / 2]` of full-batch chains from 0 on a quadratic, whose
+    covariances are known.
+    """
     values = np.linalg.eigvalsh(H)
-    factor, variance, summed = (1 - step / 2 * (nbeta * values + gamma)) ** 2, np.zeros(len(H)), 0.0
+    factor = (1 - step / 2 * (nbeta * values + gamma)) ** 2
+    variance = np.zeros(len(H))
+    summed = 0.0
     for t in range(burn_in + draws):
         summed += nbeta / 2 * float(values @ variance) if t >= burn_in else 0.0
         variance = factor * variance + step
@@ -74,14 +80,22 @@ def test_on_a_linear_model_the_estimate_is_the_expectation_of_its_chains(
 
 
 EXACT = [
-    # printed: edmundlth/validating_lambdahat@375e6fa, DLN_lambdahat.ipynb cell 15, DLN_lambdahat_bounds.ipynb cell 20
+    # printed: edmundlth/validating_lambdahat@375e6fa, DLN_lambdahat.ipynb cell 15,
+    # DLN_lambdahat_bounds.ipynb cell 20
     (36, (100, 89, 467, 95, 231, 59, 159, 36, 225, 210, 342, 457, 495, 366, 186), 4500.0, 1),
-    (10, (10, 20, 20, 10), 50.0, 1), (3, (14, 4, 10, 10, 27, 8, 8, 27, 16, 18, 12, 4, 19, 13, 11, 29, 24, 3), 21.0, 1),
-    (7, (7, 15, 15, 18, 29, 25, 7, 22, 11, 8, 7), 24.5, 1), (2, (16, 4, 2, 16, 9), 23.0, 1),
-    # by hand: xy has the pole 1/2 of order 2, a single neuron of d inputs min(1, d) / 2; regression d C / 2
-    (0, (1, 1, 1), 0.5, 2), (0, (3, 1, 1), 0.5, 1), (0, (2, 1, 2), 1.0, 2), (0, (5, 3), 7.5, 1), (3, (5, 3), 7.5, 1),
+    (10, (10, 20, 20, 10), 50.0, 1),
+    (3, (14, 4, 10, 10, 27, 8, 8, 27, 16, 18, 12, 4, 19, 13, 11, 29, 24, 3), 21.0, 1),
+    (7, (7, 15, 15, 18, 29, 25, 7, 22, 11, 8, 7), 24.5, 1),
+    (2, (16, 4, 2, 16, 9), 23.0, 1),
+    # by hand: xy has the pole 1/2 of order 2, a single neuron of d inputs min(1, d) / 2; regression
+    # d C / 2
+    (0, (1, 1, 1), 0.5, 2),
+    (0, (3, 1, 1), 0.5, 1),
+    (0, (2, 1, 2), 1.0, 2),
+    (0, (5, 3), 7.5, 1),
+    (3, (5, 3), 7.5, 1),
     (0, (1, 1, 1, 1), 0.5, 3),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("rank", "sizes", "coefficient", "multiplicity"), EXACT)
@@ -140,7 +154,9 @@ def test_estimates_at_balanced_weights_are_the_exact_coefficients(
 
 @pytest.mark.parametrize("sizes", [(5, 3), (6, 6, 6, 6)])
 def test_the_default_relaxes_flat_directions(sizes: tuple[int, ...]) -> None:
-    """Of 300 steps of burn-in and 300 draws the second would come out 14 % low, the first with R-hat 1.27."""
+    """Of 300 steps of burn-in and 300 draws the second would come out 14 % low, the first with
+    R-hat 1.27.
+    """
     rank = min(2, *sizes)
     data = {
         "kind": "linear_map",
@@ -165,13 +181,16 @@ def test_the_default_relaxes_flat_directions(sizes: tuple[int, ...]) -> None:
 
 
 def test_split_r_hat() -> None:
-    """Of independent draws it is near 1; of a trend, and of chains apart, it is larger, as by the formula."""
+    """Of independent draws it is near 1; of a trend, and of chains apart, it is larger, as by
+    the formula.
+    """
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((1000, 4))
     assert split_r_hat(noise) == pytest.approx(1.0, abs=0.005)
     for shift in (np.arange(4.0), np.linspace(0, 2, 1000)[:, None]):
         halves = np.concatenate(np.split(noise + shift, 2), axis=1)
-        within, between = halves.var(0, ddof=1).mean(), 500 * halves.mean(0).var(ddof=1)
+        within = halves.var(0, ddof=1).mean()
+        between = 500 * halves.mean(0).var(ddof=1)
         expected = np.sqrt((499 / 500 * within + between / 500) / within)
         assert split_r_hat(noise + shift) == pytest.approx(expected)
         assert expected > 1.05
@@ -183,9 +202,11 @@ def test_the_potential_is_that_of_automatic_differentiation(case: str) -> None:
     import torch
 
     problem = problem_of(case)
-    state, n = moved(problem), problem.dataset.n
+    state = moved(problem)
+    n = problem.dataset.n
     derivatives = derivatives_of(state)
-    reference, rng = Reference(state, derivatives.names), np.random.default_rng(1)
+    reference = Reference(state, derivatives.names)
+    rng = np.random.default_rng(1)
     w = derivatives.weights(state.parameters) + 0.1 * rng.standard_normal((3, derivatives.size))
     rows = rng.integers(n, size=(3, 2))
     mean_weight = problem.loss.sample_weight(n) * n
@@ -211,7 +232,8 @@ def test_the_potential_is_that_of_automatic_differentiation(case: str) -> None:
 
 
 def test_a_trace_has_the_numbers_of_all_steps_and_chains() -> None:
-    state, keys = moved(problem_of("tanh")), {"burn_in": 3, "draws": 20, "chains": 2}
+    state = moved(problem_of("tanh"))
+    keys = {"burn_in": 3, "draws": 20, "chains": 2}
     trace = np.asarray(instrument("llc", trace=True, **keys).measure(state))
     mean, spread, r_hat = instrument("llc", **keys).measure(state)  # type: ignore[misc]
     assert trace.shape == (20, 2)
@@ -252,7 +274,9 @@ def test_a_run_records_several(tmp_path: Path) -> None:
 
 def test_infinite_losses_give_nan_and_a_negative_estimate_is_told() -> None:
     torch.manual_seed(0)
-    model, x, y = nn.Linear(2, 1), torch.randn(20, 2), torch.full((20, 1), 5.0)
+    model = nn.Linear(2, 1)
+    x = torch.randn(20, 2)
+    y = torch.full((20, 1), 5.0)
     kind = {"kind": "llc", "draws": 3, "burn_in": 20}
 
     def steep(h: Tensor, y: Tensor) -> Tensor:

@@ -26,7 +26,9 @@ ORTHOGONAL = {"net": "boursier2022/orthogonal.yaml"}
 
 
 def _figure(evidence, draw=lambda _: None, **changes) -> Figure:  # type: ignore[no-untyped-def]
-    """Return a figure of one run whose first claim needs training, and whose second holds for any network."""
+    """Return a figure of one run whose first claim needs training, and whose second holds for
+    any network.
+    """
 
     def claims(loss: float) -> list[object]:
         held = claim(
@@ -180,7 +182,8 @@ def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
         alone = audit.NULLS["decay"](load_config(path, changes))
         run = obtain_run(plan_run(load_config(path, [*changes, *alone]), tmp_path / f"{k}")).run
         for values in run.parameters.values():
-            before, after = values[0], values[-1]
+            before = values[0]
+            after = values[-1]
             step = {0: 0.1 * 0.5, 2: 0.01 * 5.0}.get(k)  # lr lambda
             expected = (
                 before * (1 - step) ** 20

@@ -50,7 +50,8 @@ def test_replicas_are_one_run_whose_networks_are_those_of_the_seeds(config: str)
 def test_replicas_of_other_seeds_are_other_networks(config: str) -> None:
     wanted = {"many": Wanted(config, (), 3), "one": Wanted(config)}
     source = RunSource()
-    first, (second, third) = source.obtain(wanted), source.obtain_seeds(wanted, (), (1, 2))
+    first = source.obtain(wanted)
+    (second, third) = source.obtain_seeds(wanted, (), (1, 2))
     runs = {one.role: [] for one in first}
     for one in (*first, *second, *third):
         runs[one.role].append(one)

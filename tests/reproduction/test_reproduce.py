@@ -143,7 +143,8 @@ def test_runs_that_a_figure_did_not_foresee_are_one_line_and_our_own_a_bug(
 
 @pytest.mark.usefixtures("small")
 def test_runs_are_reused_and_force_trains_again() -> None:
-    first, second = reproduce("small-fig1"), reproduce("small-fig1")
+    first = reproduce("small-fig1")
+    second = reproduce("small-fig1")
     assert [run.reused for run in first.runs] == [False, False]
     assert [run.reused for run in second.runs] == [True, True]
     assert first.files[1].read_bytes() == second.files[1].read_bytes()
@@ -155,7 +156,8 @@ def test_runs_are_reused_and_force_trains_again() -> None:
 def test_a_run_that_names_files_of_a_moved_checkout_is_reused(
     small: Callable[..., Figure], tmp_path: Path
 ) -> None:
-    folders, figures = [tmp_path / "before", tmp_path / "after"], []
+    folders = [tmp_path / "before", tmp_path / "after"]
+    figures = []
     data = CONFIG[CONFIG.index("dataset:") : CONFIG.index("architecture:")]
     for folder in folders:
         folder.mkdir()
@@ -222,7 +224,8 @@ def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
     assert falls.first.measured == values[0] == pytest.approx(result.runs[0].run.final_loss)
     assert values[2] == pytest.approx(result.runs[4].run.final_loss)
     assert [file.name for file in result.files[-2:]] == ["small-fig1.seeds.json", "small-fig1.json"]
-    of_seeds, document = read_document(result.files[-2]), read_document(result.files[-1])
+    of_seeds = read_document(result.files[-2])
+    document = read_document(result.files[-1])
     assert (of_seeds["seeds"], len(of_seeds["runs"]), len(document["runs"])) == (4, 8, 2)
     assert [one["measured"] for one in of_seeds["claims"][0]["per_seed"]] == values
     assert document["claims"] == [one.as_dict() for one in result.claims]
@@ -242,7 +245,8 @@ def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
 def test_a_variant_is_the_same_figure_of_other_runs(
     small: Callable[..., Figure], tmp_path: Path
 ) -> None:
-    flow, drawn = tmp_path / "flow.yaml", tmp_path / "drawn.yaml"
+    flow = tmp_path / "flow.yaml"
+    drawn = tmp_path / "drawn.yaml"
     flow.write_text(
         CONFIG.replace("{kind: gd, lr: 0.01, iterations: 50}", "{kind: gradient_flow, until: 0.5}")
     )

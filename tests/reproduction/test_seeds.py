@@ -94,7 +94,10 @@ def test_claims_and_then_theory_are_lines_that_fit_the_width() -> None:
         "? The function has two kinks",
         "  Figure 2 · expected 2 · median 2.5 · depends on the seed · 1 of 2 (0.09 to 0.91)",
         "? It is conserved",
-        "  Eq. 1 · expected < 1 · median 0.5 · depends on the seed (theory) · 2 of 2 (0.34 to 1.00)",
+        (
+            "  Eq. 1 · expected < 1 · median 0.5 · depends on the seed (theory) · 2 of 2 (0.34 to"
+            " 1.00)"
+        ),
     ]
     lines = claims_table(over_seeds([claims_of(3)]), width=30).splitlines()
     assert (lines[0], max(map(len, lines)) <= 30) == ("✗ The function has two kinks", True)

@@ -54,7 +54,9 @@ def append_snapshot(
 class Toy:
     """A deterministic stand-in for training, written as the training loop is."""
 
-    last, snapshots, chunk = LAST, SNAPSHOTS, CHUNK
+    last = LAST
+    snapshots = SNAPSHOTS
+    chunk = CHUNK
 
     @staticmethod
     def weights(i: int) -> np.ndarray:

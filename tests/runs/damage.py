@@ -32,12 +32,16 @@ DAMAGES: dict[str, Damage] = {
     "deleted": lambda data, other: None,
     "of another run": lambda data, other: other.read_bytes(),
 }
-"""The new contents of a file, made from its contents and the same file of another run; None deletes it."""
+"""The new contents of a file, made from its contents and the same file of another run; None
+deletes it.
+"""
 
 
 @contextmanager
 def damaged(file: Path, damage: str, other: Path) -> Iterator[None]:
-    """Damage a file in one of `DAMAGES`, or put a directory or a pipe in its place, for the time of the context."""
+    """Damage a file in one of `DAMAGES`, or put a directory or a pipe in its place, for the time
+    of the context.
+    """
     data = file.read_bytes()
     file.unlink()
     if damage == "a directory":

@@ -39,7 +39,9 @@ class Faults:
             monkeypatch.setattr(files, name, self._wrap(name, getattr(files, name)))
 
     def plan(self, at: int, when: str = "before", code: int = 0) -> None:
-        self.at, self.when, self.code = at, when, code
+        self.at = at
+        self.when = when
+        self.code = code
         self.changes.clear()
 
     def _fail(self) -> None:
@@ -56,7 +58,8 @@ class Faults:
                 view = memoryview(data).cast("B")
                 real(handle, view[: len(view) // 2], offset)
                 self._fail()
-            # What is on the disk cannot be told from what is in the page cache here, so nothing is waited for.
+            # What is on the disk cannot be told from what is in the page cache here, so nothing is
+            # waited for.
             result = None if name in ("sync", "sync_directory") else real(*args)
             if now:
                 if result is not None:
@@ -72,12 +75,15 @@ class PowerCut(BaseException):
 
 
 class Disk:
-    """What is on the disk for sure: contents since the last `sync` of a file, names since that of their folder."""
+    """What is on the disk for sure: contents since the last `sync` of a file, names since that
+    of their folder.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, cut_at: int) -> None:
         self._contents: dict[int, bytes] = {}
         self._names: dict[Path, dict[str, int | None]] = {}
-        self._cut_at, self._count = cut_at, 0
+        self._cut_at = cut_at
+        self._count = 0
         for name in CHANGING:
             monkeypatch.setattr(files, name, self._wrap(name, getattr(files, name)))
 

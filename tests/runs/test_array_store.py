@@ -33,7 +33,8 @@ def test_numpy_reads_the_rows_that_count(
     tmp_path: Path, shape: tuple[int, ...], dtype: str
 ) -> None:
     path = tmp_path / "w.npy"
-    writer, offsets = ArrayWriter(path, shape, dtype), set()
+    writer = ArrayWriter(path, shape, dtype)
+    offsets = set()
     for n in range(5):
         expected = rows_of(shape, 0, n, dtype)
         mapped = map_array(path, check_array(path, n, writer.crc32, ended=True), n)

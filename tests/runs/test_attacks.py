@@ -1,6 +1,7 @@
 """Attacks on the store: nothing is lost unnoticed, and no wrong number is read.
 
-By default a sample; `-m long` makes all of them, and `-s` prints how many there were and how each ended.
+By default a sample; `-m long` makes all of them, and `-s` prints how many there were and how each
+ended.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def go_on(run: Path, whole: Path) -> None:
 
 def check_beginning(run: Path, whole: Path) -> None:
     """A run that has ended too early reads as the beginning of the whole one."""
-    found, expected = Run(run), Run(whole)
+    found = Run(run)
+    expected = Run(whole)
     found.check_all()
     for name in found.array_names:
         array = np.load(run / f"{name}.npy")
@@ -121,7 +123,9 @@ def check_beginning(run: Path, whole: Path) -> None:
 
 @pytest.mark.parametrize("kills", [1, pytest.param(13, marks=pytest.mark.long)])
 def test_kills(tmp_path: Path, kills: int) -> None:
-    """Every stepper, killed by SIGKILL at random moments, goes on to the bits of an uninterrupted run."""
+    """Every stepper, killed by SIGKILL at random moments, goes on to the bits of an
+    uninterrupted run.
+    """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, kill_script.__file__, str(tmp_path), str(kills)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -191,8 +195,10 @@ def test_power_cuts(
     in_memory: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """The power is cut at a change, and everything is lost that was not synced."""
-    reached, cut_at = Counter[int](), 0
-    saved, checkpoint = list[int](), RunWriter.checkpoint
+    reached = Counter[int]()
+    cut_at = 0
+    saved = list[int]()
+    checkpoint = RunWriter.checkpoint
 
     def noted(writer: RunWriter, state: Any, meta: Any) -> None:
         checkpoint(writer, state, meta)
@@ -200,7 +206,8 @@ def test_power_cuts(
 
     monkeypatch.setattr(RunWriter, "checkpoint", noted)
     while True:
-        run, left = in_memory / "run", in_memory / "left"
+        run = in_memory / "run"
+        left = in_memory / "left"
         saved.clear()
         with pytest.MonkeyPatch.context() as patch:
             disk = Disk(patch, cut_at)
@@ -238,7 +245,9 @@ def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> N
         plan = plan_run(load_config(CONFIG), run)
         with pytest.raises(
             RunError,
-            match=r"cannot write .*Permission denied; what was saved is kept; continue with --resume",
+            match=(
+                r"cannot write .*Permission denied; what was saved is kept; continue with --resume"
+            ),
         ):
             obtain_run(plan, progress=lambda reached, loss: run.chmod(0o500))
         check_beginning(run, runs["complete"])
@@ -254,7 +263,8 @@ def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> N
 def test_what_is_finished_is_reused_where_nothing_can_be_written(
     in_memory: Path, tmp_path: Path, runs: dict[str, Path]
 ) -> None:
-    run, swept = shutil.copytree(runs["complete"], in_memory / "run"), in_memory / "sweep"
+    run = shutil.copytree(runs["complete"], in_memory / "run")
+    swept = in_memory / "sweep"
     (run / ".lock").unlink(missing_ok=True)
     api.sweep(CONFIG, ["seed=0,1"], out=swept)
     nobody = 65534 if os.geteuid() == 0 else os.geteuid()
@@ -280,16 +290,12 @@ def test_what_is_finished_is_reused_where_nothing_can_be_written(
 
 # Damaged files.
 
-SUM, JSON, EDITED = (
-    "it does not fit its checksum",
-    "it is not valid JSON",
-    "it is not the config with which the run",
-)
-HEADER, READ, ROWS = (
-    "its header is not one that dyn writes",
-    "it cannot be read",
-    "its rows do not fit their checksum",
-)
+SUM = "it does not fit its checksum"
+JSON = "it is not valid JSON"
+EDITED = "it is not the config with which the run"
+HEADER = "its header is not one that dyn writes"
+READ = "it cannot be read"
+ROWS = "its rows do not fit their checksum"
 TOLD = {  # damage -> message of verify about run.json, config.yaml, a checkpoint, an array
     "a bit of the contents": (SUM, EDITED, SUM, ROWS),
     "a bit of the header": (SUM, EDITED, SUM, HEADER),
@@ -337,7 +343,8 @@ def attempt(work: Callable[[], T]) -> T | DynError:
 
 
 def outcome(run: Path, file: Path, expected: dict[str, Any]) -> str:
-    """Read a damaged run: it is `refused` in a message that names the file, or has the numbers of before.
+    """Read a damaged run: it is `refused` in a message that names the file, or has the numbers of
+    before.
 
     In place of the last checkpoint the one before it is read, which counts fewer rows, and is told.
     """
@@ -364,11 +371,13 @@ def outcome(run: Path, file: Path, expected: dict[str, Any]) -> str:
 @pytest.mark.parametrize("state", ["complete", "killed"])
 @pytest.mark.parametrize("damage", TOLD)
 def test_a_damaged_file_is_told(runs: dict[str, Path], state: str, damage: str) -> None:
-    run, counts = runs[state], Counter[str]()
+    run = runs[state]
+    counts = Counter[str]()
     expected = read(run)
     for file in files_of(run):
         kind = {"run.json": 0, "config.yaml": 1}.get(file.name, 2 if file.suffix == ".npz" else 3)
-        told, other = TOLD[damage][kind], runs[f"{state}-other"] / file.relative_to(run)
+        told = TOLD[damage][kind]
+        other = runs[f"{state}-other"] / file.relative_to(run)
         if (damage, kind) == ("deleted", 2):
             told = ""  # as after a kill while the next one was written: the other one is there
         if kind == 3 and (
@@ -392,7 +401,8 @@ def test_a_damaged_file_is_told(runs: dict[str, Path], state: str, damage: str) 
 
 @pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.long)])
 def test_a_flipped_bit_is_told(runs: dict[str, Path], count: int) -> None:
-    rng, counts = random.Random(0), Counter[str]()
+    rng = random.Random(0)
+    counts = Counter[str]()
     expected = {state: read(runs[state]) for state in ("complete", "killed")}
     for _ in range(count):
         state = rng.choice(["complete", "killed"])
@@ -418,7 +428,8 @@ def test_a_flipped_bit_is_told(runs: dict[str, Path], count: int) -> None:
 def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
     runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    counts, run = Counter[str](), tmp_path / "run"
+    counts = Counter[str]()
+    run = tmp_path / "run"
     for file in files_of(runs["killed"]):
         name = file.relative_to(runs["killed"])
         for damage in (
@@ -448,7 +459,9 @@ def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
 
 
 def test_arrays_of_another_run(runs: dict[str, Path], tmp_path: Path) -> None:
-    """Of a complete run all arrays are exchanged; of a killed run its checkpoint too, which counts their rows."""
+    """Of a complete run all arrays are exchanged; of a killed run its checkpoint too, which
+    counts their rows.
+    """
     for state, what in (("complete", ROWS), ("killed", "it belongs to another run")):
         run = shutil.copytree(runs[state], tmp_path / state)
         for file in files_of(runs[state])[:]:

@@ -1,4 +1,6 @@
-"""Data and code that are others than when a run was trained: told before a number or a picture is made of them."""
+"""Data and code that are others than when a run was trained: told before a number or a picture
+is made of them.
+"""
 
 from __future__ import annotations
 

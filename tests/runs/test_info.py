@@ -124,5 +124,8 @@ def test_the_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_runs_import_nothing_heavy() -> None:
-    code = "import sys, dynamics_cli.runs; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'matplotlib')))"
+    code = (
+        "import sys, dynamics_cli.runs; sys.exit(any(m in sys.modules for m in ('torch', 'scipy',"
+        " 'matplotlib')))"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

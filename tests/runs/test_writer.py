@@ -282,7 +282,8 @@ def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:
 def test_a_writer_survives_a_full_disk_that_is_freed(
     tmp_path: Path, config: RunConfig, toy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer, faults = RunWriter.create(tmp_path / "run", config), Faults(monkeypatch)
+    writer = RunWriter.create(tmp_path / "run", config)
+    faults = Faults(monkeypatch)
     toy.snapshot(writer, 0)
     for at in range(8):
         faults.plan(at, "before", errno.ENOSPC)
@@ -312,7 +313,8 @@ INFO = {"config_sha256": "0"}
 def test_a_checkpoint_is_read_as_it_was_saved(tmp_path: Path) -> None:
     assert load_checkpoint(tmp_path, INFO) is None
     save_checkpoint(tmp_path, SAVED, "0")
-    found, data = load_checkpoint(tmp_path, INFO), (tmp_path / "checkpoint.npz").read_bytes()
+    found = load_checkpoint(tmp_path, INFO)
+    data = (tmp_path / "checkpoint.npz").read_bytes()
     assert found is not None
     assert (found.meta, found.rows, found.crc32) == (SAVED.meta, SAVED.rows, SAVED.crc32)
     with np.load(tmp_path / "checkpoint.npz", allow_pickle=False) as loaded:

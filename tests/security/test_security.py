@@ -1,4 +1,5 @@
-"""Files and settings of somebody else: nothing in them is run, nothing leaves its folder, nothing fills the memory.
+"""Files and settings of somebody else: nothing in them is run, nothing leaves its folder, nothing
+fills the memory.
 
 Each harmful file is first shown to do harm to a program that trusts it.
 """

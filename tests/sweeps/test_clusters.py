@@ -1,4 +1,6 @@
-"""Sweeps by several processes: the script of the handbook, Dask, killed drivers, two drivers at once."""
+"""Sweeps by several processes: the script of the handbook, Dask, killed drivers, two drivers at
+once.
+"""
 
 from __future__ import annotations
 

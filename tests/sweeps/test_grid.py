@@ -113,7 +113,8 @@ def test_no_network_is_trained_twice(axis, seeds, message):
     ],
 )
 def test_a_sweep_keeps_what_its_config_asks_for_below_a_limit(section, limit, options, record):
-    base, told = {**BASE, "record": {"limit_gib": limit}, "sweep": section}, []
+    base = {**BASE, "record": {"limit_gib": limit}, "sweep": section}
+    told = []
     planned = api.plan_sweep(base, {"optimizer.lr": [0.1, 0.2]}, messages=told.append, **options)
     assert planned.record == record
     assert ["--record light" in text for text in told] == [True] * (limit < 1 and not options)
@@ -226,10 +227,8 @@ def test_mistakes_in_the_section(swept, old, new, message):
 
 
 def test_seeds_of_data_and_of_initial_weights_part():
-    drawn, grid = (
-        "dataset={kind: sphere_teacher, n: 3, dim: 6}",
-        {"dataset.seed": [0, 1], "initialization.seed": [0, 1]},
-    )
+    drawn = "dataset={kind: sphere_teacher, n: 3, dim: 6}"
+    grid = {"dataset.seed": [0, 1], "initialization.seed": [0, 1]}
     options = {"overrides": [drawn], "seed": 1}
     planned = api.plan_sweep(BASE, grid, **options)
     assert [len(batch) for batch in divide([job.config for job in planned]).batches] == [4]

@@ -78,7 +78,10 @@ def test_two_states_are_two_points(tmp_path, record, states):
     assert {line.points for line in chart.lines} == {states == 2}
 
 
-TEST = "dataset={kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], x_test: [[1.0]], y_test: [1.0], append_bias: true}"
+TEST = (
+    "dataset={kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], x_test: [[1.0]], y_test: [1.0],"
+    " append_bias: true}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +182,9 @@ def test_a_setting_without_a_value_has_a_place(tmp_path):
 
 @pytest.fixture
 def nine(tmp_path):
-    """Two scales, two widths and nine seeds, with a final loss for each network that a test gives."""
+    """Two scales, two widths and nine seeds, with a final loss for each network that a test
+    gives.
+    """
     table = table_of(
         tmp_path, "initialization.scale=0.1,0.2", "architecture.width=2,4", seeds=9, record="ends"
     )
@@ -224,7 +229,8 @@ def test_medians_are_taken_before_axes_and_zeros_are_drawn_at_the_edge(nine):
 
 
 def test_a_median_says_of_how_many_jobs_it_is(nine):
-    few, most = [None] * 8 + [1e-12], [None] * 3 + [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    few = [None] * 8 + [1e-12]
+    most = [None] * 3 + [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     table = nine(few, most, [1.0] * 9, [2.0] * 9)
     chart, curve, phase = drawn_everywhere(table)
     np.testing.assert_array_equal(curve, [[np.nan, 1.0], [3.5, 2.0]])

@@ -295,7 +295,9 @@ def test_jobs_of_a_batch_that_fails_are_trained_one_by_one(
 
 
 def attacked(tmp_path, attack, *, finished=True):
-    """Return what is found wrong with a sweep of jobs trained alone after an attack on its folders."""
+    """Return what is found wrong with a sweep of jobs trained alone after an attack on its
+    folders.
+    """
     grid = [
         "optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"
     ]

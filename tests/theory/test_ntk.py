@@ -27,7 +27,9 @@ def leaky(slope):
 
 
 def gradient_features(x, W, a, *, slope=0.0, train_output=True):
-    """`grad_theta h(x_k)`: (n, m d + m), hidden weights row by row, then output weights if they are trained."""
+    """`grad_theta h(x_k)`: (n, m d + m), hidden weights row by row, then output weights if they
+    are trained.
+    """
     z = preactivations(x, W)
     inner = (activation_derivative(z, slope) * a)[:, :, None] * x[:, None, :]  # (n, m, d)
     return np.concatenate(
@@ -39,10 +41,12 @@ def gradient_features(x, W, a, *, slope=0.0, train_output=True):
 def test_features_are_the_gradient(slope):
     x, _, W, a = network(0)
     features = gradient_features(x, W, a, slope=slope)
-    theta, step = np.concatenate([W.ravel(), a]), 1e-6
+    theta = np.concatenate([W.ravel(), a])
+    step = 1e-6
     for i in range(len(theta)):
         e = step * (np.arange(len(theta)) == i)
-        up, down = theta + e, theta - e
+        up = theta + e
+        down = theta - e
         rise = outputs(x, up[: W.size].reshape(W.shape), up[W.size :], slope)
         rise = rise - outputs(x, down[: W.size].reshape(W.shape), down[W.size :], slope)
         np.testing.assert_allclose(rise / (2 * step), features[:, i], atol=1e-8)
@@ -64,25 +68,30 @@ def test_kernel_is_the_inner_product_of_features(seed, slope, train_output):
 
 def test_the_interpolator_fits_the_labels_and_is_kernel_regression():
     x, y, W, a = network(3, m=20)
-    model, new = ntk_interpolator(x, y, W, a), np.random.default_rng(0).normal(size=(7, 3))
+    model = ntk_interpolator(x, y, W, a)
+    new = np.random.default_rng(0).normal(size=(7, 3))
     np.testing.assert_allclose(model(x), y, atol=1e-9)
-    K, R = ntk(new, x, W, a), y - outputs(x, W, a)
+    K = ntk(new, x, W, a)
+    R = y - outputs(x, W, a)
     np.testing.assert_allclose(
         model(new), outputs(new, W, a) + K @ np.linalg.pinv(ntk(x, x, W, a)) @ R, atol=1e-8
     )
 
 
 def test_a_really_trained_network_approaches_it_in_the_lazy_regime():
-    """Paired neurons make h_0 = 0; scaling weights up makes training lazier, at rate 1/scale^2 in function space."""
+    """Paired neurons make h_0 = 0; scaling weights up makes training lazier, at rate 1/scale^2
+    in function space.
+    """
     rng = np.random.default_rng(6)
-    x, y = rng.normal(size=(4, 3)), rng.normal(size=4)
-    W, a = (
-        np.repeat(rng.normal(size=(50, 3)), 2, axis=0),
-        np.repeat(rng.normal(size=50), 2) * np.tile([1, -1], 50),
-    )
-    new, errors = rng.normal(size=(20, 3)), []
+    x = rng.normal(size=(4, 3))
+    y = rng.normal(size=4)
+    W = np.repeat(rng.normal(size=(50, 3)), 2, axis=0)
+    a = np.repeat(rng.normal(size=50), 2) * np.tile([1, -1], 50)
+    new = rng.normal(size=(20, 3))
+    errors = []
     for scale in (1.0, 4.0):
-        W_0, a_0 = scale * W, scale * a
+        W_0 = scale * W
+        a_0 = scale * a
         end = descend(x, y, W_0, a_0, lr=0.002 / scale**2, steps=6000)
         np.testing.assert_allclose(outputs(x, *end), y, atol=1e-6)
         errors.append(np.abs(outputs(new, *end) - ntk_interpolator(x, y, W_0, a_0)(new)).max())
@@ -91,7 +100,8 @@ def test_a_really_trained_network_approaches_it_in_the_lazy_regime():
 
 
 def test_singular_kernels_fit_in_the_least_squares_sense():
-    x, y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([1.0, 3.0, 5.0])
+    x = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    y = np.array([1.0, 3.0, 5.0])
     model = ntk_interpolator(x, y, np.eye(2), np.ones(2))
     np.testing.assert_allclose(model(x), [2.0, 2.0, 5.0], atol=1e-9)
     dead = ntk_interpolator(x, y, -np.eye(2), np.ones(2))

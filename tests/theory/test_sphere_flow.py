@@ -22,7 +22,8 @@ def problem(seed, n=4, d=5, m=8, orthogonal=True):
 
 def test_closed_form_without_switches():
     """One sample, active throughout: cos to D follows tanh, and the norm grows like cosh."""
-    x, y = np.array([[0.0, 2.0]]), np.array([1.5])
+    x = np.array([[0.0, 2.0]])
+    y = np.array([1.5])
     t = np.array([0.0, 0.3, 2.0, np.inf])
     flow = sphere_flow(x, y, [[5.0, 5.0]], [1.0], t)
     tau = np.arcsinh(1.0) + 3.0 * t
@@ -36,7 +37,8 @@ def test_closed_form_without_switches():
 
 def test_a_neuron_of_the_wrong_sign_switches_off_and_stops():
     """s = -1 on a positive label: w turns away until <w, x> = 0 at tau = 0, where it stays."""
-    x, y = np.array([[0.0, 1.0]]), np.array([1.0])
+    x = np.array([[0.0, 1.0]])
+    y = np.array([1.0])
     flow = sphere_flow(x, y, [[1.0, 1.0]], [-1.0], [0.0, 0.5, 1.0, 5.0, np.inf])
     off = np.arcsinh(1.0)  # duration until <w, x> = 0
     np.testing.assert_allclose(flow.switches[0], [off])
@@ -54,7 +56,8 @@ def test_against_an_ode_solver_on_orthogonal_inputs(seed):
     for j in range(3):
 
         def field(t, v, s=a[j]):
-            w, active = v[:5], x @ v[:5] > 0
+            w = v[:5]
+            active = x @ v[:5] > 0
             D = np.where(active, y, 0.0) @ x / len(y)
             return np.append(s * (D - (D @ w) * w), s * D @ w)
 
@@ -67,23 +70,30 @@ def test_against_an_ode_solver_on_orthogonal_inputs(seed):
 @settings(deadline=None, max_examples=10)
 @given(seeds)
 def test_against_descent_of_a_tiny_network_on_general_inputs(seed):
-    """A really trained network of scale 1e-20; on general inputs directions also slide along boundaries."""
+    """A really trained network of scale 1e-20; on general inputs directions also slide along
+    boundaries.
+    """
     x, y, W, a = problem(seed, n=5, d=3, m=6, orthogonal=False)
     W = 1e-20 * W
     a = a * norms(W)
-    lr, steps = 5e-4, 12000
+    lr = 5e-4
+    steps = 12000
     flow = sphere_flow(x, y, W, a, [lr * steps])
-    V, b = W.copy(), a.copy()
+    V = W.copy()
+    b = a.copy()
     for _ in range(steps):
         z = x @ V.T
         g = y[:, None] / len(y) * (z > 0)
-        V, b = V + lr * (g * b).T @ x, b + lr * np.sum(g * z, axis=0)
+        V = V + lr * (g * b).T @ x
+        b = b + lr * np.sum(g * z, axis=0)
     np.testing.assert_allclose(directions(V), flow.directions[0], atol=0.02)
     np.testing.assert_allclose(np.log(norms(V) / norms(W)), flow.log_growth[0], atol=0.05)
 
 
 def test_sliding_direction_has_no_velocity_across_the_boundary():
-    """Two samples 60 degrees apart pull w over the boundary of a third that pushes it back: w slides on it."""
+    """Two samples 60 degrees apart pull w over the boundary of a third that pushes it back: w
+    slides on it.
+    """
     x = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.0, 0.9]])
     y = np.array([1.0, 1.0, -2.0])
     flow = sphere_flow(x, y, [[0.3, 0.2, 0.3]], [1.0], np.linspace(0, 40, 81))
@@ -100,7 +110,8 @@ def test_sliding_direction_has_no_velocity_across_the_boundary():
 @given(seeds)
 def test_lemma_2_and_lemma_7_on_orthonormal_inputs(seed):
     x, y, W, a = problem(seed, m=40)
-    plus, minus = S_plus_1(x, y, W, a), S_minus_1(x, y, W, a)
+    plus = S_plus_1(x, y, W, a)
+    minus = S_minus_1(x, y, W, a)
     flow = sphere_flow(x, y, W, a, [60.0 / np.linalg.norm(D_minus(x, y)), np.inf])
     assert (cosines(flow.directions[0, plus], D_plus(x, y)) > 1 - 1e-9).all()
     assert (cosines(flow.directions[0, minus], -D_minus(x, y)) > 1 - 1e-9).all()
@@ -116,7 +127,8 @@ def test_zero_inputs_repeated_inputs_and_neurons_that_start_on_a_boundary(seed):
     rng = np.random.default_rng(seed)
     x = np.round(rng.normal(size=(6, 3)))
     x = np.concatenate([x, x[:2], np.zeros((1, 3))])
-    y, W = np.round(rng.normal(size=9), 1), np.concatenate([np.eye(3), -np.eye(3)])
+    y = np.round(rng.normal(size=9), 1)
+    W = np.concatenate([np.eye(3), -np.eye(3)])
     flow = sphere_flow(x, y, W, np.tile([1.0, -1.0], 3), np.append(np.linspace(0, 20, 101), np.inf))
     np.testing.assert_allclose(norms(flow.directions), 1.0, atol=1e-12)
     assert (np.diff(np.diff(flow.log_growth[:-1], axis=0), axis=0) > -1e-9).all()

@@ -1,8 +1,9 @@
-"""Trains runs in forked children that are killed at random moments, then compares them with uninterrupted ones.
+"""Trains runs in forked children that are killed at random moments, then compares them with
+uninterrupted ones.
 
-Called by `tests/runs/test_attacks.py` in a process of its own: `python kill_script.py FOLDER KILLS`. A warm
-parent forks, so that a kill costs milliseconds. Prints, by kind of run, how many children died in the middle of their
-work.
+Called by `tests/runs/test_attacks.py` in a process of its own: `python kill_script.py FOLDER
+KILLS`. A warm parent forks, so that a kill costs milliseconds. Prints, by kind of run, how many
+children died in the middle of their work.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ RUNS = {
 
 
 def forked(work: Callable[[], object], said: Path) -> int:
-    """Fork a child that does some work, and says in a file why it could not; return its process id."""
+    """Fork a child that does some work, and says in a file why it could not; return its process
+    id.
+    """
     pid = os.fork()
     if pid:
         return pid
@@ -138,7 +141,9 @@ def forked(work: Callable[[], object], said: Path) -> int:
 
 
 def end_of(pid: int) -> int:
-    """Return how a child ended: its exit code, or the negative number of the signal that killed it."""
+    """Return how a child ended: its exit code, or the negative number of the signal that killed
+    it.
+    """
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -148,8 +153,11 @@ def train(name: str, directory: Path) -> None:
 
 
 def survive(name: str, directory: Path, kills: int, rng: random.Random) -> int:
-    """Kill children until the run is complete, or `kills` of them have died; then finish. Return the dead."""
-    dead, said = 0, directory.with_suffix(".txt")
+    """Kill children until the run is complete, or `kills` of them have died; then finish. Return
+    the dead.
+    """
+    dead = 0
+    said = directory.with_suffix(".txt")
     while dead < kills:
         pid = forked(lambda: train(name, directory), said)
         deadline = time.monotonic() + 60 * (
@@ -171,8 +179,10 @@ def survive(name: str, directory: Path, kills: int, rng: random.Random) -> int:
 
 
 def main() -> None:
-    folder, kills = Path(sys.argv[1]), int(sys.argv[2])
-    loop.CALL_SECONDS, loop.CHECKPOINT_SECONDS = 0.004, 0.01
+    folder = Path(sys.argv[1])
+    kills = int(sys.argv[2])
+    loop.CALL_SECONDS = 0.004
+    loop.CHECKPOINT_SECONDS = 0.01
     rng = random.Random(0)
     for name in RUNS:
         train(name, folder / f"{name}-whole")  # compiles what there is to compile

@@ -1,8 +1,10 @@
-"""Kills a small run of every kind twice, goes on with it, and compares it with one that was left alone.
+"""Kills a small run of every kind twice, goes on with it, and compares it with one that was left
+alone.
 
-Called by `test_interruption.py` in a process of its own: `python kinds_script.py FOLDER [SECTION.KIND ...]`, all kinds
-by default. The configs are the examples of the kinds, shortened; children are forked and kill themselves. Prints what
-came of each kind: `same`, or why there is nothing to compare.
+Called by `test_interruption.py` in a process of its own: `python kinds_script.py FOLDER
+[SECTION.KIND ...]`, all kinds by default. The configs are the examples of the kinds, shortened;
+children are forked and kill themselves. Prints what came of each kind: `same`, or why there is
+nothing to compare.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from dynamics_cli.training.steppers import autograd, compiled, flow  # noqa: F40
 from tests.runs.damage import arrays_of
 from tests.training.kill_script import end_of, forked
 
-STATES, CHUNK = 24, 5
+STATES = 24
+CHUNK = 5
 SHORT = {"sgd": "epochs=12", "gradient_flow": f"points={STATES}"}
 VARIANTS: dict[str, tuple[str, list[str]]] = {
     "optimizer.gd with momentum": ("optimizer.gd", ["optimizer.momentum=0.9"]),
@@ -88,7 +91,8 @@ def killed_at(iteration: int) -> Callable[[int, float], None]:
 def outcome(name: str, folder: Path) -> str:
     """Train, kill and go on; return `same`, or what is different."""
     folder.mkdir(parents=True)
-    said, killed = folder / "said.txt", folder / "killed"
+    said = folder / "said.txt"
+    killed = folder / "killed"
     (folder / "data.csv").write_text("1.0,2.0,0.5\n0.3,-1.0,0.2\n-0.5,0.1,-0.7\n", encoding="utf-8")
     np.savez(folder / "weights.npz", hidden_weight=np.eye(60, 2), output_weight=np.ones(60))
     config = config_of(name, folder)
@@ -121,7 +125,8 @@ def outcome(name: str, folder: Path) -> str:
 
 
 def main() -> None:
-    folder, names = Path(sys.argv[1]), sys.argv[2:] or every_kind()
+    folder = Path(sys.argv[1])
+    names = sys.argv[2:] or every_kind()
     loop._next_chunk = lambda chunk, done, seconds: CHUNK
     loop.CHECKPOINT_SECONDS = -1.0  # after every chunk
     files.sync = files.sync_directory = lambda handle: (

@@ -57,7 +57,9 @@ def random_problem(
 
 
 def stepper_of(problems: Problem | list[Problem], way: str, device: str = "cpu") -> Any:
-    """Return the stepper of a way to train: a backend, or a part of `compiled`: the `engine` or a `kernel`."""
+    """Return the stepper of a way to train: a backend, or a part of `compiled`: the `engine` or
+    a `kernel`.
+    """
     problems = problems if isinstance(problems, list) else [problems]
     if way == "engine":
         from dynamics_cli.training.steppers.layers import LayersStepper
@@ -71,7 +73,9 @@ def stepper_of(problems: Problem | list[Problem], way: str, device: str = "cpu")
 
 
 def updated_by_torch(problems: list[Problem]) -> Any:
-    """Return torch's stepper as it is on a GPU: updates by torch's form of the formula, not by compiled units."""
+    """Return torch's stepper as it is on a GPU: updates by torch's form of the formula, not by
+    compiled units.
+    """
     stepper = stepper_of(problems, "torch")
     for group in stepper._groups["all"]:
         group.update = group.optimizer.update
@@ -81,12 +85,16 @@ def updated_by_torch(problems: list[Problem]) -> Any:
 def path_of(
     make: Callable[[], Stepper], chunks: list[int], *, through_state: bool = False
 ) -> list[bytes]:
-    """Return the bytes of losses and weights of a run in chunks, each by a stepper of its own where that is asked."""
-    current, losses = make(), []
+    """Return the bytes of losses and weights of a run in chunks, each by a stepper of its own
+    where that is asked.
+    """
+    current = make()
+    losses = []
     for n in chunks:
         losses.append(current.advance(n).ravel())
         if through_state:
-            state, current = current.state_dict(), make()
+            state = current.state_dict()
+            current = make()
             current.load_state_dict(state)
     weights = (value.tobytes() for value in current.parameters().values())
     return [
@@ -98,18 +106,23 @@ def path_of(
 
 
 def assert_chunks_are_invisible(make: Callable[[], Stepper], n: int = 60) -> None:
-    """Assert that neither the lengths of calls nor going on from a state in between changes a bit of `n` updates."""
+    """Assert that neither the lengths of calls nor going on from a state in between changes a
+    bit of `n` updates.
+    """
     whole = path_of(make, [n])
     assert path_of(make, [1, 2, n // 2, n - n // 2 - 3]) == whole
     assert path_of(make, [0, 7, n // 3, n - n // 3 - 7], through_state=True) == whole
 
 
 def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> None:
-    """Assert that two steppers agree after `n` updates, up to a tolerance relative to the largest weight."""
+    """Assert that two steppers agree after `n` updates, up to a tolerance relative to the
+    largest weight.
+    """
     np.testing.assert_allclose(fast.advance(n), reference.advance(n), rtol=rtol, atol=rtol)
     assert (fast.iteration, fast.halted) == (reference.iteration, reference.halted)
     np.testing.assert_allclose(fast.look(), reference.look(), rtol=rtol, atol=rtol)
-    found, expected = fast.parameters(), reference.parameters()
+    found = fast.parameters()
+    expected = reference.parameters()
     assert {name: one.shape for name, one in found.items()} == {
         name: one.shape for name, one in expected.items()
     }
@@ -121,9 +134,13 @@ def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> 
 def assert_replicas_are_the_networks_alone(
     problems: list[Problem], make: Callable[[list[Problem]], Any], n: int, rtol: float = 0.0
 ) -> Any:
-    """Assert that networks trained together end as each by itself, where it halts too; return their stepper."""
+    """Assert that networks trained together end as each by itself, where it halts too; return
+    their stepper.
+    """
     together = make(problems)
-    losses, ends, numbers = together.advance(n), together.look()[0], together.numbers()
+    losses = together.advance(n)
+    ends = together.look()[0]
+    numbers = together.numbers()
     for r, problem in enumerate(problems):
         alone = make([problem])
         own = alone.advance(n)

@@ -19,11 +19,9 @@ GD = {"kind": "gd", "lr": 0.01, "iterations": 100}
 LONG = {**GD, "iterations": 10**12}
 FLOW = {"kind": "gradient_flow", "until": 1.0}
 DEEP = {"initialization": {"kind": "default_scaled"}}
-MEMORY, RECORDING, STATES = (
-    "GiB of memory, this machine has",
-    "the recording needs about",
-    "too many to list",
-)
+MEMORY = "GiB of memory, this machine has"
+RECORDING = "the recording needs about"
+STATES = "too many to list"
 IMAGES = CONVOLUTIONAL["architecture"]
 NO_LOSSES = {"loss_every": 10**9}
 ABSURD = {
@@ -69,7 +67,8 @@ def test_an_absurd_config_is_refused_before_anything_is_allocated(tmp_path, name
     sections, message = ABSURD[name]
     plan(tmp_path / "warm")  # imports are not what is measured
     plan(tmp_path / "warm", **{**CONVOLUTIONAL, "optimizer": GD})
-    peak, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.process_time()
     with pytest.raises(DynError, match=message) as caught:
         plan(tmp_path / "run", **sections)
     assert caught.value.exit_code == 3
@@ -81,9 +80,14 @@ def test_an_absurd_config_is_refused_before_anything_is_allocated(tmp_path, name
 
 
 def test_memory_counts_what_convolutions_give(tmp_path):
-    """Full batch, float32: weights four times, all layers' outputs twice, the largest twice, the data twice."""
+    """Full batch, float32: weights four times, all layers' outputs twice, the largest twice, the
+    data twice.
+    """
     needs = plan(tmp_path, **{**CONVOLUTIONAL, "optimizer": GD}).needs
-    first, second, hidden, output = 3 * 4 * 4, 4 * 2 * 2, 6, 1
+    first = 3 * 4 * 4
+    second = 4 * 2 * 2
+    hidden = 6
+    output = 1
     weights = (3 * 9 + 3) + (4 * 3 * 4 + 4) + (16 * 6 + 6) + (6 + 1)
     numbers = 4 * weights + 2 * 5 * (first + second + hidden + output) + 2 * 5 * first + 2 * 5 * 16
     assert (needs.parameters, needs.memory_bytes) == (weights, 4 * numbers)

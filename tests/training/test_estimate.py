@@ -34,7 +34,8 @@ CONVOLUTIONS = [[6, 3, 1, 1], [5, 4, 2, 1]]
 def test_the_work_of_a_network_is_what_torch_counts(architecture: dict[str, Any], d: int) -> None:
     config: Any = get_kind("architecture", architecture["kind"])(**architecture)
     with torch.device("meta"):
-        model, x = config.build(d), torch.empty(1, d)
+        model = config.build(d)
+        x = torch.empty(1, d)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(x)
     assert config.multiply_adds(config.shapes(d), d) == counter.get_total_flops() // 2

@@ -1,4 +1,6 @@
-"""A long run holds as much memory and as many open files at its end as near its beginning; clocks may go backwards."""
+"""A long run holds as much memory and as many open files at its end as near its beginning;
+clocks may go backwards.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ MIB = 2**20
 
 
 def train(directory: Path, iterations: int) -> None:
-    """Train, in a process whose memory and open files are nobody else's, and print what it held on the way."""
+    """Train, in a process whose memory and open files are nobody else's, and print what it held
+    on the way.
+    """
     optimizer = {"kind": "gd", "lr": 1e-3, "iterations": iterations}
     record = {
         "snapshots": {"kind": "every", "interval": iterations // 200}
@@ -29,8 +33,10 @@ def train(directory: Path, iterations: int) -> None:
     plan = plan_run(
         load_config({**BASE, "optimizer": optimizer, "record": record, "name": "flat"}), directory
     )
-    loop.CALL_SECONDS, loop.CHECKPOINT_SECONDS = 0.005, 0.02
-    process, seen = psutil.Process(), []
+    loop.CALL_SECONDS = 0.005
+    loop.CHECKPOINT_SECONDS = 0.02
+    process = psutil.Process()
+    seen = []
 
     def look(iteration: int, _: float) -> None:
         if iteration >= len(seen) * iterations // 50:
@@ -66,7 +72,8 @@ def test_memory_and_files_are_flat_over_a_million_iterations(tmp_path, iteration
     steps, memory, files, threads = np.array(told["seen"]).T
     warm = steps > iterations / 5
     assert warm.sum() >= 30
-    low, high = memory[warm].min() / MIB, memory[warm].max() / MIB
+    low = memory[warm].min() / MIB
+    high = memory[warm].max() / MIB
     print(f"{iterations} iterations: {low:.1f} to {high:.1f} MiB, {files.max()} open files")
     # 16 bytes an iteration are recorded: of ten million, 160 MB
     assert memory[warm].max() - memory[warm][0] < 8 * MIB

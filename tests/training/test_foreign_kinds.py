@@ -1,4 +1,6 @@
-"""Kinds from outside that do what they must not: the message names them, and nothing wrong is recorded."""
+"""Kinds from outside that do what they must not: the message names them, and nothing wrong is
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +173,9 @@ def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
 
 
 def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path: Path) -> None:
-    """Kinds of the handbook go to the engine and agree with autograd; a method of arrays is named."""
+    """Kinds of the handbook go to the engine and agree with autograd; a method of arrays is
+    named.
+    """
     config = CONFIG.replace("kind: wide", "kind: fully_connected, activation: swish").replace(
         "width: 30", "widths: [30]"
     )

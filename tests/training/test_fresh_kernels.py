@@ -1,4 +1,5 @@
-"""Kernels compiled in this very process, against the same kernels loaded from the cache: the same bits.
+"""Kernels compiled in this very process, against the same kernels loaded from the cache: the same
+bits.
 
 A run may begin in the process that compiles its kernel and be resumed in one that loads it.
 """
@@ -87,7 +88,8 @@ def dyn_train(config: Path, *more: str, **environment: str) -> subprocess.Comple
 
 def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -> dict[str, bytes]:
     """Return the arrays that a run in a process of its own records, by path."""
-    config, out = folder / f"{name}.json", folder / f"{threads}"
+    config = folder / f"{name}.json"
+    out = folder / f"{threads}"
     config.write_text(json.dumps({"name": name, "seed": 0, **BASE, **RUNS[name]}))
     counts = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
     dyn_train(
@@ -159,7 +161,9 @@ def test_damaged_compiled_code_is_compiled_again(
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
 
     def value() -> tuple[float, int, str]:
-        """Return f(2), how many functions came from the cache, and what was said, as a process of its own would."""
+        """Return f(2), how many functions came from the cache, and what was said, as a process
+        of its own would.
+        """
         monkeypatch.setattr(compiling, "_SAID", set())
         f = runpy.run_path(str(source))["f"]
         result = f(2.0)

@@ -1,4 +1,6 @@
-"""Online SGD: new samples in every update, as a function of seed and iteration; all steppers agree with plain loops."""
+"""Online SGD: new samples in every update, as a function of seed and iteration; all steppers
+agree with plain loops.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,8 @@ def test_every_sample_is_new_and_the_teacher_the_same() -> None:
     problem = problem_of(optimizer=SGD | {"batch_size": 3})
     fresh = Fresh(problem)
     drawn = [fresh.at(i) for i in range(30)]
-    x, y = np.concatenate([one[0] for one in drawn]), np.concatenate([one[1] for one in drawn])
+    x = np.concatenate([one[0] for one in drawn])
+    y = np.concatenate([one[1] for one in drawn])
     assert len(np.unique(np.concatenate([x, problem.dataset.x]), axis=0)) == 3 * 30 + 40
     weights = problem.config.dataset.weights(Streams(problem.config.seed))
     noise = y - erf(x @ weights["hidden_weight"].T / np.sqrt(2)) @ weights["output_weight"]
@@ -69,21 +72,24 @@ def test_every_sample_is_new_and_the_teacher_the_same() -> None:
 
 @pytest.mark.parametrize("way", ["torch", "engine"])
 def test_steps_are_those_of_the_released_code(way: str) -> None:
-    """`w -= (eta / sqrt N) v g'(lambda) d x`, `v -= (eta_v / N) g(lambda) d` for `lambda = w x / sqrt N` (nn2pp)."""
+    """`w -= (eta / sqrt N) v g'(lambda) d x`, `v -= (eta_v / N) g(lambda) d` for `lambda = w x /
+    sqrt N` (nn2pp).
+    """
     problem = problem_of(optimizer=SGD | {"layer_lr": {"output_weight": 0.2}})
     assert choose([problem]).backend == "compiled"
-    stepper, fresh, eta = stepper_of(problem, way), Fresh(problem), 0.5
+    stepper = stepper_of(problem, way)
+    fresh = Fresh(problem)
+    eta = 0.5
     start = stepper.parameters()
-    w, v = np.sqrt(N) * start["hidden_weight"], start["output_weight"].copy()
+    w = np.sqrt(N) * start["hidden_weight"]
+    v = start["output_weight"].copy()
     for i in range(50):
         (x,), (y,), _ = fresh.at(i)
         lam = w @ x / np.sqrt(N)
         d = v @ erf(lam / np.sqrt(2)) - y
         slope = np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
-        w, v = (
-            w - eta / np.sqrt(N) * d * np.outer(v * slope, x),
-            v - 0.2 * eta / N * d * erf(lam / np.sqrt(2)),
-        )
+        w = w - eta / np.sqrt(N) * d * np.outer(v * slope, x)
+        v = v - 0.2 * eta / N * d * erf(lam / np.sqrt(2))
     stepper.advance(50)
     np.testing.assert_allclose(
         stepper.parameters()["hidden_weight"], w / np.sqrt(N), rtol=1e-10, atol=1e-12
@@ -129,9 +135,13 @@ def test_replicas_are_the_networks_alone() -> None:
 
 
 def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`E ||e||^2` shrinks by `1 - 2 lr + lr^2 (d + 2)` a step, `e` the distance to the teacher: x is Gaussian."""
+    """`E ||e||^2` shrinks by `1 - 2 lr + lr^2 (d + 2)` a step, `e` the distance to the teacher:
+    x is Gaussian.
+    """
     monkeypatch.undo()
-    d, lr, steps = 400, 0.5 / 400, 1000
+    d = 400
+    lr = 0.5 / 400
+    steps = 1000
     linear = {"kind": "two_layer", "width": 1, "activation": "linear", "train_output": False}
     data = {
         "kind": "teacher",

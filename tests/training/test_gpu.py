@@ -1,6 +1,7 @@
 """Networks train on a CUDA device as on the CPU; skipped without one.
 
-What needs no device is in `test_torch_form.py`: torch's form of updates, and that no update waits for the device.
+What needs no device is in `test_torch_form.py`: torch's form of updates, and that no update waits
+for the device.
 """
 
 from __future__ import annotations

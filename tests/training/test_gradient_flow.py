@@ -94,7 +94,8 @@ def test_a_balanced_linear_neuron_follows_its_closed_form(backend, rtol):
 def test_tiny_neurons_follow_the_flow_on_the_sphere(scale):
     """Eq. 10, with all its activation changes and sliding, from weights of any scale."""
     rng = np.random.default_rng(12)
-    x, y = rng.standard_normal((9, 12)), rng.standard_normal(9)
+    x = rng.standard_normal((9, 12))
+    y = rng.standard_normal(9)
     W = scale * rng.standard_normal((30, 12))
     a = rng.choice([-1.0, 1.0], 30) * scale * np.linalg.norm(W / scale, axis=1)
     stepper = stepper_of(network(x, y, W, a, flow(4.0, 20)), "compiled")
@@ -117,7 +118,8 @@ def test_gradient_descent_converges_to_it(loss, activation):
     )
     exact = losses_of(stepper_of(problem, "compiled"))
     deviations = [np.abs(losses_of_descent(problem, lr) - exact).max() for lr in (1e-3, 2.5e-4)]
-    # the kinks of gradient descent leave a noise of the order of the step besides; of hinge losses that of the flow
+    # the kinks of gradient descent leave a noise of the order of the step besides; of hinge losses
+    # that of the flow
     assert deviations[1] <= 0.3 * deviations[0] + (1e-4 if loss == "hinge" else 5e-5)
 
 
@@ -145,12 +147,15 @@ def test_deep_networks_are_followed_and_errors_fall_with_the_tolerance(loss):
 
 
 def test_neurons_conserve_their_invariant():
-    """Lemma 1: `a_j^2 - ||w_j||^2`; no output weight of a balanced neuron changes its sign, however small it gets."""
+    """Lemma 1: `a_j^2 - ||w_j||^2`; no output weight of a balanced neuron changes its sign,
+    however small it gets.
+    """
     problem = random_problem(
         optimizer=flow(10.0, 5), width=20, initialization={"kind": "balanced", "scale": 1e-3}
     )
     stepper = stepper_of(problem, "compiled")
-    before, after = stepper.parameters(), states_of(stepper)[-1]
+    before = stepper.parameters()
+    after = states_of(stepper)[-1]
     norms = np.linalg.norm(after["hidden_weight"], axis=1)
     np.testing.assert_allclose(
         after["output_weight"], np.copysign(norms, before["output_weight"]), rtol=1e-12
@@ -158,11 +163,13 @@ def test_neurons_conserve_their_invariant():
 
 
 def test_a_neuron_that_slides_follows_filippov():
-    """Two inputs at 60 degrees: the negative label pushes w off its input, the positive one back onto the boundary.
+    """Two inputs at 60 degrees: the negative label pushes w off its input, the positive one back
+    onto the boundary.
 
     On the boundary w moves along it with the part of D_1 that is orthogonal to x_2.
     """
-    x, y = np.array([[1.0, 0.0], [0.5, np.sqrt(3) / 2]]), np.array([1.0, -3.0])
+    x = np.array([[1.0, 0.0], [0.5, np.sqrt(3) / 2]])
+    y = np.array([1.0, -3.0])
     start = 1e-8 * np.array([[np.cos(0.3), np.sin(0.3)]])
     stepper = stepper_of(network(x, y, start, [1e-8], flow(3.0, 30, rtol=1e-4)), "compiled")
     expected = sphere_flow(x, y, start, [1e-8], stepper.times)

@@ -68,7 +68,9 @@ def interrupt_at(iteration: int, number: int):
     ],  # one handler for both
 )
 def test_a_signal_saves_the_state_and_resumption_goes_on(tmp_path, monkeypatch, name, number, code):
-    """In shorter calls than those of the whole run, and with more checkpoints, which change no bit either."""
+    """In shorter calls than those of the whole run, and with more checkpoints, which change no
+    bit either.
+    """
     config = load_config({**BASE, **RUNS[name], "name": name})
     obtain_run(plan_run(config, tmp_path / "whole"))
     monkeypatch.setattr(loop, "CALL_SECONDS", 0.002)

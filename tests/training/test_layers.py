@@ -1,4 +1,6 @@
-"""The compiled stepper of networks of layers against autograd, and that chunks, threads and replicas change no bit."""
+"""The compiled stepper of networks of layers against autograd, and that chunks, threads and
+replicas change no bit.
+"""
 
 from __future__ import annotations
 
@@ -63,11 +65,9 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
     """Return a problem with everything at random that is not given."""
     loss = rng.choice(LOSSES)
     many = loss == "cross_entropy" or (loss in ("mse", "half_mse") and rng.random() < 0.4)
-    C, n, d = (
-        int(rng.integers(2, 5)) if many else 1,
-        int(rng.integers(5, 9)),
-        int(rng.integers(1, 6)),
-    )
+    C = int(rng.integers(2, 5)) if many else 1
+    n = int(rng.integers(5, 9))
+    d = int(rng.integers(1, 6))
     x = rng.standard_normal((n, d))
     y = rng.standard_normal((n, C) if C > 1 else n)
     if loss == "cross_entropy":
@@ -230,7 +230,9 @@ def test_threads_change_no_bit(optimizer: dict[str, Any], monkeypatch: pytest.Mo
 
 
 def test_replicas_are_the_networks_alone() -> None:
-    """They differ in seed, step, activation and level; one of them halts before the others, one diverges."""
+    """They differ in seed, step, activation and level; one of them halts before the others, one
+    diverges.
+    """
     changes = [
         {"seed": 1},
         {"seed": 2, "activation": "gelu"},

@@ -70,7 +70,9 @@ def test_divergence_keeps_everything_up_to_it(tmp_path):
 
 
 def test_rescaled_time_follows_the_flow(tmp_path):
-    """Loss-scaled descent and plain descent are two discretisations of one flow: same loss at the same time."""
+    """Loss-scaled descent and plain descent are two discretisations of one flow: same loss at
+    the same time.
+    """
     scaled = trained(
         tmp_path / "s",
         *SIGNS,
@@ -103,7 +105,8 @@ def test_accuracies_on_training_and_held_out_samples(tmp_path):
     )
     assert sorted(run.measures) == ["test_accuracy", "test_loss", "train_accuracy"]
     for i in (0, -1):
-        h, data = run.network(i), run.dataset()
+        h = run.network(i)
+        data = run.dataset()
         assert run.measures["train_accuracy"][i] == np.mean(np.sign(h(data.x)) == data.y)
         assert run.measures["test_accuracy"][i] == np.mean(np.sign(h(data.x_test)) == data.y_test)
         assert run.measures["test_loss"][i] == pytest.approx(

@@ -1,4 +1,6 @@
-"""Runs of the loop released with Boursier et al. 2022: the same initial weights give the same losses everywhere."""
+"""Runs of the loop released with Boursier et al. 2022: the same initial weights give the same
+losses everywhere.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ from dynamics_cli.training.problem import build_problem
 REFERENCE = Path(__file__).parents[1] / "reference"
 WIDTHS = {"orthogonal": 60, "five_points": 60, "five_points_large": 60, "high_dim": 200}
 TOLERANCE = {"float32": 1e-4, "float64": 1e-3}
-"""max |loss - reference| / loss(0); in float64 the five points leave their second saddle along other neurons."""
+"""max |loss - reference| / loss(0); in float64 the five points leave their second saddle along
+other neurons.
+"""
 
 
 def reference_config(name: str, **settings: object) -> dict[str, object]:
-    """Return the config that trains a reference file's initial weights as the released loop does."""
+    """Return the config that trains a reference file's initial weights as the released loop
+    does.
+    """
     path = str(REFERENCE / f"boursier2022_{name}.npz")
     with np.load(path) as archive:
         iterations = int(archive["iteration"][-1])
@@ -34,7 +40,9 @@ def reference_config(name: str, **settings: object) -> dict[str, object]:
 
 
 def deviation(name: str, part: int = 1, **settings: object) -> float:
-    """Return max |loss - reference| / loss(0) over what the reference records, or the first half of it (`part` 2)."""
+    """Return max |loss - reference| / loss(0) over what the reference records, or the first half
+    of it (`part` 2).
+    """
     problem = build_problem(load_config(reference_config(name, **settings)))
     stepper = build_stepper([problem], choose([problem]))
     losses = np.append(stepper.advance(problem.iterations // part), stepper.loss())

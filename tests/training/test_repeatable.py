@@ -1,4 +1,6 @@
-"""Code of others that draws from global generators is refused in one line, before anything is trained."""
+"""Code of others that draws from global generators is refused in one line, before anything is
+trained.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from ..kinds.cases import config_of, problem_of
 PARTS = """\
 import numpy as np, random, torch
 from torch import nn
-from dynamics_cli.kinds import Activation, Architecture, Dataset, Initialization, Loss, Minibatch, make_samples
+from dynamics_cli.kinds import Activation, Architecture, Dataset, Initialization, Loss
+from dynamics_cli.kinds import Minibatch, make_samples
 
 GENERATOR = torch.Generator()
 

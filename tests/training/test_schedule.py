@@ -21,7 +21,8 @@ from tests.training.problems import random_problem
 
 
 def test_geometric_is_that_of_the_released_code():
-    expected, last = [], 0
+    expected = []
+    last = 0
     while last <= 20000:
         expected.append(last)
         last = int(1.05 * last) + 1
@@ -65,6 +66,9 @@ def test_schedules_that_are_too_long_to_list(
     monkeypatch.setattr("dynamics_cli.recording.snapshots.MAX_SNAPSHOTS", 1000)
     with pytest.raises(InputError) as caught:
         snapshot_iterations(snapshots, 18 * 10**17)
-    told = "more than 1e+03 states would be recorded, too many to list; take a larger ratio or interval"
+    told = (
+        "more than 1e+03 states would be recorded, too many to list; take a larger ratio or"
+        " interval"
+    )
     assert str(caught.value) == f"record.snapshots: {told}"
     assert len(snapshot_iterations(Every(interval=2), 2000)) == 1001

@@ -65,7 +65,8 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
             os.kill(os.getpid(), number)
 
     for at in (0, 1, 2, 4, 7, 10):
-        left, directory = math.inf, tmp_path / f"run-{at}"
+        left = math.inf
+        directory = tmp_path / f"run-{at}"
         with pytest.raises(KeyboardInterrupt):
             obtain_run(plan_run(config, directory), progress=progress)
         left = -math.inf  # no more signals

@@ -1,4 +1,6 @@
-"""Replicas by autograd: each is the network alone, chunks and resumption change no bit, one halts by itself."""
+"""Replicas by autograd: each is the network alone, chunks and resumption change no bit, one
+halts by itself.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,9 @@ def test_the_rest_is_trained_one_by_one(architecture, optimizer, more):
 
 @pytest.mark.usefixtures("kinds_as_before")
 def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
-    """A branch on values is no map over replicas; an optimizer of one's own is a map where it is a formula."""
+    """A branch on values is no map over replicas; an optimizer of one's own is a map where it is
+    a formula.
+    """
     source = tmp_path / "parts.py"
     source.write_text(
         "from dynamics_cli.kinds import Architecture, Minibatch\n"

@@ -1,4 +1,6 @@
-"""Steppers of two-layer networks: every fast one against autograd, chunks, state, halts; the choice among them."""
+"""Steppers of two-layer networks: every fast one against autograd, chunks, state, halts; the
+choice among them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ OPTIMIZERS = {
 
 
 def shape_for(way: str) -> dict[str, Any]:
-    """Return sizes that the way is for: of few samples, the engine takes the inputs in their span."""
+    """Return sizes that the way is for: of few samples, the engine takes the inputs in their
+    span.
+    """
     return {"n": 4, "d": 9} if way == "engine" else {"n": 6, "d": 3}
 
 
@@ -96,7 +100,8 @@ def test_batches_agree_with_autograd(way, batch_size, replacement, d):
         "replacement": replacement,
     }
     problem = random_problem(n=10, d=d, loss="logistic", optimizer=optimizer)
-    fast, reference = stepper_of(problem, way), stepper_of(problem, "torch")
+    fast = stepper_of(problem, way)
+    reference = stepper_of(problem, "torch")
     for n in (1, 3, 6):
         assert_same_path(fast, reference, n, 1e-11)
     assert len(fast.advance(1)) == 0
@@ -204,9 +209,12 @@ def test_a_backend_that_cannot_is_refused_with_those_that_can():
 
 
 def test_of_few_samples_weights_outside_their_span_stay():
-    """Weights are those of autograd; what is orthogonal to all inputs keeps the bits of its rounding."""
+    """Weights are those of autograd; what is orthogonal to all inputs keeps the bits of its
+    rounding.
+    """
     problem = random_problem(n=4, d=200, width=5, optimizer=GD)
-    fast, before = stepper_of(problem, "engine"), problem.initial_parameters()["hidden_weight"]
+    fast = stepper_of(problem, "engine")
+    before = problem.initial_parameters()["hidden_weight"]
     assert fast.x.shape == (1, 4, 4)
     assert fast.parameters()["hidden_weight"].tobytes() == before.tobytes()
     fast.advance(60)

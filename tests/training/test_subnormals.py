@@ -1,4 +1,6 @@
-"""Subnormal numbers are 0 in every kernel and thread that trains, and numbers again between two calls."""
+"""Subnormal numbers are 0 in every kernel and thread that trains, and numbers again between two
+calls.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def problem_of(n: int = 20, d: int = 3, scale: float = TINY, **settings: Any) ->
 def test_training_takes_subnormal_weights_as_zero(
     way: str, replicas: int, settings: dict[str, Any]
 ) -> None:
-    """Weights that begin subnormal are 0 after some updates, whichever thread moves them; flags are as before."""
+    """Weights that begin subnormal are 0 after some updates, whichever thread moves them; flags
+    are as before.
+    """
     problem = problem_of(**settings)
     begun = list(problem.initial_parameters().values())
     assert all(0 < abs(one).max() < np.finfo(np.float32).tiny for one in begun)
@@ -90,7 +94,8 @@ def test_torch_flushes_in_all_its_threads() -> None:
 def test_flags_are_put_back_where_training_breaks_off(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stepper, seen = stepper_of(problem_of(), "torch"), []
+    stepper = stepper_of(problem_of(), "torch")
+    seen = []
 
     def fail(*arguments: Any) -> NDArray[Any]:
         seen.append((flushing(), all(halves())))
@@ -114,7 +119,9 @@ def test_flags_of_the_caller_stay() -> None:
 
 
 def test_a_network_that_begins_at_1e_20_takes_the_time_of_one_at_1e_2() -> None:
-    """At most three times; without flushed numbers it took 37 times on processors where these cost."""
+    """At most three times; without flushed numbers it took 37 times on processors where these
+    cost.
+    """
 
     def seconds(scale: float) -> float:
         stepper = stepper_of(

@@ -1,4 +1,6 @@
-"""Torch's form of updates, which CUDA takes: against the compiled and NumPy's form, and never waiting for a device."""
+"""Torch's form of updates, which CUDA takes: against the compiled and NumPy's form, and never
+waiting for a device.
+"""
 
 from __future__ import annotations
 
@@ -105,9 +107,12 @@ def test_sums_of_an_update_are_over_a_tensor_or_over_all_weights(way: str) -> No
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @names
 def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str) -> None:
-    """Of a vector and a matrix; where sums go over the network, the other two forms are given both as one array."""
+    """Of a vector and a matrix; where sums go over the network, the other two forms are given
+    both as one array.
+    """
     optimizer = get_kind("optimizer", settings["kind"])(lr=0.1, iterations=9, **settings)
-    rng, weights = np.random.default_rng(0), ["bias", "weight"]
+    rng = np.random.default_rng(0)
+    weights = ["bias", "weight"]
     arrays = [rng.standard_normal(shape).astype(dtype) for shape in ((5,), (3, 7))]
     known = facts(optimizer)
     assert known is not None
@@ -150,7 +155,9 @@ def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str
 
 @names
 def test_networks_train_by_torch_s_form_as_by_compiled_units(settings: dict[str, Any]) -> None:
-    """What CUDA runs, on the CPU: chunks and resumption are invisible, weights of two step sizes move."""
+    """What CUDA runs, on the CPU: chunks and resumption are invisible, weights of two step sizes
+    move.
+    """
     more = {"batch_size": 4} if settings["kind"] in ("sgd", "rmsprop") else {}
     optimizer = {
         "lr": 0.01,

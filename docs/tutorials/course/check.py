@@ -16,9 +16,11 @@ def run_of(folder, question):
     file = folder / f"{question}.yaml"
     if not file.exists():
         raise ValueError(f"there is no file {file.name}")
-    run, base = dyn.load_config(file), dyn.load_config(CONFIG)
+    run = dyn.load_config(file)
+    base = dyn.load_config(CONFIG)
     for section in ("dataset", "architecture", "initialization", "loss", "optimizer"):
-        ours, theirs = getattr(base, section).model_dump(), getattr(run, section).model_dump()
+        ours = getattr(base, section).model_dump()
+        theirs = getattr(run, section).model_dump()
         changed = {key for key in ours | theirs if ours.get(key) != theirs.get(key)} - FREE[
             question
         ]
@@ -37,8 +39,9 @@ def q2(folder):
     """The same, and neurons align with the data."""
     run = run_of(folder, "q2")
     alignment = run.measures["alignment"][-1]
-    return run.final_loss < 1e-6 and alignment > 0.99, (
-        f"final loss {run.final_loss:.2e}, asked < 1e-6; alignment {alignment:.4f}, asked > 0.99"
+    return (
+        run.final_loss < 1e-6 and alignment > 0.99,
+        f"final loss {run.final_loss:.2e}, asked < 1e-6; alignment {alignment:.4f}, asked > 0.99",
     )
 
 
@@ -46,8 +49,12 @@ def q3(folder):
     """The same loss, but weights hardly move."""
     run = run_of(folder, "q3")
     moved = run.measures["distance"][-1]
-    return run.final_loss < 1e-6 and moved < 0.1, (
-        f"final loss {run.final_loss:.2e}, asked < 1e-6; weights moved by {moved:.4f} of their norm, asked < 0.1"
+    return (
+        run.final_loss < 1e-6 and moved < 0.1,
+        (
+            f"final loss {run.final_loss:.2e}, asked < 1e-6; weights moved by {moved:.4f} of their"
+            " norm, asked < 0.1"
+        ),
     )
 
 
@@ -56,10 +63,12 @@ def q4(folder):
     file = folder / "q4.txt"
     if not file.exists():
         raise ValueError("there is no file q4.txt")
-    said, true = float(file.read_text()), 2 / run_of(folder, "q3").measures["sharpness"][-1]
-    return abs(
-        said / true - 1
-    ) < 0.02, f"your step {said:.4g}, asked within 2 % of the measured value"
+    said = float(file.read_text())
+    true = 2 / run_of(folder, "q3").measures["sharpness"][-1]
+    return (
+        abs(said / true - 1) < 0.02,
+        f"your step {said:.4g}, asked within 2 % of the measured value",
+    )
 
 
 def main(folder):
@@ -69,7 +78,8 @@ def main(folder):
         try:
             right, numbers = question(folder)
         except (ValueError, DynError) as error:
-            right, numbers = False, str(error)
+            right = False
+            numbers = str(error)
         passed += bool(right)
         print(f"{question.__name__}  {'pass' if right else 'FAIL'}  {numbers}")
     print(f"{passed} of 4 questions pass")

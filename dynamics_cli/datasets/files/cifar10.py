@@ -1,4 +1,6 @@
-"""CIFAR-10 in its published binary form: one archive with five batches to train on and one to test."""
+"""CIFAR-10 in its published binary form: one archive with five batches to train on and one to
+test.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ CIFAR10 = Published(
         )
     ],
     "https://www.cs.toronto.edu/~kriz",
-    "`dyn data fetch cifar10` downloads it (170 MB), `dyn data add cifar10 PATH` takes an archive that you have",
+    "`dyn data fetch cifar10` downloads it (170 MB), `dyn data add cifar10 PATH` takes an archive"
+    " that you have",
 )
 RECORD = 1 + 3 * 32 * 32
 """Bytes of an image: its class, then the red, the green and the blue plane."""
@@ -30,7 +33,8 @@ MEMBERS = {"train": tuple(f"data_batch_{k}.bin" for k in range(1, 6)), "test": (
 
 
 def load_cifar10(part: str) -> dict[int, NDArray[np.uint8]]:
-    """Return the images (n, 3072) of each class in a part (train or test), in the order of the archive.
+    """Return the images (n, 3072) of each class in a part (train or test), in the order of the
+    archive.
 
     Raises:
         DataMissingError: the archive is not there; the message says how to get it.

@@ -1,4 +1,6 @@
-"""Kaggle's Dogs vs. Cats: the archive, or the folder it unpacks to, read by Pillow where the user keeps it."""
+"""Kaggle's Dogs vs. Cats: the archive, or the folder it unpacks to, read by Pillow where the
+user keeps it.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ from dynamics_cli.runs.store import files
 
 NAME = "dogs-vs-cats"
 HOW_TO_GET = (
-    "download train.zip from https://www.kaggle.com/c/dogs-vs-cats/data (a free account is needed), then "
-    "`dyn data add dogs-vs-cats PATH` with the archive or the folder it unpacks to"
+    "download train.zip from https://www.kaggle.com/c/dogs-vs-cats/data (a free account is needed),"
+    " then `dyn data add dogs-vs-cats PATH` with the archive or the folder it unpacks to"
 )
 MAX_BYTES = 4 * 2**20
 """Size of the largest picture that is read."""
@@ -44,10 +46,12 @@ _IMAGE = re.compile(r"(cat|dog)\.(0|[1-9]\d{0,5})\.jpg", re.ASCII)
 
 
 def add_dogs_vs_cats(path: Path, progress: Progress | None = None) -> Path:
-    """Check every image of `train.zip` or of the folder it unpacks to, remember where they are, and return it.
+    """Check every image of `train.zip` or of the folder it unpacks to, remember where they are, and
+    return it.
 
     Raises:
-        InputError: not such an archive or folder, or an image is broken (it is named); then nothing changes.
+        InputError: not such an archive or folder, or an image is broken (it is named); then nothing
+            changes.
         UsageError: somebody's file is where the place is written down.
         RunError: the place cannot be written down.
     """
@@ -73,12 +77,14 @@ def find_images() -> tuple[Path, str]:
     file = store.data_root() / NAME / "place.json"
     try:
         note = json.loads(file.read_bytes())
-        path, key = Path(note["path"]), str(note["key"])
+        path = Path(note["path"])
+        key = str(note["key"])
     except FileNotFoundError as error:
         raise DataMissingError(f"the images of Dogs vs. Cats are not here: {HOW_TO_GET}") from error
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(
-            f"{file}: is damaged ({error}): move it away, and `dyn data add {NAME} PATH` writes it anew"
+            f"{file}: is damaged ({error}): move it away, and `dyn data add {NAME} PATH` writes it"
+            " anew"
         ) from error
     if not path.exists():
         raise DataMissingError(f"the images of Dogs vs. Cats are no longer at {path}; {HOW_TO_GET}")
@@ -88,13 +94,15 @@ def find_images() -> tuple[Path, str]:
 def read_images(
     path: Path, size: int, progress: Progress | None = None
 ) -> tuple[str, NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return the images of an archive or a folder, cats first, each class by number, scaled to squares.
+    """Return the images of an archive or a folder, cats first, each class by number, scaled to
+    squares.
 
     Returns:
-        The SHA-256 of names and contents, the same for an archive and its folder; the images (n, size, size, 3), red,
-        green, blue from 0 to 255; and whether each is a dog (n,).
+        The SHA-256 of names and contents, the same for an archive and its folder; the images (n,
+        size, size, 3), red, green, blue from 0 to 255; and whether each is a dog (n,).
 
-    Raises InputError: it is neither an archive nor a folder of both classes, or an image is broken (it is named).
+    Raises InputError: it is neither an archive nor a folder of both classes, or an image is broken
+    (it is named).
     """
     reading = Lock()
 
@@ -138,7 +146,9 @@ def read_images(
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
-    """Yield the images of an archive or a folder, in `train/` or not, in order; other files do not count."""
+    """Yield the images of an archive or a folder, in `train/` or not, in order; other files do
+    not count.
+    """
     with contextlib.ExitStack() as stack:
         root: Path | zipfile.Path = path
         try:
@@ -154,7 +164,8 @@ def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
         named = [match for match in map(_IMAGE.fullmatch, by_name) if match]
         if {match[1] for match in named} != {"cat", "dog"}:
             raise InputError(
-                f"{path}: holds no cat.0.jpg, dog.0.jpg ... of both classes: Kaggle's train.zip does"
+                f"{path}: holds no cat.0.jpg, dog.0.jpg ... of both classes: Kaggle's train.zip"
+                " does"
             )
         yield [
             by_name[match[0]]
@@ -163,7 +174,9 @@ def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
 
 
 def _decoded(data: bytes, size: int) -> NDArray[np.uint8]:
-    """Decode a JPEG to its end and scale it to a square, whatever its aspect ratio: (size, size, 3)."""
+    """Decode a JPEG to its end and scale it to a square, whatever its aspect ratio: (size, size,
+    3).
+    """
     if len(data) > MAX_BYTES:
         raise ValueError(f"more than {MAX_BYTES} bytes")
     with Image.open(
@@ -171,7 +184,8 @@ def _decoded(data: bytes, size: int) -> NDArray[np.uint8]:
     ) as image:  # Pillow's other decoders stay out of reach
         if image.width * image.height > MAX_PIXELS:
             raise ValueError(f"{image.width} x {image.height} pixels are too many")
-        # the format scales by 1/2, 1/4 or 1/8 while it decodes; twice the size is left for a good reduction
+        # the format scales by 1/2, 1/4 or 1/8 while it decodes; twice the size is left for a good
+        # reduction
         image.draft("RGB", (2 * size, 2 * size))
         return np.asarray(
             image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR), dtype=np.uint8

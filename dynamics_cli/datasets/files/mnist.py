@@ -1,8 +1,9 @@
 """MNIST: the full set where it was fetched or added, and the subset that comes with dyn.
 
-The subset (CC BY-SA 3.0) has the first images of each digit, 1 000 to train and 200 to test, in an uncompressed `.npz`.
-For each digit and part it has two arrays: `train_3_ink` (1000, 98), the bits of the pixels that are not 0, and
-`train_3_values`, those pixels in their order: 3 MB instead of 9.4. `tests/datasets/build_subset.py` makes it.
+The subset (CC BY-SA 3.0) has the first images of each digit, 1 000 to train and 200 to test, in an
+uncompressed `.npz`. For each digit and part it has two arrays: `train_3_ink` (1000, 98), the bits
+of the pixels that are not 0, and `train_3_values`, those pixels in their order: 3 MB instead of
+9.4. `tests/datasets/build_subset.py` makes it.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ MNIST = Published(
         ),
     ),
     "https://ossci-datasets.s3.amazonaws.com/mnist",
-    "`dyn data fetch mnist` downloads it (11 MB), `dyn data add mnist PATH` takes files that you have; "
-    "the first 1 000 images of each digit come with dyn: dataset.source subset",
+    "`dyn data fetch mnist` downloads it (11 MB), `dyn data add mnist PATH` takes files that you"
+    " have; the first 1 000 images of each digit come with dyn: dataset.source subset",
 )
 """The full set: its files without gzip have a header and unsigned bytes."""
 
@@ -66,10 +67,12 @@ MNIST = Published(
 def load_mnist(
     source: Literal["subset", "full"], part: str, digits: Iterable[int] = range(10)
 ) -> dict[int, Bytes]:
-    """Return the images (n, 28, 28) of each digit, 0 the background and 255 the ink, in the order of MNIST.
+    """Return the images (n, 28, 28) of each digit, 0 the background and 255 the ink, in the order
+    of MNIST.
 
     Args:
-        source: `subset`: that which comes with dyn; `full`: the full set, whose contents are checked.
+        source: `subset`: that which comes with dyn; `full`: the full set, whose contents are
+            checked.
         part: `train` or `test`.
         digits: the digits wanted.
 
@@ -91,7 +94,8 @@ def values_of(contents: bytes) -> Bytes:
 
 
 def read_subset(part: str, digits: Iterable[int], path: Path = SUBSET) -> dict[int, Bytes]:
-    """Return the images (n, 28, 28) of each digit, in the order in which MNIST's `part` (train or test) has them.
+    """Return the images (n, 28, 28) of each digit, in the order in which MNIST's `part` (train or
+    test) has them.
 
     Raises InputError: the file is missing or damaged.
     """

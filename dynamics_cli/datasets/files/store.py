@@ -1,4 +1,6 @@
-"""Published files of data sets: where they are kept, their pinned contents, and their copies and downloads."""
+"""Published files of data sets: where they are kept, their pinned contents, and their copies and
+downloads.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Original:
         return f"{self.name}.gz" if self.gzipped else self.name
 
     def read(self, path: Path) -> bytes:
-        """Return the contents of a file, gzipped or not; raises InputError: it cannot be read, or is another file."""
+        """Return the contents of a file, gzipped or not; raises InputError: it cannot be read,
+        or is another file.
+        """
         try:
             files.check_regular(path)
             with path.open("rb") as handle:
@@ -106,7 +110,8 @@ class Published:
         return [wanted[name].read(self.directory / name) for name in names]
 
     def find(self, file: Original, path: Path) -> Path:
-        """Return where a file is in a directory of the user, gzipped or not; a single file may be `path` itself.
+        """Return where a file is in a directory of the user, gzipped or not; a single file may be
+        `path` itself.
 
         Raises InputError: it is not there.
         """
@@ -121,7 +126,8 @@ class Published:
         )
 
     def add(self, path: Path) -> Path:
-        """Copy the files from a directory of the user, or a single file, to the directory of data; return where.
+        """Copy the files from a directory of the user, or a single file, to the directory of data;
+        return where.
 
         Raises:
             InputError: a file is missing, damaged or another; then nothing changes.
@@ -140,7 +146,8 @@ class Published:
         return self.directory
 
     def fetch(self, *, bar: bool = False) -> Path:
-        """Download the files that are not there yet, with a progress bar if asked, and return their directory.
+        """Download the files that are not there yet, with a progress bar if asked, and return their
+        directory.
 
         Raises:
             DataMissingError: a file could not be downloaded; the message says why, and another way.

@@ -1,4 +1,6 @@
-"""Arrays from `.npz` and `.csv` files of unknown origin: nothing is unpickled, nothing larger than memory is read."""
+"""Arrays from `.npz` and `.csv` files of unknown origin: nothing is unpickled, nothing larger
+than memory is read.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from dynamics_cli.runs.store import files
 
 
 def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
-    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them); `outputs` columns of a CSV are `y`.
+    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them); `outputs`
+    columns of a CSV are `y`.
 
     Raises:
         DataMissingError: the file is not there.
@@ -37,8 +40,8 @@ def read_npz(
 
     Raises:
         DataMissingError: the file is not there.
-        InputError: it is damaged or lacks a required array, or an array holds something else than numbers, or more of
-            them than fit into memory.
+        InputError: it is damaged or lacks a required array, or an array holds something else than
+            numbers, or more of them than fit into memory.
     """
     try:
         files.check_regular(path)
@@ -113,7 +116,8 @@ def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
 
 
 def _refuse_row_and_column_numbers(path: Path, line: int, cells: Sequence[str]) -> None:
-    """Refuse the first line of a table with numbers of rows or columns, which pandas writes unless told not to.
+    """Refuse the first line of a table with numbers of rows or columns, which pandas writes unless
+    told not to.
 
     Raises InputError: they would be read as an input or a sample.
     """
@@ -123,18 +127,21 @@ def _refuse_row_and_column_numbers(path: Path, line: int, cells: Sequence[str]) 
         others == columns[:-1] or all(_number(cell) is None for cell in others)
     ):
         raise InputError(
-            f"{path}:{line}: the first column has no name, as the row numbers that pandas writes: use "
-            "`to_csv(..., index=False)`, or name the column if it is an input"
+            f"{path}:{line}: the first column has no name, as the row numbers that pandas writes:"
+            " use `to_csv(..., index=False)`, or name the column if it is an input"
         )
     if others and [first, *others] == columns:
         raise InputError(
-            f"{path}:{line}: the line holds 0 to {len(cells) - 1}, as the column numbers that pandas writes: use "
-            "`to_csv(..., header=False, index=False)`, or write 0.0 for 0 if the line is a sample"
+            f"{path}:{line}: the line holds 0 to {len(cells) - 1}, as the column numbers that"
+            " pandas writes: use `to_csv(..., header=False, index=False)`, or write 0.0 for 0 if"
+            " the line is a sample"
         )
 
 
 def _number(cell: str) -> float | None:
-    """Return the number in a cell; None for other texts, and for `1_000`, a number in Python alone."""
+    """Return the number in a cell; None for other texts, and for `1_000`, a number in Python
+    alone.
+    """
     try:
         return None if "_" in cell else float(cell)
     except ValueError:

@@ -1,4 +1,6 @@
-"""A network as a function of its inputs: of one input with data and neurons; the window around data in the plane."""
+"""A network as a function of its inputs: of one input with data and neurons; the window around
+data in the plane.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,11 @@ from dynamics_cli.plotting.scene import Limits, Role, Scene, SceneLayer, Window,
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
-INPUT, OUTPUT, NEURON = (
-    "input $x$",
-    r"output $h_\theta(x)$",
-    r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$",
-)
+INPUT = "input $x$"
+OUTPUT = r"output $h_\theta(x)$"
+NEURON = r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
 
-# One input: function, data and neurons (Boursier et al. 2022, Fig. 2) -----------------------------------------------
+# -- One input: function, data and neurons (Boursier et al. 2022, Fig. 2)
 
 
 class LineNetwork(NamedTuple):
@@ -34,7 +34,9 @@ class LineNetwork(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The axes that all states of a network of one input share: inputs, outputs, and neurons (on the right)."""
+    """The axes that all states of a network of one input share: inputs, outputs, and neurons (on
+    the right).
+    """
 
     window: Limits
     limits: Limits
@@ -54,10 +56,12 @@ def line_scene(
     held: Data | None = None,
     points: int = 512,
 ) -> Scene:
-    """Describe data, the function at `points` inputs and its kinks, and a star for each of `width` neurons.
+    """Describe data, the function at `points` inputs and its kinks, and a star for each of `width`
+    neurons.
 
-    `network` gives a state by its index. The stars have their own axis on the right; the remark counts those outside
-    of the frame, or at no finite position. Raises ValueError for data of unequal lengths.
+    `network` gives a state by its index. The stars have their own axis on the right; the remark
+    counts those outside of the frame, or at no finite position. Raises ValueError for data of
+    unequal lengths.
     """
     low, high = frame.window
     grid = np.linspace(low, high, points)
@@ -77,7 +81,8 @@ def line_scene(
         return f"{outside} \N{BLACK STAR} outside" if outside else ""
 
     def samples(name: str, pair: Data, **look: Any) -> SceneLayer:
-        roles, rows = [Role("data", name)], fixed(np.column_stack(pair))
+        roles = [Role("data", name)]
+        rows = fixed(np.column_stack(pair))
         return SceneLayer(form="points", roles=roles, at=rows, moves=False, **look)
 
     layers = [samples("data", data, z=4, size=5.5)]
@@ -113,7 +118,9 @@ def line_scene(
 
 
 def default_window(x: ArrayLike) -> Limits:
-    """Return the range of the finite inputs `x`, 25 % wider on both sides; unit margins around a single input."""
+    """Return the range of the finite inputs `x`, 25 % wider on both sides; unit margins around a
+    single input.
+    """
     finite = np.asarray(x, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
     if len(finite) == 0:
@@ -124,13 +131,15 @@ def default_window(x: ArrayLike) -> Limits:
 
 
 def common_zero(left: ArrayLike, right: ArrayLike, margin: float = 0.1) -> tuple[Limits, Limits]:
-    """Return limits for two y axes that contain all finite values, with some `margin`, and whose zeros are level.
+    """Return limits for two y axes that contain all finite values, with some `margin`, and whose
+    zeros are level.
 
     Values that are all 0 (or none) get the unit interval's share of the axis.
     """
     extents = [_extent(left), _extent(right)]
     shares = [(down / (down + up), up / (down + up)) for down, up in extents]
-    down, up = max(share[0] for share in shares), max(share[1] for share in shares)
+    down = max(share[0] for share in shares)
+    up = max(share[1] for share in shares)
     limits = []
     for low, high in extents:
         unit = max(low / down if down else 0.0, high / up if up else 0.0)
@@ -149,8 +158,12 @@ def _extent(values: ArrayLike) -> tuple[float, float]:
 
 
 def data_window(x: ArrayLike, margin: float = 0.25) -> Window:
-    """Return a square window around the data (n, 2) and the origin, with a margin as a share of its width."""
+    """Return a square window around the data (n, 2) and the origin, with a margin as a share of
+    its width.
+    """
     points = np.concatenate([np.asarray(x, dtype=np.float64)[:, :2], np.zeros((1, 2))])
-    low, high = points.min(axis=0), points.max(axis=0)
-    middle, half = (low + high) / 2, float((high - low).max()) * (0.5 + margin) or 1.0
+    low = points.min(axis=0)
+    high = points.max(axis=0)
+    middle = (low + high) / 2
+    half = float((high - low).max()) * (0.5 + margin) or 1.0
     return (middle[0] - half, middle[0] + half, middle[1] - half, middle[1] + half)

@@ -1,4 +1,6 @@
-"""Neurons of a two-layer network in the plane, as rays in the colours of the signs of their outputs."""
+"""Neurons of a two-layer network in the plane, as rays in the colours of the signs of their
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ SIGN_ROLES = {1: "positive", -1: "negative", 0: "unsigned"}
 MANY_STARS = 300
 """More neurons than this are drawn small and pale in the panels of a state."""
 WITHIN = 1 / 1.22
-"""Share of the half-width of a window of rays that the rays reach at most; the rest is room for the rim."""
+"""Share of the half-width of a window of rays that the rays reach at most; the rest is room for
+the rim.
+"""
 RIM = 1.12 * WITHIN
 """Radius of the rim as a share of the half-width."""
 
@@ -35,7 +39,9 @@ def sign_handle(sign: int, *, marker: str = "", size: float = 7.5) -> Line2D:
 
 
 def round_up(value: float) -> float:
-    """Return the smallest of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten >= `value`; 1 for 0 or non-finite."""
+    """Return the smallest of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten >= `value`; 1
+    for 0 or non-finite.
+    """
     if not np.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
@@ -51,7 +57,7 @@ def round_up(value: float) -> float:
     )
 
 
-# Rays ---------------------------------------------------------------------------------------------------------------
+# -- Rays
 
 
 class RaysData(NamedTuple):
@@ -73,10 +79,12 @@ def rays_scene(
     sign_names: Mapping[int, str] = SIGN_NAMES,
     many: bool = False,
 ) -> Scene:
-    """Describe neurons (m, 2) as rays from 0 in the colours of their signs (m,), with a dot at the tip of each.
+    """Describe neurons (m, 2) as rays from 0 in the colours of their signs (m,), with a dot at the
+    tip of each.
 
-    `weights` and `signs` return them for the index of a state; `limit` is the half-width of the window, or less where
-    there are data, whose markers stand on the rim. Neurons that are not finite are left out and counted.
+    `weights` and `signs` return them for the index of a state; `limit` is the half-width of the
+    window, or less where there are data, whose markers stand on the rim. Neurons that are not
+    finite are left out and counted.
     """
     roles = sign_roles(sign_names)
     tips, lost = by_sign(weights, signs)
@@ -130,10 +138,13 @@ def sign_roles(names: Mapping[int, str] = SIGN_NAMES) -> list[Role]:
 def by_sign(
     weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]]
 ) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], str]]:
-    """Return functions that give neurons of a state with the numbers of their roles (m, 3), and how many are lost."""
+    """Return functions that give neurons of a state with the numbers of their roles (m, 3), and
+    how many are lost.
+    """
 
     def tips(i: int) -> NDArray[np.float64]:
-        w, sign = np.asarray(weights(i), np.float64), signs(i)
+        w = np.asarray(weights(i), np.float64)
+        sign = signs(i)
         shown = np.asarray(np.isfinite(w).all(axis=1))
         return np.where(
             shown[:, None], np.column_stack([w, np.select([sign > 0, sign < 0], [0, 1], 2)]), np.nan
@@ -152,7 +163,9 @@ def _square_window(limit: float) -> Window:
 
 
 def _directions(data: RaysData) -> NDArray[np.float64]:
-    """Return where the directions of data stand on the rim, in shares of the half-width, and their groups (n', 3)."""
+    """Return where the directions of data stand on the rim, in shares of the half-width, and
+    their groups (n', 3).
+    """
     x = np.asarray(data.x, dtype=np.float64)
     y = (
         np.zeros(len(x))

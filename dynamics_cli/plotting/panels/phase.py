@@ -20,7 +20,9 @@ Ints = NDArray[np.int64]
 LOG_FROM = 1000.0
 """Positive values that span at least this factor are coloured on a logarithmic scale."""
 EQUAL = 1e-6
-"""Values whose range is below this share of the largest are one value, to the digits that a colour bar shows."""
+"""Values whose range is below this share of the largest are one value, to the digits that a
+colour bar shows.
+"""
 NARROW = 12
 """Columns up to which a cell has room for `k/n`."""
 
@@ -37,17 +39,21 @@ def draw_phase_diagram(
     log: LogAxes | None = None,
     jobs: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> list[str]:
-    """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
+    """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays
+    white.
 
-    `labels` name x, y and the values; `scales` belong to x and y. `log` says whether colours are logarithmic (`c`), by
-    default where positive values span three decades and none is negative; values that they cannot show have the
-    colour of the lower end. `jobs` has how many jobs of a cell have a number, and how many there are; a cell where
-    these differ says so. Returns what its reader must know.
+    `labels` name x, y and the values; `scales` belong to x and y. `log` says whether colours are
+    logarithmic (`c`), by default where positive values span three decades and none is negative;
+    values that they cannot show have the colour of the lower end. `jobs` has how many jobs of a
+    cell have a number, and how many there are; a cell where these differ says so. Returns what its
+    reader must know.
 
-    Raises ValueError: shapes do not match, an axis has fewer than two values, or a logarithmic axis has values that are
-    not positive.
+    Raises ValueError: shapes do not match, an axis has fewer than two values, or a logarithmic axis
+    has values that are not positive.
     """
-    xs, ys, grid = np.asarray(x, float), np.asarray(y, float), np.asarray(values, float)
+    xs = np.asarray(x, float)
+    ys = np.asarray(y, float)
+    grid = np.asarray(values, float)
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
         raise ValueError(
             f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2"
@@ -89,7 +95,9 @@ def draw_phase_diagram(
 def _say_counts(
     axes: Axes, xs: Floats, ys: Floats, mesh: QuadMesh, counts: Ints, of: Ints
 ) -> list[str]:
-    """Write `k/n` into cells where k of n jobs have a number, or mark them by dots; return what is to be said of it."""
+    """Write `k/n` into cells where k of n jobs have a number, or mark them by dots; return what
+    is to be said of it.
+    """
     partial = np.argwhere(counts < of)
     if not len(partial):
         return []
@@ -104,7 +112,9 @@ def _say_counts(
             axes.plot(xs[j], ys[i], MARKER, ms=1.5, color=color)
     if len(xs) <= NARROW:
         return ["k/n: k of n jobs have a number", "white: fewer than half"]
-    low, high, most = counts[counts < of].min(), counts[counts < of].max(), of.max()
+    low = counts[counts < of].min()
+    high = counts[counts < of].max()
+    most = of.max()
     return [f"dots: {low} to {high} of {most} jobs have a number", "white: fewer than half"]
 
 

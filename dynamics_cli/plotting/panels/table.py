@@ -28,10 +28,11 @@ def table_figure(
     align: str | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """Return a table with one line of `header` and the given `rows`, as a figure `width` inches wide.
+    """Return a table with one line of `header` and the given `rows`, as a figure `width` inches
+    wide.
 
-    `align` is one of `l`, `c`, `r` for each column (default: the first left, the others right). Raises ValueError for
-    rows of unequal lengths.
+    `align` is one of `l`, `c`, `r` for each column (default: the first left, the others right).
+    Raises ValueError for rows of unequal lengths.
     """
     columns = len(header)
     if columns == 0 or any(len(row) != columns for row in rows):

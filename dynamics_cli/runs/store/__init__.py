@@ -1,1 +1,3 @@
-"""The parts of a run directory: files, append-only arrays with checksums, sealed JSON, locks, checkpoints."""
+"""The parts of a run directory: files, append-only arrays with checksums, sealed JSON, locks,
+checkpoints.
+"""

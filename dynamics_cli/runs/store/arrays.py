@@ -1,12 +1,13 @@
 """Append-only arrays in plain `.npy` files.
 
-Rows are appended behind a header of fixed length. The header is rewritten, with the number of rows, when a checkpoint
-counts them and when the run ends: until then the rows behind are there, and nobody relies on them. So `np.load(path,
-mmap_mode="r")` works at any moment, and shows the rows of the last checkpoint or more. The number of rows and their
-CRC-32, by which a reader knows that an array is whole, stand in the checkpoint and in `run.json`.
+Rows are appended behind a header of fixed length. The header is rewritten, with the number of rows,
+when a checkpoint counts them and when the run ends: until then the rows behind are there, and
+nobody relies on them. So `np.load(path, mmap_mode="r")` works at any moment, and shows the rows of
+the last checkpoint or more. The number of rows and their CRC-32, by which a reader knows that an
+array is whole, stand in the checkpoint and in `run.json`.
 
-The header is version 1.0 of NumPy's format. Reading is strict: only headers written here are accepted, and nothing in
-them is evaluated.
+The header is version 1.0 of NumPy's format. Reading is strict: only headers written here are
+accepted, and nothing in them is evaluated.
 """
 
 from __future__ import annotations
@@ -125,22 +126,27 @@ class ArrayWriter:
         """
         writer = cls.__new__(cls)
         writer._header = check_array(path, rows, crc32)
-        writer.path, writer.rows, writer.crc32 = path, rows, crc32
+        writer.path = path
+        writer.rows = rows
+        writer.crc32 = crc32
         with files.os_errors_as_run_errors(path), files.open_update(path) as handle:
             files.truncate(handle, writer._header.end(rows))
         writer.write_header()
         return writer
 
     def append(self, rows: Array) -> tuple[int, int]:
-        """Write a block `(k, *row_shape)` behind the rows that count; return `rows` and `crc32` with it.
+        """Write a block `(k, *row_shape)` behind the rows that count; return `rows` and `crc32`
+        with it.
 
-        The caller sets both once all arrays of a group have the block: until then the next append overwrites it.
+        The caller sets both once all arrays of a group have the block: until then the next append
+        overwrites it.
 
         Raises:
             ValueError: shape or dtype differ from the array's.
             RunError: the disk is full, not writable or failing.
         """
-        dtype, row_shape = self._header.dtype, self._header.row_shape
+        dtype = self._header.dtype
+        row_shape = self._header.row_shape
         if rows.dtype != dtype or rows.shape[1:] != row_shape or rows.ndim != len(row_shape) + 1:
             expected = f"(k, {', '.join(map(str, row_shape))}) {dtype}"
             raise ValueError(
@@ -169,9 +175,12 @@ def check_array(path: Path, rows: int, crc32: int, *, ended: bool = False) -> He
         header = decode_header(files.read_at(handle, 0, _LONGEST))
         if header is None:
             raise CorruptRunError(path, "its header is not one that dyn writes")
-        checksum, at, end = header.crc32(), header.end(0), header.end(rows)
+        checksum = header.crc32()
+        at = header.end(0)
+        end = header.end(rows)
         while at < end and (piece := files.read_at(handle, at, min(end - at, _PIECE))):
-            checksum, at = zlib.crc32(piece, checksum), at + len(piece)
+            checksum = zlib.crc32(piece, checksum)
+            at = at + len(piece)
         size = files.size(handle)
     if header.rows < rows or (ended and header.rows != rows):
         raise CorruptRunError(path, f"it counts {header.rows} rows instead of {rows}")

@@ -1,7 +1,9 @@
-"""The checkpoint of a run: the state of its stepper, and the rows and the checksum of each array at that moment.
+"""The checkpoint of a run: the state of its stepper, and the rows and the checksum of each array at
+that moment.
 
-One `.npz` file (that `np.load` opens too) whose archive comment is the CRC-32 of all bytes before it. The checkpoint
-before it is kept too, so that a flipped bit costs seconds of training, not the run.
+One `.npz` file (that `np.load` opens too) whose archive comment is the CRC-32 of all bytes before
+it. The checkpoint before it is kept too, so that a flipped bit costs seconds of training, not the
+run.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _AGAIN = "start again with --force"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The stepper's arrays, the caller's `meta`, and the rows and the CRC-32 of each array of the run, by name."""
+    """The stepper's arrays, the caller's `meta`, and the rows and the CRC-32 of each array of
+    the run, by name.
+    """
 
     arrays: dict[str, NDArray[Any]]
     meta: dict[str, Any]
@@ -71,15 +75,17 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
 
 
 def is_checkpoint(data: bytes) -> bool:
-    """Whether a file begins as a checkpoint does, damaged or not; archives of NumPy begin otherwise."""
+    """Whether a file begins as a checkpoint does, damaged or not; archives of NumPy begin
+    otherwise.
+    """
     return data.startswith(b"PK") and _META.encode() in data[:64]
 
 
 def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | None:
     """Read the checkpoint of a run with this `run.json`; None when none was written.
 
-    Where it is damaged, the checkpoint before it takes its place, which a `DamageWarning` tells; where it is not there,
-    the process was killed while it wrote the next one.
+    Where it is damaged, the checkpoint before it takes its place, which a `DamageWarning` tells;
+    where it is not there, the process was killed while it wrote the next one.
 
     Raises CorruptRunError: both are damaged or gone, or belong to another run.
     """
@@ -127,12 +133,11 @@ def read_checkpoint(
                     with archive.open(member) as stream:
                         name = member.filename.removesuffix(".npy")
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-        meta, rows, crc32 = (
-            dict(described["meta"]),
-            layout.counts(described["rows"]),
-            layout.counts(described["crc32"]),
-        )
-        iteration, written_by = int(meta["iteration"]), described["config_sha256"]
+        meta = dict(described["meta"])
+        rows = layout.counts(described["rows"])
+        crc32 = layout.counts(described["crc32"])
+        iteration = int(meta["iteration"])
+        written_by = described["config_sha256"]
     except ARCHIVE_DAMAGE as error:
         raise CorruptRunError(path, "its contents are no checkpoint", _AGAIN) from error
     if written_by != info["config_sha256"] or rows.keys() != crc32.keys() or iteration < 0:

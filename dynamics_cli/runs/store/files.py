@@ -1,7 +1,9 @@
-"""File operations of everything that is written, in few primitives, so that tests can make each of them fail.
+"""File operations of everything that is written, in few primitives, so that tests can make each of
+them fail.
 
-Modules that write runs call `files.name(...)` and touch no file otherwise; data files and pictures share `replacing`.
-`OSError` passes through; `os_errors_as_run_errors` turns it into the message that a user reads.
+Modules that write runs call `files.name(...)` and touch no file otherwise; data files and pictures
+share `replacing`. `OSError` passes through; `os_errors_as_run_errors` turns it into the message
+that a user reads.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ _REMEDY = ContextVar("remedy", default="")
 
 @contextlib.contextmanager
 def os_errors_as_run_errors(path: Path, advice: str = "") -> Iterator[None]:
-    """Turn an `OSError` while writing at or below `path` into a `RunError`, which ends with `advice`.
+    """Turn an `OSError` while writing at or below `path` into a `RunError`, which ends with
+    `advice`.
 
-    By default the advice is to continue the run that is trained (see `continued_by`), if there is one.
+    By default the advice is to continue the run that is trained (see `continued_by`), if there is
+    one.
     """
     try:
         yield
@@ -73,7 +77,8 @@ def create(path: Path) -> BinaryIO:
 
 
 def open_update(path: Path) -> BinaryIO:
-    """Open an existing file for reading and writing in place; it has no other name, which may be somebody else's.
+    """Open an existing file for reading and writing in place; it has no other name, which may be
+    somebody else's.
 
     Raises OSError: it is a link, or has hard links.
     """
@@ -141,7 +146,9 @@ def remove_directory(path: Path) -> None:
 
 
 def open_read(path: Path) -> BinaryIO:
-    """Open a file for reading; a pipe in its place reads as empty instead of making us wait for its writer."""
+    """Open a file for reading; a pipe in its place reads as empty instead of making us wait for
+    its writer.
+    """
     return open(path, "rb", buffering=0, opener=_at_once)
 
 
@@ -150,7 +157,9 @@ def _at_once(name: str, flags: int) -> int:
 
 
 def check_regular(path: Path) -> None:
-    """Raise `OSError` for a pipe or a device, whose reader may wait for ever; a missing file is told when it is opened."""
+    """Raise `OSError` for a pipe or a device, whose reader may wait for ever; a missing file is
+    told when it is opened.
+    """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
@@ -202,12 +211,15 @@ def sizes(directory: Path) -> dict[Path, os.stat_result]:
 # Composites.
 
 _TEMPORARY = re.compile(r"\.(run\.json|config\.yaml|[A-Za-z0-9_.\-]+\.(npy|npz|py))\.[0-9]+\.tmp")
-"""Names of files of a run that are not finished yet; a hidden `.tmp` of somebody else is not ours to delete."""
+"""Names of files of a run that are not finished yet; a hidden `.tmp` of somebody else is not
+ours to delete.
+"""
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a free name beside `path`; the file of that name becomes `path` in one step when the block ends well.
+    """Yield a free name beside `path`; the file of that name becomes `path` in one step when the
+    block ends well.
 
     After an error it is deleted. The block syncs the contents if they must survive a power cut.
     """
@@ -223,7 +235,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: Path, data: Buffer) -> None:
-    """Give `path` the contents `data`: after a kill or a power cut it holds the old contents or the new contents."""
+    """Give `path` the contents `data`: after a kill or a power cut it holds the old contents or
+    the new contents.
+    """
     with replacing(path) as temporary, create(temporary) as handle:
         write_at(handle, data, 0)
         sync(handle)

@@ -1,4 +1,6 @@
-"""Names inside a run directory, where run directories are, and how a directory is recognised as a run."""
+"""Names inside a run directory, where run directories are, and how a directory is recognised as
+a run.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ RUN_FILES = (
 """Files and folders of a run directory besides its lock."""
 
 BEGINNING = "beginning"
-"""Status in the `run.json` of a directory in which a run is about to begin: it holds nothing to keep."""
+"""Status in the `run.json` of a directory in which a run is about to begin: it holds nothing to
+keep.
+"""
 
 CONFIG_FIRST_LINE = "# The resolved config of this run directory, written by dyn."
 """The first line of the `config.yaml` of a run."""
@@ -75,7 +79,9 @@ def runs_root() -> Path:
 
 
 def audits_root() -> Path:
-    """Folder of the runs that audits train under nulls: no names in it are searched, and no list shows them."""
+    """Folder of the runs that audits train under nulls: no names in it are searched, and no list
+    shows them.
+    """
     return outputs_root() / "audits"
 
 
@@ -85,7 +91,9 @@ def is_array_name(name: str) -> bool:
 
 
 def check_array_names(names: Iterable[str]) -> None:
-    """Raise `ValueError` unless all are names of arrays of a run, such as `losses` or `trajectory/hidden_weight`."""
+    """Raise `ValueError` unless all are names of arrays of a run, such as `losses` or
+    `trajectory/hidden_weight`.
+    """
     for name in names:
         folder, _, array = name.partition("/")
         if name not in LOSS_GROUP and not (
@@ -127,7 +135,9 @@ def has_begun(directory: Path) -> bool:
 
 
 def was_run(directory: Path) -> bool:
-    """Whether a directory without `run.json` holds the config of a run, as where a run was half copied."""
+    """Whether a directory without `run.json` holds the config of a run, as where a run was half
+    copied.
+    """
     return _contents(directory / CONFIG).startswith(CONFIG_FIRST_LINE.encode())
 
 

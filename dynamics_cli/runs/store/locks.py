@@ -13,7 +13,9 @@ from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.store import files, layout
 
 _GRACE = 0.3
-"""Seconds to try before the lock counts as held; a reader that looks at the lock holds it for microseconds."""
+"""Seconds to try before the lock counts as held; a reader that looks at the lock holds it for
+microseconds.
+"""
 
 
 @contextlib.contextmanager
@@ -22,8 +24,8 @@ def run_lock(
 ) -> Iterator[bool]:
     """Hold the lock of a directory that is written, which is made if it is missing.
 
-    While another process holds the lock, `on_wait` is called once with a message and the call waits. Yields whether it
-    did.
+    While another process holds the lock, `on_wait` is called once with a message and the call
+    waits. Yields whether it did.
 
     Raises:
         LockedRunError: the lock is held and `wait` is false.
@@ -40,7 +42,8 @@ def run_lock(
 def _acquire(
     directory: Path, wait: bool, on_wait: Callable[[str], None] | None
 ) -> tuple[FileLock, bool]:
-    path, waited = directory / layout.LOCK, False
+    path = directory / layout.LOCK
+    waited = False
     while True:
         files.make_directory(directory)
         lock = FileLock(path)

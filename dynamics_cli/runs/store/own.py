@@ -1,4 +1,6 @@
-"""Files that `dyn` writes under names that it chooses: by a mark in them `dyn` knows its own, and overwrites no other."""
+"""Files that `dyn` writes under names that it chooses: by a mark in them `dyn` knows its own,
+and overwrites no other.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ _MARKS = {
 
 
 def is_own(path: Path) -> bool:
-    """Whether `dyn` wrote a file: sealed JSON, or a picture, a page or a table by a mark or the sealed JSON beside it.
+    """Whether `dyn` wrote a file: sealed JSON, or a picture, a page or a table by a mark or the
+    sealed JSON beside it.
 
     A link is not `dyn`'s.
     """
@@ -44,19 +47,24 @@ def _sealed_sum(path: Path) -> str | None:
 
 
 def refuse_links(*folders: Path) -> None:
-    """Raise `UsageError` when a folder of a run, in which files are to be written, is a link to another place."""
+    """Raise `UsageError` when a folder of a run, in which files are to be written, is a link to
+    another place.
+    """
     for folder in folders:
         if folder.is_symlink():
             raise UsageError(
-                f"{folder} is a link, and dyn does not write through links: put a folder in its place,"
-                " or name another"
+                f"{folder} is a link, and dyn does not write through links: put a folder in its"
+                " place, or name another"
             )
 
 
 def refuse_foreign(*paths: Path) -> None:
-    """Raise `UsageError` when one of the files that are to be written is there already, and somebody else's."""
+    """Raise `UsageError` when one of the files that are to be written is there already, and
+    somebody else's.
+    """
     for path in paths:
         if files.exists(path) and not is_own(path):
             raise UsageError(
-                f"{path} is there already, and dyn did not write it: move it away, or choose another folder"
+                f"{path} is there already, and dyn did not write it: move it away, or choose"
+                " another folder"
             )

@@ -103,9 +103,8 @@ def update(
 ) -> None:
     """Update the weights, given the weighted derivatives `r` (n,) of the loss.
 
-    `gW` (d, m) is work space. The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is the gradient
-    of `w_j`: activations are
-    homogeneous.
+    `gW` (d, m) is work space. The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is the
+    gradient of `w_j`: activations are homogeneous.
     """
     D = len(columns)
     zero = W.dtype.type(0)

@@ -44,7 +44,9 @@ class Division:
 
 
 def divide(configs: Sequence[RunConfig]) -> Division:
-    """Sort configs into batches; those that differ only in seed, step and numbers of the initial weights are one."""
+    """Sort configs into batches; those that differ only in seed, step and numbers of the initial
+    weights are one.
+    """
     texts: dict[tuple[str, int], str] = {}
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for k, config in enumerate(configs):
@@ -74,7 +76,9 @@ def divide(configs: Sequence[RunConfig]) -> Division:
 
 
 def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
-    """Return a top-level key as text, kept in `texts`, without numbers that may differ in a batch."""
+    """Return a top-level key as text, kept in `texts`, without numbers that may differ in a
+    batch.
+    """
     if not isinstance(value, Section):
         return "" if key in ("seed", "name") else repr(value)
     if (key, id(value)) not in texts:
@@ -92,7 +96,8 @@ def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
 
 
 def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
-    """Build the problems of configs (see `build_problem`); data sets that are the same are built once.
+    """Build the problems of configs (see `build_problem`); data sets that are the same are built
+    once.
 
     Raises:
         DynError: there is no such problem.
@@ -109,7 +114,8 @@ def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
 
 @blamed()
 def batch_key(problem: Problem) -> str | None:
-    """Return the key that problems trained together share; None for a problem that has to be trained alone.
+    """Return the key that problems trained together share; None for a problem that has to be
+    trained alone.
 
     Raises:
         InputError: the config asks for a measure that this problem does not offer.
@@ -125,12 +131,18 @@ def batch_key(problem: Problem) -> str | None:
         key: settings for key, settings in _FREE.items() if (way, key) != ("torch", "architecture")
     }
     common = config.model_dump_json(exclude=free)
-    return f"{way} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
+    return (
+        f"{way} {common} {problem.dataset.x.shape} {problem.shapes}"
+        f" {list(chosen_measures(problem))}"
+    )
 
 
 def _way(problem: Problem) -> str | None:
-    """Return the way that trains several networks of a problem together; None where there is none."""
-    device, backend = problem.config.device, problem.config.backend
+    """Return the way that trains several networks of a problem together; None where there is
+    none.
+    """
+    device = problem.config.device
+    backend = problem.config.backend
     if problem.config.optimizer.is_flow:
         return None
     if device != "cuda" and backend != "torch" and by_compiled(problem):
@@ -143,7 +155,9 @@ def _way(problem: Problem) -> str | None:
 
 
 def batch_size(problem: Problem, total: int) -> int:
-    """Return how many of `total` networks like this one are trained together, by memory and work."""
+    """Return how many of `total` networks like this one are trained together, by memory and
+    work.
+    """
     bytes_each = 8 * problem.dtype.itemsize * problem.parameter_count + 1024
     work = max(1, problem.iterations * multiply_adds(problem))
     most = max(1, min(BATCH_SIZE, BATCH_BYTES // bytes_each, BATCH_WORK // work))

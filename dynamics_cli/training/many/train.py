@@ -1,7 +1,8 @@
-"""Training several configs: alike networks side by side, others in processes of their own or on a cluster.
+"""Training several configs: alike networks side by side, others in processes of their own or on a
+cluster.
 
-Sweeps, figures, their seeds and audits train by `train_all`. A run that is finished is reused, an interrupted one goes
-on; so any driver, executor or worker may die, and the same call goes on.
+Sweeps, figures, their seeds and audits train by `train_all`. A run that is finished is reused, an
+interrupted one goes on; so any driver, executor or worker may die, and the same call goes on.
 """
 
 from __future__ import annotations
@@ -34,16 +35,22 @@ from dynamics_cli.training.session import (
 from dynamics_cli.training.signals import Interrupted
 
 LONG_WORK = 2**34
-"""A run of more multiply-adds is worth a process of its own: a second or more, as starting one takes."""
+"""A run of more multiply-adds is worth a process of its own: a second or more, as starting one
+takes.
+"""
 
 
 ProgressDisplay = Callable[[str, int], AbstractContextManager[Progress | None]]
-"""Name and iterations of a run -> a context whose function is called as training goes on, never for a reused run."""
+"""Name and iterations of a run -> a context whose function is called as training goes on, never
+for a reused run.
+"""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Networks that are trained as one run: a single one, or several side by side as its replicas."""
+    """Networks that are trained as one run: a single one, or several side by side as its
+    replicas.
+    """
 
     configs: Sequence[RunConfig]
     directory: Path | None = None
@@ -82,14 +89,17 @@ def train_all(
     progress: ProgressDisplay | None = None,
     messages: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[int, Obtained | DynError]]:
-    """Train tasks, go on with them, or reuse their runs; yield the place of each, and its run or why it failed.
+    """Train tasks, go on with them, or reuse their runs; yield the place of each, and its run or
+    why it failed.
 
-    Tasks are yielded as they end, in any order. By default this process trains replicas, by all cores, and short runs;
-    processes of one thread each train the other runs, if there are two or more.
+    Tasks are yielded as they end, in any order. By default this process trains replicas, by all
+    cores, and short runs; processes of one thread each train the other runs, if there are two or
+    more.
 
     Args:
         tasks: the runs to train.
-        executor: trains all tasks, in place of this machine; its workers see the directories of runs.
+        executor: trains all tasks, in place of this machine; its workers see the directories of
+            runs.
         workers: number of processes that train all tasks.
         force: train finished runs again.
         progress: shows the progress of training.
@@ -127,7 +137,8 @@ def train_all(
         assert not isinstance(ended, Task)
         yield k, ended
     elif apart:
-        places, kinds = list(apart), os.environ.get(WITH, "")
+        places = list(apart)
+        kinds = os.environ.get(WITH, "")
         orders = (
             (kinds, str(t.directory), [to_plain(c) for c in t.configs], force, t.about)
             for t in apart.values()

@@ -1,7 +1,7 @@
 """Processes of one thread each that train, and the loop that gives tasks to them or to a cluster.
 
-A worker saves and leaves when its parent is interrupted, or dies. It has a session of its own: Ctrl-C reaches the
-parent alone, which then closes the connections.
+A worker saves and leaves when its parent is interrupted, or dies. It has a session of its own:
+Ctrl-C reaches the parent alone, which then closes the connections.
 """
 
 from __future__ import annotations
@@ -37,13 +37,21 @@ LOOK_SECONDS = 0.1
 """Time between two looks for a signal while tasks run."""
 TRIES = 2
 """How often a run is begun or continued before it has failed, where its process was killed."""
-KILLED = f"its process was killed {TRIES} times, as by a system that runs out of memory: try fewer --workers"
-STOPPED = "interrupted; finished jobs are kept, the states of the others are saved: the same command goes on"
+KILLED = (
+    f"its process was killed {TRIES} times, as by a system that runs out of memory: try fewer"
+    " --workers"
+)
+STOPPED = (
+    "interrupted; finished jobs are kept, the states of the others are saved: the same command"
+    " goes on"
+)
 MOST_SENT = 1000
 """Tasks that an executor is given at once."""
 T = TypeVar("T")
 Call = Callable[..., str | int]
-"""Function of a module that trains; returns "", why it failed, or the number of a signal that came."""
+"""Function of a module that trains; returns "", why it failed, or the number of a signal that
+came.
+"""
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
@@ -52,7 +60,8 @@ _ONE_THREAD = dict.fromkeys(
 def run_by_executor(
     todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Executor
 ) -> Iterator[tuple[int, str]]:
-    """Call with each of some arguments, in any order; yield the place of each as it ends, and why it failed or "".
+    """Call with each of some arguments, in any order; yield the place of each as it ends, and why
+    it failed or "".
 
     Arguments are made when their task is submitted.
 
@@ -60,7 +69,8 @@ def run_by_executor(
         Interrupted: SIGINT or SIGTERM came; results are kept, and the same call goes on from there.
         RunError: the executor is broken.
     """
-    fresh, running = enumerate(todo), dict[Future[str | int], int]()
+    fresh = enumerate(todo)
+    running = dict[Future[str | int], int]()
     number: int | None = None
     with SignalWatch() as watch:
         while number is None:
@@ -70,7 +80,8 @@ def run_by_executor(
                 if not running:
                     return
                 for future in wait(running, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
-                    k, error = running.pop(future), future.exception()
+                    k = running.pop(future)
+                    error = future.exception()
                     killed = type(error).__name__ == "KilledWorker"  # of Dask, after some tries
                     ended = KILLED if killed else future.result()
                     if isinstance(ended, int):
@@ -86,10 +97,11 @@ def run_by_executor(
 
 
 class Processes(ThreadPoolExecutor):
-    """Executor of processes of one thread each, by default one for each core; each thread here waits for a process.
+    """Executor of processes of one thread each, by default one for each core; each thread here
+    waits for a process.
 
-    A call whose process is killed is repeated in another process, where training goes on from its last checkpoint.
-    Leaving the context interrupts the processes.
+    A call whose process is killed is repeated in another process, where training goes on from its
+    last checkpoint. Leaving the context interrupts the processes.
     """
 
     def __init__(self, count: int | None = None) -> None:
@@ -162,11 +174,9 @@ class _Worker:
 
 def serve(descriptor: int) -> None:
     """Serve calls from a connection until it is closed; runs in the process of a worker."""
-    connection, calls, training = (
-        Connection(descriptor),
-        queue.SimpleQueue[Any](),
-        threading.Event(),
-    )
+    connection = Connection(descriptor)
+    calls = queue.SimpleQueue[Any]()
+    training = threading.Event()
 
     def listen() -> None:
         try:

@@ -1,8 +1,8 @@
 """The reference stepper: PyTorch's autograd, for any architecture, loss, optimizer and device.
 
-Weights of R replicas are stacked, (R, ...), and `torch.func.vmap` asks for the operations of an update once for all, as
-batched products and convolutions of groups. That rounds differently from one network by itself: losses agree as those
-of two backends do.
+Weights of R replicas are stacked, (R, ...), and `torch.func.vmap` asks for the operations of an
+update once for all, as batched products and convolutions of groups. That rounds differently from
+one network by itself: losses agree as those of two backends do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 
 Tensors = dict[str, Tensor]
 MOST_WORK = 2**25
-"""Multiply-adds of an update of one network beyond which the products take the time, not the calls of torch."""
+"""Multiply-adds of an update of one network beyond which the products take the time, not the
+calls of torch.
+"""
 _WHOLE = ctypes.byref(ctypes.c_double(1.0))
 """The factor of the steps of a single tensor."""
 _MAPPED: dict[str, bool] = {}
@@ -61,11 +63,13 @@ def update_in_place(
     """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`."""
     of_batch = 0.0 if loss.ndim else float(loss)  # no update of replicas asks for it
     for name, w, g in zip(names, parameters, gradients, strict=True):
-        flat, slope = w.contiguous(), g.contiguous()
+        flat = w.contiguous()
+        slope = g.contiguous()
         place = f"{name}/memory"
         if place not in state:
             state[place] = flat.new_zeros(len(unit.slots), flat.numel())
-        P, addresses = flat.numel(), (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
+        P = flat.numel()
+        addresses = (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
         segment = (ctypes.c_int64 * 2)(0, P)
         unit.native.call(
             *addresses, P, segment, 1, _WHOLE, lr, iteration, of_batch, address_of(unit.numbers)
@@ -75,9 +79,13 @@ def update_in_place(
 
 
 def stackable(problem: Problem) -> bool:
-    """Return whether networks of this problem and others like it can be trained side by side, with a gain."""
-    config, samples = problem.config, problem.batch_size or problem.dataset.n
-    architecture, optimizer = config.architecture, config.optimizer
+    """Return whether networks of this problem and others like it can be trained side by side,
+    with a gain.
+    """
+    config = problem.config
+    samples = problem.batch_size or problem.dataset.n
+    architecture = config.architecture
+    optimizer = config.optimizer
     cuda = config.device == "cuda"
     of_update = facts(optimizer)
     return (
@@ -93,8 +101,12 @@ def stackable(problem: Problem) -> bool:
 
 
 def _maps(problem: Problem) -> bool:
-    """Return whether `torch.func.vmap` knows all operations of a network and a loss; it knows no branches, say."""
-    architecture, loss, d = problem.config.architecture, problem.loss, problem.dataset.d
+    """Return whether `torch.func.vmap` knows all operations of a network and a loss; it knows no
+    branches, say.
+    """
+    architecture = problem.config.architecture
+    loss = problem.loss
+    d = problem.dataset.d
     key = f"{type(architecture)} {architecture.model_dump_json()} {type(loss)} {d}"
     if key not in _MAPPED:
         shapes = architecture.shapes(d)
@@ -102,7 +114,8 @@ def _maps(problem: Problem) -> bool:
             d, {name: np.zeros(shape) for name, shape in shapes.items()}, torch.float32
         )
         weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
-        outputs, classes = getattr(architecture, "outputs", None) or 1, loss.labels == "classes"
+        outputs = getattr(architecture, "outputs", None) or 1
+        classes = loss.labels == "classes"
         y = torch.zeros((1, outputs) if outputs > 1 and not classes else 1).to(
             torch.long if classes else torch.float32
         )
@@ -139,7 +152,9 @@ class WeightGroup:
 
 
 class AutogradStepper(SideBySide):
-    """Gradients by `torch.autograd`, updates in place; losses stay on the device until `advance` returns them."""
+    """Gradients by `torch.autograd`, updates in place; losses stay on the device until `advance`
+    returns them.
+    """
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
         """Put weights and data of one problem, or of several that are `stackable`, on a device."""
@@ -160,10 +175,9 @@ class AutogradStepper(SideBySide):
         labels = (
             torch.long if first.loss.labels == "classes" else getattr(torch, first.config.dtype)
         )
-        x, y = (
-            torch.from_numpy(self.x).to(device),
-            torch.from_numpy(self.y).to(device, labels),
-        )  # (Q, n, d), (Q, n)
+        # (Q, n, d), (Q, n)
+        x = torch.from_numpy(self.x).to(device)
+        y = torch.from_numpy(self.y).to(device, labels)
         self._data, self._axis = (
             ((x[0], y[0]) if len(x) == 1 else (x, y)),
             (None if len(x) == 1 else 0),
@@ -196,7 +210,8 @@ class AutogradStepper(SideBySide):
             (optimizer, first), *others = equal
             assert isinstance(optimizer, Descent)
             replicas = None if self._single else slice(first, first + 1 + len(others))
-            of_update, update = facts(optimizer), optimizer.update
+            of_update = facts(optimizer)
+            update = optimizer.update
             if self.device == "cpu" and of_update is not None and not of_update.sums:
                 update = partial(update_in_place, update_unit(optimizer, self.dtype))
             for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
@@ -209,12 +224,14 @@ class AutogradStepper(SideBySide):
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        resting, before = np.array([halt is not None for halt in self.halted_at]), self.state_dict()
+        resting = np.array([halt is not None for halt in self.halted_at])
+        before = self.state_dict()
         losses = self._descend(n, np.where(resting, 0, n))
         halting = ~np.isfinite(losses) | (losses <= self.levels[:, None])
         done = np.where(halting.any(axis=1), halting.argmax(axis=1), n)
         if (done[~resting] < n).any():
-            # a state that halts is not updated: do the updates again, each replica up to its own halt
+            # a state that halts is not updated: do the updates again, each replica up to its own
+            # halt
             self.load_state_dict(before)
             self._descend(int(done.max()), done)
         return losses, done
@@ -244,7 +261,9 @@ class AutogradStepper(SideBySide):
             self._step(i, *self._batch(i), 0)
 
     def _batch(self, i: int) -> tuple[Tensor, Tensor]:
-        """Return samples (R, b, d) and labels (R, b) of the update from state `i`; without R for a single network."""
+        """Return samples (R, b, d) and labels (R, b) of the update from state `i`; without R for
+        a single network.
+        """
         x, y = self._samples
         if self._fresh:
             drawn = [fresh.at(i)[:2] for fresh in self._fresh]
@@ -270,7 +289,9 @@ class AutogradStepper(SideBySide):
         return x[chosen], y[chosen]
 
     def _step(self, i: int, x: Tensor, y: Tensor, axis: int | None) -> Tensor:
-        """Do the update from state `i`, from samples with replicas at an `axis`; return the losses (R,) before it."""
+        """Do the update from state `i`, from samples with replicas at an `axis`; return the
+        losses (R,) before it.
+        """
         if self._single:
             trained = list(self._trained.values())
             loss, slopes = total_and_gradients(
@@ -292,7 +313,8 @@ class AutogradStepper(SideBySide):
         with torch.no_grad():
             for group in self._groups[part]:
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
-                names, of = [*group.weights], ... if group.replicas is None else group.replicas
+                names = [*group.weights]
+                of = ... if group.replicas is None else group.replicas
                 group.update(
                     list(group.weights.values()),
                     [gradients[name][of] for name in names],

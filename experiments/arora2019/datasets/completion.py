@@ -21,9 +21,11 @@ from dynamics_cli.kinds import (
 
 
 class MatrixCompletion(Dataset, kind="matrix_completion"):
-    """Some entries of a matrix of low rank, as pairs (row, column); the others are held out (Arora et al. 2019).
+    """Some entries of a matrix of low rank, as pairs (row, column); the others are held out (Arora
+    et al. 2019).
 
-    The matrix is `W* = scale sqrt(rows columns) U V^T / ||U V^T||` for Gaussian `U`, `V` of `rank` columns.
+    The matrix is `W* = scale sqrt(rows columns) U V^T / ||U V^T||` for Gaussian `U`, `V` of `rank`
+    columns.
     """
 
     example = """\
@@ -57,14 +59,16 @@ initialization: {kind: unbalanced, scale: 0.01}
 
     def matrix(self, streams: Streams) -> np.ndarray:
         """Return `W*` (rows, columns)."""
-        rng, columns = streams.rng("teacher"), self.columns or self.rows
+        rng = streams.rng("teacher")
+        columns = self.columns or self.rows
         check_size(self.rows, columns + self.rank)
         W = rng.standard_normal((self.rows, self.rank)) @ rng.standard_normal((self.rank, columns))
         return np.asarray(self.scale * np.sqrt(W.size) / np.linalg.norm(W) * W)
 
     def load(self, streams: Streams) -> Samples:
         """Return pairs (n, 2) and entries (n,)."""
-        W, n = self.matrix(streams), self.observed
+        W = self.matrix(streams)
+        n = self.observed
         x = np.stack(np.unravel_index(streams.rng("data").permutation(W.size), W.shape), 1).astype(
             np.float64
         )

@@ -12,10 +12,12 @@ from dynamics_cli.kinds import Floats, Positive, Problem
 
 
 class BalancedProduct(Product, kind="balanced_product"):
-    """Balanced layers of any depth, `W_(l+1)^T W_(l+1) = W_l W_l^T` (Arora et al. 2019, Procedure 1).
+    """Balanced layers of any depth, `W_(l+1)^T W_(l+1) = W_l W_l^T` (Arora et al. 2019, Procedure
+    1).
 
-    The product `W_L ... W_1` is Gaussian, its singular values are split evenly over the layers. Along gradient flow of
-    linear networks they stay balanced; for two layers and other activations `balanced` has it neuron by neuron.
+    The product `W_L ... W_1` is Gaussian, its singular values are split evenly over the layers.
+    Along gradient flow of linear networks they stay balanced; for two layers and other activations
+    `balanced` has it neuron by neuron.
     """
 
     example = "{kind: balanced_product, scale: 1.0e-3}"

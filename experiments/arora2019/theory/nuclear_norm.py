@@ -1,8 +1,10 @@
-"""The matrix of least nuclear norm with given entries, `min ||X||_*` under `X_ij = b_ij`, and the proof that it is.
+"""The matrix of least nuclear norm with given entries, `min ||X||_*` under `X_ij = b_ij`, and the
+proof that it is.
 
-Alternating directions (Boyd et al. 2011, Section 3): X by soft thresholding of singular values, Z by putting the
-entries in, and the scaled dual U. `Y = -U / tau` lives on the entries that are seen; with `||Y||_2 <= 1` every matrix
-with these entries has `||X||_* >= <Y, X> = <Y, b>`: Z and Y bracket the minimum whatever was done to find them.
+Alternating directions (Boyd et al. 2011, Section 3): X by soft thresholding of singular values, Z
+by putting the entries in, and the scaled dual U. `Y = -U / tau` lives on the entries that are seen;
+with `||Y||_2 <= 1` every matrix with these entries has `||X||_* >= <Y, X> = <Y, b>`: Z and Y
+bracket the minimum whatever was done to find them.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from dynamics_cli.measures.arrays import Bools, Floats
 
 TOLERANCE = 1e-6
 """Relative gap between both sides of the bracket at which the search ends."""
-ROUNDS, EVERY = 4000, 20
+ROUNDS = 4000
+EVERY = 20
 RELAXED = 1.6
 """Over-relaxation of X."""
 STRENGTH = 0.2
@@ -21,14 +24,17 @@ STRENGTH = 0.2
 
 
 def minimum_nuclear_norm(b: Floats, seen: Bools) -> tuple[Floats, Floats]:
-    """Return the matrix of least nuclear norm that agrees with `b` (n, n') where `seen` (n, n') is true, and Y (n, n').
+    """Return the matrix of least nuclear norm that agrees with `b` (n, n') where `seen` (n, n') is
+    true, and Y (n, n').
 
-    Both are feasible to the last bit: Y is 0 but where entries are seen, of spectral norm 1 at most. Where the matrix
-    is hardly unique the search is slow: the gap may be larger than `TOLERANCE` then.
+    Both are feasible to the last bit: Y is 0 but where entries are seen, of spectral norm 1 at
+    most. Where the matrix is hardly unique the search is slow: the gap may be larger than
+    `TOLERANCE` then.
     """
     b = np.where(seen, b, 0.0)
     tau = STRENGTH * float(np.linalg.norm(b, 2))
-    Z, U = b, np.zeros_like(b)
+    Z = b
+    U = np.zeros_like(b)
     for k in range(1, ROUNDS + 1):
         A, s, Bt = np.linalg.svd(Z - U, full_matrices=False)
         X = RELAXED * (A * np.maximum(s - tau, 0.0)) @ Bt + (1 - RELAXED) * Z

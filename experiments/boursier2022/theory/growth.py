@@ -1,20 +1,24 @@
-"""Growth of the two groups of neurons, the saddle that lies between, and interpolators of least norm.
+"""Growth of the two groups of neurons, the saddle that lies between, and interpolators of least
+norm.
 
-Boursier et al. 2022, Section 4.2, Fact 1 and Proposition 1. `x (n, d)` and `y (n,)` are inputs and labels; inputs are
-orthogonal where nothing else is said.
+Boursier et al. 2022, Section 4.2, Fact 1 and Proposition 1. `x (n, d)` and `y (n,)` are inputs and
+labels; inputs are orthogonal where nothing else is said.
 
-Balanced neurons aligned with `sign D` have `sum_j a_j w_j = u D / ||D||` where `u` is the sum of their squared norms.
-On orthogonal inputs, therefore, `h(x_k) = u y_k ||x_k||^2 / (n ||D||)` on labels of that sign and, from Eq. 3,
+Balanced neurons aligned with `sign D` have `sum_j a_j w_j = u D / ||D||` where `u` is the sum of
+their squared norms. On orthogonal inputs, therefore, `h(x_k) = u y_k ||x_k||^2 / (n ||D||)` on
+labels of that sign and, from Eq. 3,
 
     du/dt = 2 ||D|| (1 - u / U) u   with   U = n^3 ||D||^3 / sum y_k^2 ||x_k||^4,
 
-which for orthonormal inputs is the paper's equation, `U = n ||D||`. It is exact as long as the direction stays: always,
-where the inputs of that sign have equal norms; only while the loss is small otherwise, since `D(t)` then turns.
+which for orthonormal inputs is the paper's equation, `U = n ||D||`. It is exact as long as the
+direction stays: always, where the inputs of that sign have equal norms; only while the loss is
+small otherwise, since `D(t)` then turns.
 
-For inputs of any norm the argument of the paper's Appendix C still holds: a minimiser of the norm is balanced, a neuron
-with a positive (negative) output weight is active on positive (negative) labels only and is orthogonal to the other
-inputs, and merging the neurons of one sign never adds to the norm. There remains the shortest w with
-`a <w, x_k> = y_k`, which points along `v = sum y_k x_k / ||x_k||^2`; balance then gives `a^2 = ||w||^2 = ||v||`.
+For inputs of any norm the argument of the paper's Appendix C still holds: a minimiser of the norm
+is balanced, a neuron with a positive (negative) output weight is active on positive (negative)
+labels only and is orthogonal to the other inputs, and merging the neurons of one sign never adds to
+the norm. There remains the shortest w with `a <w, x_k> = y_k`, which points along `v = sum y_k x_k
+/ ||x_k||^2`; balance then gives `a^2 = ||w||^2 = ||v||`.
 """
 
 from __future__ import annotations
@@ -47,7 +51,9 @@ ALIGNMENTS = 40.0
 def logistic_growth(
     t: Floats, u_0: float, x: Floats, y: Floats, sign: int, *, loss_factor: float = 1.0
 ) -> Floats:
-    """Return `u = U / (1 + (U / u_0 - 1) exp(-2 ||D|| t))` at times `t` of any shape, from `u(0) = u_0 > 0`."""
+    """Return `u = U / (1 + (U / u_0 - 1) exp(-2 ||D|| t))` at times `t` of any shape, from `u(0)
+    = u_0 > 0`.
+    """
     length = float(np.linalg.norm(D_sign(x, y, sign)))
     weights = y**2 * np.sum(x**2, axis=1) ** 2
     U = (len(y) * length) ** 3 / np.sum(weights[sign * y > 0])
@@ -55,14 +61,17 @@ def logistic_growth(
 
 
 def limit_of_flow(x: Floats, y: Floats, W: Floats, a: Floats) -> Floats | None:
-    """Return the limit `theta*` of the flow for a scale that goes to 0, hidden and output weights (m, d + 1).
+    """Return the limit `theta*` of the flow for a scale that goes to 0, hidden and output weights
+    (m, d + 1).
 
-    Each sign has the interpolating neuron, split among the neurons of `S_{+,1}` (`S_{-,1}`) as they grow during
-    alignment, while the network is still 0: the norms that Lemma 12 leaves as limits. None where a set is empty.
+    Each sign has the interpolating neuron, split among the neurons of `S_{+,1}` (`S_{-,1}`) as they
+    grow during alignment, while the network is still 0: the norms that Lemma 12 leaves as limits.
+    None where a set is empty.
     """
     theta = np.zeros((len(a), x.shape[1] + 1))
     for sign in (1, -1):
-        chosen, length = S_sign(x, y, W, a, sign), float(np.linalg.norm(D_sign(x, y, sign)))
+        chosen = S_sign(x, y, W, a, sign)
+        length = float(np.linalg.norm(D_sign(x, y, sign)))
         if not chosen.any() or length == 0:
             return None
         growth = sphere_flow(x, y, W[chosen], a[chosen], [ALIGNMENTS / length]).log_growth[0]
@@ -73,13 +82,16 @@ def limit_of_flow(x: Floats, y: Floats, W: Floats, a: Floats) -> Floats | None:
 
 
 def aligned_mass(x: Floats, y: Floats, W: Floats, a: Floats, sign: int) -> float:
-    """Return the `u_0` from which the logistic growth of `S_{+,1}` (`S_{-,1}` for sign -1) must start at t = 0.
+    """Return the `u_0` from which the logistic growth of `S_{+,1}` (`S_{-,1}` for sign -1) must
+    start at t = 0.
 
-    Neurons lose time while they turn towards D. With t = `40 / ||D||`, late enough for all to be aligned,
-    `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0 exp(2 ||D|| t)` from then on. For
-    balanced weights. Raises ValueError when no neuron is in the set or no label has that sign.
+    Neurons lose time while they turn towards D. With t = `40 / ||D||`, late enough for all to be
+    aligned, `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0
+    exp(2 ||D|| t)` from then on. For balanced weights. Raises ValueError when no neuron is in the
+    set or no label has that sign.
     """
-    chosen, length = S_sign(x, y, W, a, sign), float(np.linalg.norm(D_sign(x, y, sign)))
+    chosen = S_sign(x, y, W, a, sign)
+    length = float(np.linalg.norm(D_sign(x, y, sign)))
     if not chosen.any() or length == 0:
         raise ValueError(f"no neuron of the right set or no label of sign {sign:+d}")
     late = ALIGNMENTS / length
@@ -90,7 +102,9 @@ def aligned_mass(x: Floats, y: Floats, W: Floats, a: Floats, sign: int) -> float
 def growth_loss(
     u_plus: Floats, u_minus: Floats, x: Floats, y: Floats, *, loss_factor: float = 1.0
 ) -> Floats:
-    """Return the loss (T,) when neurons along `D_+`, `-D_-` have the total squared norms `u_plus`, `u_minus` (T,)."""
+    """Return the loss (T,) when neurons along `D_+`, `-D_-` have the total squared norms
+    `u_plus`, `u_minus` (T,).
+    """
     plus, minus = (
         u[:, None] / (len(y) * D) for u, D in zip((u_plus, u_minus), D_norms(x, y), strict=True)
     )
@@ -99,12 +113,14 @@ def growth_loss(
 
 
 def one_sign_saddle_loss(x: Floats, y: Floats, sign: int, *, loss_factor: float = 1.0) -> float:
-    """Return the least loss of networks all of whose output weights have one sign, on a line with a constant.
+    """Return the least loss of networks all of whose output weights have one sign, on a line with a
+    constant.
 
-    For inputs `x (n, 2)` = (input, 1) of any inner products: the level of a saddle at which no neuron of the other sign
-    has grown. Such a network is `sign` times a sum of `relu(x - t)`, `relu(t - x)` and constants with coefficients
-    >= 0. Between two neighbouring inputs t enters linearly, beyond them the rest is a constant, so that kinks at the
-    inputs are enough (non-negative least squares).
+    For inputs `x (n, 2)` = (input, 1) of any inner products: the level of a saddle at which no
+    neuron of the other sign has grown. Such a network is `sign` times a sum of `relu(x - t)`,
+    `relu(t - x)` and constants with coefficients >= 0. Between two neighbouring inputs t enters
+    linearly, beyond them the rest is a constant, so that kinks at the inputs are enough
+    (non-negative least squares).
     """
     steps = x[:, :1] - x[:, 0]  # (n, n): from every kink to every input
     features = np.column_stack([np.maximum(steps, 0), np.maximum(-steps, 0), np.ones(len(y))])
@@ -112,9 +128,11 @@ def one_sign_saddle_loss(x: Floats, y: Floats, sign: int, *, loss_factor: float 
 
 
 def interpolating_neuron(x: Floats, y: Floats, sign: int) -> tuple[Floats, float]:
-    """Return the shortest balanced neuron `w (d,)`, `a` that fits all labels of one sign and is 0 on the other points.
+    """Return the shortest balanced neuron `w (d,)`, `a` that fits all labels of one sign and is 0
+    on the other points.
 
-    `w = sign v / sqrt(||v||)`, `a = sign sqrt(||v||)` with `v = sum y_k x_k / ||x_k||^2` over the labels of that sign.
+    `w = sign v / sqrt(||v||)`, `a = sign sqrt(||v||)` with `v = sum y_k x_k / ||x_k||^2` over the
+    labels of that sign.
     """
     chosen = sign * y > 0
     v = (y[chosen] / np.sum(x[chosen] ** 2, axis=1)) @ x[chosen]  # (d,)
@@ -123,19 +141,23 @@ def interpolating_neuron(x: Floats, y: Floats, sign: int) -> tuple[Floats, float
 
 
 def minimum_norm_value(x: Floats, y: Floats) -> float:
-    """Return `min ||theta||^2` over interpolators, the sum over both signs of `2 sqrt(sum y_k^2 / ||x_k||^2)`.
+    """Return `min ||theta||^2` over interpolators, the sum over both signs of `2 sqrt(sum y_k^2 /
+    ||x_k||^2)`.
 
-    All minimisers are the two neurons of `interpolating_neuron`, split into parallel ones (Proposition 1).
+    All minimisers are the two neurons of `interpolating_neuron`, split into parallel ones
+    (Proposition 1).
     """
     shares = y**2 / np.sum(x**2, axis=1)
     return float(2.0 * sum(np.sqrt(shares[sign * y > 0].sum()) for sign in (1, -1)))
 
 
 def linear_norm(x: Floats, y: Floats) -> float:
-    """Return the variation norm (F1, Section 3.2) of the shortest linear function `<v, .>` through all labels.
+    """Return the variation norm (F1, Section 3.2) of the shortest linear function `<v, .>` through
+    all labels.
 
-    It is `2 ||v||`: half the total mass goes to `v`, half to `-v`, since `z = relu(z) - relu(-z)`, and no measure with
-    less has the first moment of `v` and an even part that vanishes. NaN when no linear function fits.
+    It is `2 ||v||`: half the total mass goes to `v`, half to `-v`, since `z = relu(z) - relu(-z)`,
+    and no measure with less has the first moment of `v` and an even part that vanishes. NaN when no
+    linear function fits.
     """
     v = np.linalg.lstsq(x, y, rcond=None)[0]  # (d,)
     return 2.0 * float(np.linalg.norm(v)) if np.allclose(x @ v, y) else float("nan")
@@ -144,11 +166,13 @@ def linear_norm(x: Floats, y: Floats) -> float:
 def fact_1_lambda(
     x: Floats, y: Floats, W: Floats, a: Floats, lambda_: float, epsilon: float
 ) -> float:
-    """Return the `lambda*` of Fact 1 for initial weights `W (m, d)`, `a (m,)` of scale `lambda_`, times any scale.
+    """Return the `lambda*` of Fact 1 for initial weights `W (m, d)`, `a (m,)` of scale `lambda_`,
+    times any scale.
 
-    The paper leaves it open. At the end of the stretch, `t = -(1 - eps) ln(lambda) / ||D||`, the labels fitted last
-    have `u = X / (1 + X / U)`, `X = c lambda^(2 eps)`, with `c lambda^2` the aligned mass: the network is `sqrt(2 u)`
-    away from the saddle, which is `lambda^(eps/5)` at lambda*. Balanced weights.
+    The paper leaves it open. At the end of the stretch, `t = -(1 - eps) ln(lambda) / ||D||`, the
+    labels fitted last have `u = X / (1 + X / U)`, `X = c lambda^(2 eps)`, with `c lambda^2` the
+    aligned mass: the network is `sqrt(2 u)` away from the saddle, which is `lambda^(eps/5)` at
+    lambda*. Balanced weights.
     """
     sign, top = _fitted_last(x, y)
     mass = np.log(aligned_mass(x, y, W, a, sign)) - 2.0 * np.log(lambda_)
@@ -162,18 +186,21 @@ def fact_1_lambda(
 
 
 def lemma_5_log_lambda(x: Floats, y: Floats, epsilon: float) -> float:
-    """Return `log10(lambda*)` of Lemma 5 on the way of the flow; lambda* itself is below the smallest float.
+    """Return `log10(lambda*)` of Lemma 5 on the way of the flow; lambda* itself is below the
+    smallest float.
 
-    With the labels fitted first done, `||grad L||^2 / L = 4 ||D|| u / U` of those fitted last, at the distance
-    `sqrt(2) (sqrt(U) - sqrt(u))` from the limit. So the inequality holds from `u = U / 4` on, and `lambda^(eps/240)` is
-    that distance, `sqrt(U / 2)`, at lambda*.
+    With the labels fitted first done, `||grad L||^2 / L = 4 ||D|| u / U` of those fitted last, at
+    the distance `sqrt(2) (sqrt(U) - sqrt(u))` from the limit. So the inequality holds from `u = U /
+    4` on, and `lambda^(eps/240)` is that distance, `sqrt(U / 2)`, at lambda*.
     """
     _, top = _fitted_last(x, y)
     return min(0.0, 240.0 / epsilon * float(np.log10(top / 2.0)) / 2.0)
 
 
 def _fitted_last(x: Floats, y: Floats) -> tuple[int, float]:
-    """Return the sign of the labels with the smaller `||D||`, and the sum U of squared norms that fits them."""
+    """Return the sign of the labels with the smaller `||D||`, and the sum U of squared norms
+    that fits them.
+    """
     plus, minus = D_norms(x, y)
     sign = -1 if plus > minus else 1
     return sign, interpolating_neuron(x, y, sign)[1] ** 2
@@ -181,12 +208,16 @@ def _fitted_last(x: Floats, y: Floats) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Saddle:
-    """The intermediate saddle `theta_S`: labels of one sign are fitted by parallel neurons, all others are 0."""
+    """The intermediate saddle `theta_S`: labels of one sign are fitted by parallel neurons, all
+    others are 0.
+    """
 
     w: Floats
     """(d,) the fitting neurons merged into one balanced neuron; they share its direction."""
     a: float
-    """Its output weight; `a^2` is the sum of the squared norms of the fitting neurons, `n ||D||` if orthonormal."""
+    """Its output weight; `a^2` is the sum of the squared norms of the fitting neurons, `n ||D||`
+    if orthonormal.
+    """
     loss: float
     """`loss_factor / (2n)` times the sum of the squares of the other labels."""
 
@@ -202,7 +233,9 @@ def intermediate_saddle(x: Floats, y: Floats, loss_factor: float = 1.0) -> Saddl
 def predicted_loss(
     x: Floats, y: Floats, W: Floats, a: Floats, times: Floats, loss_factor: float
 ) -> Floats:
-    """Return the loss (T,) of Section 4.2 at `times` (T,), with norms that grow from the aligned mass of both sets."""
+    """Return the loss (T,) of Section 4.2 at `times` (T,), with norms that grow from the aligned
+    mass of both sets.
+    """
     u_plus, u_minus = (
         logistic_growth(times, aligned_mass(x, y, W, a, sign), x, y, sign, loss_factor=loss_factor)
         for sign in (1, -1)
@@ -211,7 +244,9 @@ def predicted_loss(
 
 
 class OrthogonalSaddles(Theory, kind="orthogonal_saddles"):
-    """From saddle to saddle on orthogonal inputs: neurons along D+ and -D- grow logistically (Boursier et al. 2022)."""
+    """From saddle to saddle on orthogonal inputs: neurons along D+ and -D- grow logistically
+    (Boursier et al. 2022).
+    """
 
     example = """\
 initialization: {kind: balanced, scale: 1.0e-6}
@@ -219,12 +254,16 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 20000}
 """
 
     def applies(self, run: Any) -> list[str] | None:
-        """Return which assumptions fail; None unless the network has one hidden layer of ReLUs and one output."""
+        """Return which assumptions fail; None unless the network has one hidden layer of ReLUs
+        and one output.
+        """
         net = run.config.architecture
         if not is_relu_network(net):
             return None
-        samples, start = run.dataset(), run.state(0)
-        W, a = start["hidden_weight"], start["output_weight"]
+        samples = run.dataset()
+        start = run.state(0)
+        W = start["hidden_weight"]
+        a = start["output_weight"]
         violations = [*plain_violations(net), *flow_violations(run)]
         if (worst := orthogonality(samples.x)) > 1e-6:
             violations.append(
@@ -240,8 +279,10 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 20000}
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the loss."""
-        samples, start = run.dataset(), run.state(0)
-        W, a = start["hidden_weight"], start["output_weight"]
+        samples = run.dataset()
+        start = run.state(0)
+        W = start["hidden_weight"]
+        a = start["output_weight"]
         return {
             "loss": predicted_loss(
                 samples.x, samples.y, W, a, times_of(run, run.loss_iterations), loss_factor(run)

@@ -12,10 +12,12 @@ from dynamics_cli.kinds.base import PositiveInt
 
 
 class Clusters(Dataset, kind="clusters"):
-    """Points around the `k^2` places of a grid, half of them labelled -1, with noise in further dimensions.
+    """Points around the `k^2` places of a grid, half of them labelled -1, with noise in further
+    dimensions.
 
-    The first two inputs are a place of `[-1/2, 1/2]^2` and a shift of uniform length up to `1 / (3 k - 1)`, a third of
-    the distance between places, in a uniform direction; the others are uniform in `[-1/2, 1/2]` (Chizat and Bach 2020).
+    The first two inputs are a place of `[-1/2, 1/2]^2` and a shift of uniform length up to `1 / (3
+    k - 1)`, a third of the distance between places, in a uniform direction; the others are uniform
+    in `[-1/2, 1/2]` (Chizat and Bach 2020).
     """
 
     example = "{kind: clusters, n: 100, dim: 10, n_test: 500, append_bias: true}"
@@ -25,7 +27,9 @@ class Clusters(Dataset, kind="clusters"):
     dim: Annotated[int, Field(ge=2)] = 2
     """Input dimension; the label depends on the first two inputs alone."""
     k: Annotated[int, Field(ge=2)] = 3
-    """Places in a row of the grid; `floor(k^2 / 2)` of all, drawn by the seed, are labelled -1, the others 1."""
+    """Places in a row of the grid; `floor(k^2 / 2)` of all, drawn by the seed, are labelled -1,
+    the others 1.
+    """
     n_test: PositiveInt | None = None
     """Number of held-out samples."""
     append_bias: bool = False
@@ -43,7 +47,8 @@ class Clusters(Dataset, kind="clusters"):
         labels = np.ones(self.k**2)
         labels[streams.rng("teacher").permutation(self.k**2)[: self.k**2 // 2]] = -1
         rng = streams.rng("data")
-        place, angle = rng.integers(0, self.k**2, count), rng.uniform(0, 2 * np.pi, count)
+        place = rng.integers(0, self.k**2, count)
+        angle = rng.uniform(0, 2 * np.pi, count)
         shift = rng.uniform(0, 1 / (3 * self.k - 1), count)[:, None] * np.stack(
             [np.cos(angle), np.sin(angle)], 1
         )

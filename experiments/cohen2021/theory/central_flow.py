@@ -1,14 +1,17 @@
-"""The central flow: what gradient descent at the edge of stability does on average (Cohen, Damian et al. 2024).
+"""The central flow: what gradient descent at the edge of stability does on average (Cohen, Damian
+et al. 2024).
 
     dw/dt = -eta [grad L + 1/2 grad <H(w), Sigma>],   Sigma = U C U^T,
 
-one unit of time for a step of gradient descent, U the eigenvectors of the Hessian H with eigenvalues near the edge.
-C >= 0 is the covariance of the oscillation; with `T_ab = grad (u_a^T H u_b)` it solves, for an Euler step dt,
+one unit of time for a step of gradient descent, U the eigenvectors of the Hessian H with
+eigenvalues near the edge. C >= 0 is the covariance of the oscillation; with `T_ab = grad (u_a^T H
+u_b)` it solves, for an Euler step dt,
 
     C >= 0,  A + B[C] >= 0,  <C, A + B[C]> = 0,
     A = 2/eta I - diag(lambda) + dt eta <T_ab, grad L>,   B_ab,cd = dt eta/2 <T_ab, T_cd>,
 
-which keeps the eigenvalues at or below 2/eta. The loss of gradient descent is then `L + tr(Sigma) / eta` on average.
+which keeps the eigenvalues at or below 2/eta. The loss of gradient descent is then `L + tr(Sigma) /
+eta` on average.
 """
 
 from __future__ import annotations
@@ -28,14 +31,19 @@ from dynamics_cli.recording.curvature import stability_threshold
 from dynamics_cli.theory.assumptions import descent_violations
 from dynamics_cli.training.problem import build_problem
 
-NEAR, FAR = 1.95, 1.8
-"""Eigenvalues above `NEAR` over eta take part; below `FAR` they are computed at whole steps alone."""
+NEAR = 1.95
+FAR = 1.8
+"""Eigenvalues above `NEAR` over eta take part; below `FAR` they are computed at whole steps
+alone.
+"""
 SHIFT = 1e-4
 """Length of the differences that give third derivatives; their error is of its square."""
 SMOOTH = 50
 """Deviation of the Gaussian that averages losses, in iterations."""
 MOST = 2e9
-"""Multiply-adds of one pass over the samples at every iteration, with an overhead, that take some minutes."""
+"""Multiply-adds of one pass over the samples at every iteration, with an overhead, that take
+some minutes.
+"""
 OVERHEAD = 1e5
 """What a product with the Hessian costs at least, in multiply-adds."""
 
@@ -70,7 +78,9 @@ def trained_weights(run: Any) -> Floats:
 
 
 def states_of(problem: Problem) -> Callable[[Floats], State]:
-    """Return the function from trained weights (P,) to the state that has them; all others are the initial ones."""
+    """Return the function from trained weights (P,) to the state that has them; all others are
+    the initial ones.
+    """
     start = {
         name: np.asarray(value, np.float64) for name, value in problem.initial_parameters().items()
     }
@@ -96,7 +106,9 @@ def loss_of(state: State) -> float:
 
 
 def third(state: Callable[[Floats], State], w: Floats, U: Floats) -> Floats:
-    """Return `T_ab = grad (u_a^T H u_b)` (k, k, P) for orthonormal `U` (P, k), by central differences of H."""
+    """Return `T_ab = grad (u_a^T H u_b)` (k, k, P) for orthonormal `U` (P, k), by central
+    differences of H.
+    """
     k = U.shape[1]
     T = np.empty((k, k, len(w)))
     for a in range(k):
@@ -109,10 +121,11 @@ def third(state: Callable[[Floats], State], w: Floats, U: Floats) -> Floats:
 
 
 def complementary(A: Floats, B: Floats, start: Floats, rounds: int = 500) -> Floats:
-    """Return the `C >= 0` (k, k) that minimises `1/2 <C, B[C]> + <A, C>`, symmetric A (k, k) and B (k, k, k, k) >= 0.
+    """Return the `C >= 0` (k, k) that minimises `1/2 <C, B[C]> + <A, C>`, symmetric A (k, k) and B
+    (k, k, k, k) >= 0.
 
-    For k = 1 it is `max(0, -A/B)`, otherwise the solution of `A + B[C] = 0` if that is >= 0, or found from `start` by
-    accelerated projected gradient.
+    For k = 1 it is `max(0, -A/B)`, otherwise the solution of `A + B[C] = 0` if that is >= 0, or
+    found from `start` by accelerated projected gradient.
     """
     k = len(A)
     if k == 1:
@@ -130,7 +143,8 @@ def complementary(A: Floats, B: Floats, start: Floats, rounds: int = 500) -> Flo
         values, vectors = np.linalg.eigh((moved + moved.T) / 2)
         new = vectors * np.maximum(values, 0.0) @ vectors.T
         change = np.linalg.norm(new - C)
-        ahead, C = new + j / (j + 3) * (new - C), new
+        ahead = new + j / (j + 3) * (new - C)
+        C = new
         if change <= 1e-10 * np.linalg.norm(C):
             break
     return C
@@ -146,15 +160,20 @@ def central_flow(
     top: int = 3,
     states: bool = True,
 ) -> CentralFlow:
-    """Integrate the flow from weights `w` (P,) over `steps` steps of gradient descent of size `eta`.
+    """Integrate the flow from weights `w` (P,) over `steps` steps of gradient descent of size
+    `eta`.
 
-    Euler steps of 1 / `substeps`; the `top` largest eigenvalues are followed, and those near the edge take part.
-    Without `states` weights and vectors are kept of the end alone.
+    Euler steps of 1 / `substeps`; the `top` largest eigenvalues are followed, and those near the
+    edge take part. Without `states` weights and vectors are kept of the end alone.
     """
     state = states_of(problem)
-    dt, rng = 1 / substeps, np.random.default_rng(0)
-    guess, Sigma = rng.standard_normal(len(w)), np.zeros((len(w), 0))
-    C, values, vectors = np.zeros((0, 0)), np.zeros(top), np.zeros((len(w), top))
+    dt = 1 / substeps
+    rng = np.random.default_rng(0)
+    guess = rng.standard_normal(len(w))
+    Sigma = np.zeros((len(w), 0))
+    C = np.zeros((0, 0))
+    values = np.zeros(top)
+    vectors = np.zeros((len(w), top))
     kept: list[tuple[float, float, Floats]] = []
     path: list[tuple[Floats, Floats]] = []
     for i in range(substeps * steps + 1):
@@ -177,7 +196,8 @@ def central_flow(
             Sigma = U
             drift = drift + np.einsum("ab,abp->p", C, T) / 2
         else:
-            Sigma, C = np.zeros((len(w), 0)), np.zeros((0, 0))
+            Sigma = np.zeros((len(w), 0))
+            C = np.zeros((0, 0))
         if i % substeps == 0:
             kept.append((loss_of(here), float(np.trace(C)), values))
             path = [*(path if states else ()), (w, vectors)]
@@ -188,7 +208,8 @@ def central_flow(
 
 
 class EdgeOfStability(Theory, kind="central_flow"):
-    """Gradient descent at the edge of stability on average: loss and sharpness (Cohen, Damian et al. 2024).
+    """Gradient descent at the edge of stability on average: loss and sharpness (Cohen, Damian et
+    al. 2024).
 
     Of runs that measured their sharpness. Both losses are averaged by a Gaussian of 50 iterations.
     """
@@ -204,7 +225,8 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
 
     def applies(self, run: Any) -> list[str] | None:
         """Return which assumptions fail; None unless sharpness was measured along steps."""
-        optimizer, config = run.config.optimizer, run.config
+        optimizer = run.config.optimizer
+        config = run.config
         if "sharpness" not in run.measures or getattr(optimizer, "lr", None) is None:
             return None
         violations = descent_violations(
@@ -221,7 +243,8 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
         N = _end(run)
         if (work := N * (problem.dataset.n * problem.multiply_adds + OVERHEAD)) > MOST:
             violations.append(
-                f"the run is small: the flow takes {work / MOST:.2g} times as long as is bearable, minutes"
+                f"the run is small: the flow takes {work / MOST:.2g} times as long as is bearable,"
+                " minutes"
             )
         return violations
 
@@ -236,7 +259,8 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
         measured = np.asarray(run.measures["sharpness"], np.float64).reshape(
             len(run.snapshot_iterations), -1
         )
-        k, at = measured.shape[1], np.isfinite(measured).all(axis=1)
+        k = measured.shape[1]
+        at = np.isfinite(measured).all(axis=1)
         c = central_flow(
             problem, w, run.config.optimizer.lr, _end(run), top=min(max(k, 3), len(w)), states=False
         )
@@ -253,8 +277,11 @@ def _end(run: Any) -> int:
 
 
 def averaged(losses: Floats, iterations: Floats) -> Floats:
-    """Return losses (L,) averaged by a Gaussian of `SMOOTH` iterations; as they are where records are uneven."""
-    values, gaps = np.asarray(losses, np.float64), np.diff(iterations)
+    """Return losses (L,) averaged by a Gaussian of `SMOOTH` iterations; as they are where
+    records are uneven.
+    """
+    values = np.asarray(losses, np.float64)
+    gaps = np.diff(iterations)
     if len(gaps) == 0 or np.ptp(gaps) > 0:
         return values
     return np.asarray(gaussian_filter1d(values, SMOOTH / gaps[0]))

@@ -15,10 +15,11 @@ PAIR_SEED = 420
 
 
 class ReleasedPairs(ModularArithmetic, kind="doshi2023_pairs"):
-    """`modular_arithmetic` with the draws of the released code of Doshi et al. 2023, where the seed is 0.
+    """`modular_arithmetic` with the draws of the released code of Doshi et al. 2023, where the seed
+    is 0.
 
-    `random.shuffle` of seed 420 orders the pairs, `torch.randint` of seed 0 replaces the labels of the first pairs.
-    Another seed is added to the former and takes the place of the latter.
+    `random.shuffle` of seed 420 orders the pairs, `torch.randint` of seed 0 replaces the labels of
+    the first pairs. Another seed is added to the former and takes the place of the latter.
     """
 
     example = """\
@@ -34,7 +35,9 @@ initialization: {kind: doshi2023_weights, scale: 0.0855}
         return np.array(order)
 
     def replacements(self, streams: Streams, n: int, count: int, classes: int) -> tuple[Ints, Ints]:
-        """Return the first `count` of `n` training labels, and the numbers of the classes that they get."""
+        """Return the first `count` of `n` training labels, and the numbers of the classes that
+        they get.
+        """
         import torch
 
         generator = torch.Generator().manual_seed(streams.seed)

@@ -8,9 +8,11 @@ from dynamics_cli.kinds import Floats, Initialization, Positive, Problem, Stream
 
 
 class ReleasedWeights(Initialization, kind="doshi2023_weights"):
-    """Gaussian weights of all layers, with the draws of the released code of Doshi et al. 2023 where the seed is 0.
+    """Gaussian weights of all layers, with the draws of the released code of Doshi et al. 2023
+    where the seed is 0.
 
-    The generator gives the labels of `dataset.replaced_labels` first, then the unused start of `torch.nn.Linear`.
+    The generator gives the labels of `dataset.replaced_labels` first, then the unused start of
+    `torch.nn.Linear`.
     """
 
     example = "{kind: doshi2023_weights, scale: 0.05}"
@@ -21,7 +23,8 @@ class ReleasedWeights(Initialization, kind="doshi2023_weights"):
         """Return the weights."""
         import torch
 
-        generator, replaced = torch.Generator().manual_seed(streams.seed), problem.dataset.replaced
+        generator = torch.Generator().manual_seed(streams.seed)
+        replaced = problem.dataset.replaced
         torch.randint(2, (0 if replaced is None else int(replaced.sum()),), generator=generator)
         empty = {name: torch.empty(shape) for name, shape in problem.shapes.items()}
         for tensor in empty.values():

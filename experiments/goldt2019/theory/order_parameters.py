@@ -1,7 +1,9 @@
-"""Order parameters of online learning: the ODE of Saad and Solla 1995 with output weights (Goldt et al. 2019).
+"""Order parameters of online learning: the ODE of Saad and Solla 1995 with output weights (Goldt et
+al. 2019).
 
-Teacher `sum_m A_m g(rho_m) + sigma zeta`, student `sum_k v_k g(lambda_k)`, `g(u) = erf(u / sqrt 2)`, every sample seen
-once. With `C = [[Q, R], [R^T, T]]` the covariance of the preactivations and signed output weights `s = (v, -A)`,
+Teacher `sum_m A_m g(rho_m) + sigma zeta`, student `sum_k v_k g(lambda_k)`, `g(u) = erf(u / sqrt
+2)`, every sample seen once. With `C = [[Q, R], [R^T, T]]` the covariance of the preactivations and
+signed output weights `s = (v, -A)`,
 
     R_im' = -eta v_i sum_a s_a I3(i, m, a)
     Q_ik' = -eta sum_a s_a [v_i I3(i, k, a) + v_k I3(k, i, a)]
@@ -70,8 +72,11 @@ def i2(C: Floats) -> Floats:
 
 def i3(C: Floats, K: int) -> Floats:
     """Return `<g'(u_a) u_b g(u_c)>` (K, n, n) for a among the first K."""
-    c, variance = np.diag(C), 1 + np.diag(C)[:K, None, None]
-    a, b = C[:K, :, None], C[:K, None, :]  # c_ab, c_ac
+    c = np.diag(C)
+    variance = 1 + np.diag(C)[:K, None, None]
+    # c_ab, c_ac
+    a = C[:K, :, None]
+    b = C[:K, None, :]
     root = np.sqrt(variance * (1 + c) - b**2)
     return np.asarray(2 / np.pi * (C * variance - a * b) / (variance * root))
 
@@ -84,17 +89,20 @@ def determinants(C: Floats, K: int) -> Floats:
 
 def i4(C: Floats, K: int) -> Floats:
     """Return `<g'(u_a) g'(u_b) g(u_c) g(u_d)>` (K, K, n, n) for a, b among the first K."""
-    variance, D = 1 + np.diag(C), determinants(C, K)[:, :, None, None]
-    a, b = variance[:K, None, None, None], variance[None, :K, None, None]
+    variance = 1 + np.diag(C)
+    D = determinants(C, K)[:, :, None, None]
+    a = variance[:K, None, None, None]
+    b = variance[None, :K, None, None]
     ab = C[:K, :K, None, None]
-    ac, ad, bc, bd = (
-        C[:K, None, :, None],
-        C[:K, None, None, :],
-        C[None, :K, :, None],
-        C[None, :K, None, :],
-    )
+    ac = C[:K, None, :, None]
+    ad = C[:K, None, None, :]
+    bc = C[None, :K, :, None]
+    bd = C[None, :K, None, :]
     L0 = D * C - bc * bd * a - ac * ad * b + ab * (ac * bd + ad * bc)
-    ab, ac, bc, D3 = ab[..., 0], ac[..., 0], bc[..., 0], D[..., 0]
+    ab = ab[..., 0]
+    ac = ac[..., 0]
+    bc = bc[..., 0]
+    D3 = D[..., 0]
     per = (
         D3 * variance - bc**2 * a[..., 0] - ac**2 * b[..., 0] + 2 * ab * ac * bc
     )  # L1 (K, K, n), L2 with d for c
@@ -104,7 +112,10 @@ def i4(C: Floats, K: int) -> Floats:
 
 def slopes(order: Order, eta: float, eta_v: float, sigma: float) -> tuple[Floats, Floats, Floats]:
     """Return `Q'`, `R'` and `v'`."""
-    C, s, v, K = order.C, order.s, order.v, len(order.v)
+    C = order.C
+    s = order.s
+    v = order.v
+    K = len(order.v)
     third = i3(C, K) @ s  # (K, n)
     inner = v[:, None] * third[:, :K]
     noise = np.einsum("ikab,a,b->ik", i4(C, K), s, s) + sigma**2 * 2 / np.pi / np.sqrt(
@@ -119,7 +130,8 @@ def integrate(
 ) -> list[Order]:
     """Return the order parameters at `times` (T,), ascending from 0 on, in units of N steps.
 
-    Raises ArithmeticError where the integrator gives up: the step is too large, and Q grows without limit.
+    Raises ArithmeticError where the integrator gives up: the step is too large, and Q grows without
+    limit.
     """
     K, M = start.R.shape
     t = np.asarray(times, np.float64)
@@ -147,7 +159,9 @@ def integrate(
 
 
 def measured(run: Any) -> list[Order]:
-    """Return the order parameters of all recorded states of a student of a teacher whose inputs are divided."""
+    """Return the order parameters of all recorded states of a student of a teacher whose inputs
+    are divided.
+    """
     dataset = run.config.dataset
     teacher = dataset.weights(dataset.streams_of(Streams(run.config.seed)))
     B, A = (np.asarray(teacher[name], np.float64) for name in ("hidden_weight", "output_weight"))
@@ -158,8 +172,11 @@ def measured(run: Any) -> list[Order]:
 
 
 def predicted(run: Any, start: Order) -> list[Order]:
-    """Return what the ODE makes of the order parameters `start` of a run at all its recorded states."""
-    N, lr = run.config.dataset.dim, run.config.optimizer.lr
+    """Return what the ODE makes of the order parameters `start` of a run at all its recorded
+    states.
+    """
+    N = run.config.dataset.dim
+    lr = run.config.optimizer.lr
     trained = run.config.architecture.train_output
     times = np.asarray(run.snapshot_iterations, np.float64) / N
     sigma = run.config.dataset.noise
@@ -167,13 +184,17 @@ def predicted(run: Any, start: Order) -> list[Order]:
 
 
 class OrderParameters(Theory, kind="order_parameters"):
-    """Overlaps and test error of online learning, teacher and student of erf units (Goldt et al. 2019; Saad, Solla)."""
+    """Overlaps and test error of online learning, teacher and student of erf units (Goldt et al.
+    2019; Saad, Solla).
+    """
 
     example = """\
 dataset:
   {kind: teacher, n: 2000, dim: 400, output_value: 1.0, divide_inputs: true,
    architecture: {kind: two_layer, width: 2, activation: {kind: erf, beta: 0.7071067811865476}}}
-architecture: {kind: two_layer, width: 2, activation: {kind: erf, beta: 0.7071067811865476}, train_output: false}
+architecture:
+  {kind: two_layer, width: 2, activation: {kind: erf, beta: 0.7071067811865476},
+   train_output: false}
 initialization: {kind: unbalanced, scale: 1.0, divide_by: sqrt_dim, output_value: 1.0}
 loss: {kind: half_mse}
 optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
@@ -181,7 +202,9 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
 
     def applies(self, run: Any) -> list[str] | None:
         """Return which assumptions fail; None unless teacher and student have two layers."""
-        data, net, optimizer = run.config.dataset, run.config.architecture, run.config.optimizer
+        data = run.config.dataset
+        net = run.config.architecture
+        optimizer = run.config.optimizer
         teacher: Any = getattr(data, "architecture", None)
         if data.kind != "teacher" or any(
             model.kind != "two_layer" or model.outputs for model in (teacher, net)
@@ -206,10 +229,12 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
             )
         if (schedule := getattr(optimizer, "schedule", None)) is not None:
             violations.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
-        again, updates = getattr(optimizer, "replacement", False), optimizer.count(data.n)
+        again = getattr(optimizer, "replacement", False)
+        updates = optimizer.count(data.n)
         if (again or updates > data.n) and getattr(optimizer, "samples", None) != "fresh":
             violations.append(
-                f"every sample is seen once: {updates} are drawn {'again and again ' * again}from {data.n}"
+                f"every sample is seen once: {updates} are drawn {'again and again ' * again}from"
+                f" {data.n}"
             )
         for key in ("sign", "append_bias", "whiten", "random_labels", "replaced_labels"):
             if value := getattr(data, key):

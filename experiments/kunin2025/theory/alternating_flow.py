@@ -1,11 +1,13 @@
-"""Alternating gradient flow of a diagonal linear network (Kunin et al. 2025), and Algorithm 1 of Pesme and Flammarion.
+"""Alternating gradient flow of a diagonal linear network (Kunin et al. 2025), and Algorithm 1 of
+Pesme and Flammarion.
 
-From `u = v = alpha 1` the network `beta = u^2 - v^2` keeps `u v = alpha^2`, so that `u = alpha e^s`, `v = alpha e^-s`,
-and `ds/dt = -2 c dL/dbeta` for the loss `c L`, `L = 1/(2n) ||X beta - y||^2`. While alpha is small a coordinate is
-dormant, `beta_i = 0`, until `|s_i|` reaches S, which nears `ln(1 / (sqrt(2) alpha))`: `2 (u_i^2 + v_i^2)` is 1 there.
-Forces are constant until then, and afterwards the active coordinates minimise the loss at once. Here s and time are
-over S. Both algorithms are the same recursion but for a coordinate whose sign would change: alternating flow leaves it
-out (it is dormant again, at s = ±1), Algorithm 1 minimises under the signs of s.
+From `u = v = alpha 1` the network `beta = u^2 - v^2` keeps `u v = alpha^2`, so that `u = alpha
+e^s`, `v = alpha e^-s`, and `ds/dt = -2 c dL/dbeta` for the loss `c L`, `L = 1/(2n) ||X beta -
+y||^2`. While alpha is small a coordinate is dormant, `beta_i = 0`, until `|s_i|` reaches S, which
+nears `ln(1 / (sqrt(2) alpha))`: `2 (u_i^2 + v_i^2)` is 1 there. Forces are constant until then, and
+afterwards the active coordinates minimise the loss at once. Here s and time are over S. Both
+algorithms are the same recursion but for a coordinate whose sign would change: alternating flow
+leaves it out (it is dormant again, at s = ±1), Algorithm 1 minimises under the signs of s.
 """
 
 from __future__ import annotations
@@ -45,15 +47,20 @@ class Saddles:
 
 
 def saddles(X: ArrayLike, y: ArrayLike, *, constrained: bool = False) -> Saddles:
-    """Return the saddles of alternating flow of `X` (n, d), `y` (n,), in times of `ds/dt = -dL/dbeta`, S = 1.
+    """Return the saddles of alternating flow of `X` (n, d), `y` (n,), in times of `ds/dt =
+    -dL/dbeta`, S = 1.
 
     With `constrained` they follow Algorithm 1 of Pesme and Flammarion (2023).
     Raises ValueError for data on which the recursion does not end.
     """
     points, labels = as_points(X, y)
     n, d = points.shape
-    s, beta, active = np.zeros(d), np.zeros(d), np.zeros(d, bool)
-    times, betas, paths = [0.0], [beta], [s.copy()]
+    s = np.zeros(d)
+    beta = np.zeros(d)
+    active = np.zeros(d, bool)
+    times = [0.0]
+    betas = [beta]
+    paths = [s.copy()]
     activated = list[int]()
     least = STILL * float(np.abs(points.T @ labels).max()) / n
     while len(activated) < MOST:
@@ -87,7 +94,9 @@ def saddles(X: ArrayLike, y: ArrayLike, *, constrained: bool = False) -> Saddles
 def _minimised(
     X: Floats, y: Floats, signs: Floats, active: Bools, constrained: bool
 ) -> tuple[Floats, Bools]:
-    """Return the least-squares predictor (d,) of the active coordinates, and which of them stay active (d,)."""
+    """Return the least-squares predictor (d,) of the active coordinates, and which of them stay
+    active (d,).
+    """
     beta = np.zeros(len(signs))
     if constrained:
         beta[active] = signs[active] * nnls(X[:, active] * signs[active], y)[0]
@@ -101,6 +110,8 @@ def _minimised(
 
 
 def accumulated(u: Floats, v: Floats) -> Floats:
-    """Return `s = ln(u / v) / 2` of weights (..., d); NaN where signs differ, which gradient flow avoids."""
+    """Return `s = ln(u / v) / 2` of weights (..., d); NaN where signs differ, which gradient
+    flow avoids.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(u / v) / 2)

@@ -17,8 +17,9 @@ DECAYS = (0.9, 0.999)
 class SphereAdam(Minibatch, kind="liu2023_adam"):
     """Adam on all weights, which are scaled back to the norm of the start before each update.
 
-    That norm counts the weights of the first layer twice, as the released notebook does: its list of parameters begins
-    with them and has them again. The gradient is taken at the weights before the scaling.
+    That norm counts the weights of the first layer twice, as the released notebook does: its list
+    of parameters begins with them and has them again. The gradient is taken at the weights before
+    the scaling.
     """
 
     example = "{kind: liu2023_adam, lr: 3.0e-4, iterations: 100}"

@@ -24,7 +24,8 @@ _DRAWS = 10_000
 
 
 class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
-    """Gaussian points of the positive orthant (+1) and its opposite (-1) (Phuong and Lampert 2021, Section 5.1).
+    """Gaussian points of the positive orthant (+1) and its opposite (-1) (Phuong and Lampert 2021,
+    Section 5.1).
 
     So `<x_i, x_j> > 0` within a class and `<= 0` across.
     """
@@ -36,9 +37,11 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
     """Input dimension."""
 
     def load(self, streams: Streams) -> Samples:
-        """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with `<x, z> >= 0`.
+        """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with
+        `<x, z> >= 0`.
 
-        `z = (1, -1, 1, -1, ...)`. Should all signs agree, the last label is turned until both classes are there.
+        `z = (1, -1, 1, -1, ...)`. Should all signs agree, the last label is turned until both
+        classes are there.
 
         Raises InputError: in one dimension no negative point is kept.
         """
@@ -49,11 +52,14 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
         check_size(self.n, self.dim)
         rng = streams.rng("data")
         z = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
-        x, y = np.empty((0, self.dim)), np.empty(0)
+        x = np.empty((0, self.dim))
+        y = np.empty(0)
         while len(x) < self.n:
             more, labels = _draw(rng, min(max(3 * (self.n - len(x)), 16), _DRAWS), z)
-            x, y = np.concatenate([x, more]), np.concatenate([y, labels])
-        x, y = x[: self.n], y[: self.n]
+            x = np.concatenate([x, more])
+            y = np.concatenate([y, labels])
+        x = x[: self.n]
+        y = y[: self.n]
         while abs(y.sum()) == self.n:
             more, labels = _draw(rng, 64, z)
             opposite = np.flatnonzero(labels != y[0])

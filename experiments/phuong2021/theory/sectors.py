@@ -1,6 +1,8 @@
-"""Extremal directions and sectors, and the limit of balanced gradient flow (Phuong and Lampert 2021, Sections 3 and 4).
+"""Extremal directions and sectors, and the limit of balanced gradient flow (Phuong and Lampert
+2021, Sections 3 and 4).
 
-Points `x (n, d)` with labels `y (n,)` of +1 and -1 are orthogonally separable; `rays (2, d)` are w+ and w- (Eqs. 6, 7).
+Points `x (n, d)` with labels `y (n,)` of +1 and -1 are orthogonally separable; `rays (2, d)` are w+
+and w- (Eqs. 6, 7).
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from dynamics_cli.measures.arrays import Bools, Floats, Ints
 
 
 def gradient(w: Floats, x: Floats, y: Floats) -> Floats:
-    """Return the gradient `(m, d)` of `G(w) = sum_i y_i relu(<w, x_i>) / 2` (Eq. 11, logistic loss) at `w (m, d)`."""
+    """Return the gradient `(m, d)` of `G(w) = sum_i y_i relu(<w, x_i>) / 2` (Eq. 11, logistic
+    loss) at `w (m, d)`.
+    """
     return np.asarray(((w @ x.T > 0) * y) @ x / 2)
 
 
@@ -33,7 +37,8 @@ def extremal_sector(x: Floats, y: Floats, sign: int) -> Ints:
 
 
 def climb(w: Floats, x: Floats, y: Floats, steps: int = 2000, size: float = 0.2) -> Floats:
-    """Return where unit vectors `w (m, d)` end that climb `G` on the sphere, by steps along its gradient.
+    """Return where unit vectors `w (m, d)` end that climb `G` on the sphere, by steps along its
+    gradient.
 
     Vectors that are active for no point do not move.
     """
@@ -45,7 +50,9 @@ def climb(w: Floats, x: Floats, y: Floats, steps: int = 2000, size: float = 0.2)
 
 
 def limit_of(W: Floats, a: Floats, rays: Floats) -> tuple[Floats, Floats]:
-    """Return the closest `u` and `z (m,)` of Theorem 1, at least 0, for `W (m, d)` of norm 1 and the signs of `a (m,)`."""
+    """Return the closest `u` and `z (m,)` of Theorem 1, at least 0, for `W (m, d)` of norm 1 and
+    the signs of `a (m,)`.
+    """
     shares = np.maximum(W @ rays.T / np.sum(rays**2, axis=1), 0.0)  # (m, 2)
     return np.where(a > 0, shares[:, 0], 0.0), np.where(a > 0, 0.0, shares[:, 1])
 
@@ -58,14 +65,17 @@ def weight_residual(W: Floats, a: Floats, rays: Floats) -> float:
 
 
 def output_residual(W: Floats, a: Floats, rays: Floats) -> float:
-    """Return the norm of `a/||a|| - (u ||w+|| - z ||w-||)` for the u and z of `weight_residual` (Eq. 9)."""
+    """Return the norm of `a/||a|| - (u ||w+|| - z ||w-||)` for the u and z of `weight_residual`
+    (Eq. 9).
+    """
     u, z = limit_of(W / np.linalg.norm(W), a, rays)
     plus, minus = np.linalg.norm(rays, axis=1)
     return float(np.linalg.norm(a / np.linalg.norm(a) - (u * plus - z * minus)))
 
 
 def function_residual(W: Floats, a: Floats, rays: Floats, x: Floats) -> float:
-    """Return the error of Corollary 1 at points `x (n, d)`, over the norm of the network's outputs there.
+    """Return the error of Corollary 1 at points `x (n, d)`, over the norm of the network's outputs
+    there.
 
     The error is that of the closest `u relu(<w+, x>) - z relu(<w-, x>)`.
     """
@@ -78,10 +88,11 @@ def function_residual(W: Floats, a: Floats, rays: Floats, x: Floats) -> float:
 def kkt_residual(
     x: Floats, y: Floats, rays: Floats, multipliers: tuple[Floats, Floats], u: Floats, z: Floats
 ) -> float:
-    """Return the largest violation of the KKT conditions of Lemma C.1 by the network that `u` and `z (m,)` define.
+    """Return the largest violation of the KKT conditions of Lemma C.1 by the network that `u` and
+    `z (m,)` define.
 
-    `multipliers` are those of Eqs. 6 and 7; u and z are normalised as the lemma wants it, and one of them is 0 for each
-    neuron.
+    `multipliers` are those of Eqs. 6 and 7; u and z are normalised as the lemma wants it, and one
+    of them is 0 for each neuron.
     """
     lengths = np.linalg.norm(rays, axis=1)
     u = u / np.linalg.norm(u) / np.sqrt(lengths[0])

@@ -1,4 +1,6 @@
-"""Orthogonal separability of labelled points (Phuong and Lampert 2021, Eq. 1), and the products of pairs behind it."""
+"""Orthogonal separability of labelled points (Phuong and Lampert 2021, Eq. 1), and the products
+of pairs behind it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from dynamics_cli.measures.arrays import Floats, Ints
 def separability_violations(x: Floats, y: Floats) -> int:
     """Return how many pairs `i <= j` of inputs `x (n, d)` with labels `y (n,)` violate Eq. 1.
 
-    Equal labels make a class; within a class, a point with itself included, products are > 0, across classes <= 0.
+    Equal labels make a class; within a class, a point with itself included, products are > 0,
+    across classes <= 0.
     """
     products = x @ x.T
     wrong = np.where(y[:, None] == y, products <= 0, products > 0)
@@ -41,17 +44,20 @@ class PairProducts:
         return sum(self.satisfied[sort] * size for sort, size in sizes.items() if size) / total
 
     def right(self, sort: str) -> float:
-        """Return the probability, up to the bins, that a pair of `sort` has a larger product than one across."""
+        """Return the probability, up to the bins, that a pair of `sort` has a larger product
+        than one across.
+        """
         mixed = self.counts["across"] / max(self.counts["across"].sum(), 1)
         same = self.counts[sort] / max(self.counts[sort].sum(), 1)
         return float(same @ (np.cumsum(mixed) - mixed / 2))
 
 
 def pair_products(features: NDArray[np.floating], y: Floats, *, bins: int = 400) -> PairProducts:
-    """Return the distributions of products of `features (n, D)` for pairs across and within the two classes `y (n,)`.
+    """Return the distributions of products of `features (n, D)` for pairs across and within the two
+    classes `y (n,)`.
 
-    `first` is the class of the smallest label, `second` the other. Products are computed in the precision of
-    `features`, sums in float64.
+    `first` is the class of the smallest label, `second` the other. Products are computed in the
+    precision of `features`, sums in float64.
     """
     first, second = (features[y == label] for label in np.unique(y))
     pairs = {
@@ -59,10 +65,8 @@ def pair_products(features: NDArray[np.floating], y: Floats, *, bins: int = 400)
         "first": _within(first),
         "second": _within(second),
     }
-    low, high = (
-        min(values.min() for values in pairs.values()),
-        max(values.max() for values in pairs.values()),
-    )
+    low = min(values.min() for values in pairs.values())
+    high = max(values.max() for values in pairs.values())
     edges = np.linspace(low, high if high > low else low + 1.0, bins + 1, dtype=np.float64)
     return PairProducts(
         edges,
@@ -80,7 +84,9 @@ def pair_products(features: NDArray[np.floating], y: Floats, *, bins: int = 400)
 
 
 def mixed_share(features: NDArray[np.floating], y: Floats) -> float:
-    """Return the share of pairs across the two classes `y (n,)` whose product is at most 0, of `features (n, D)`."""
+    """Return the share of pairs across the two classes `y (n,)` whose product is at most 0, of
+    `features (n, D)`.
+    """
     first, second = (features[y == label] for label in np.unique(y))
     rows = 1000
     parts = [first[k : k + rows] @ second.T <= 0 for k in range(0, len(first), rows)]

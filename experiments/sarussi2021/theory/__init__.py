@@ -1,1 +1,3 @@
-"""What Sarussi et al. 2021 define and predict for networks with a fixed second layer, in float64."""
+"""What Sarussi et al. 2021 define and predict for networks with a fixed second layer, in
+float64.
+"""

@@ -1,6 +1,8 @@
-"""How tightly the two groups of neurons are clustered, and how linear that makes the boundary (Section 5, Theorem 5.1).
+"""How tightly the two groups of neurons are clustered, and how linear that makes the boundary
+(Section 5, Theorem 5.1).
 
-`W` (..., k, d) are the neurons with output weight `+v`, `U` (..., k', d) those with `-v`; leading axes are snapshots.
+`W` (..., k, d) are the neurons with output weight `+v`, `U` (..., k', d) those with `-v`; leading
+axes are snapshots.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from dynamics_cli.measures.two_layer import outputs
 
 
 def linear_classifier(W: Floats, U: Floats) -> Floats:
-    """Return the normal `w_bar - u_bar` `(..., d)` of the classifier that the network agrees with."""
+    """Return the normal `w_bar - u_bar` `(..., d)` of the classifier that the network agrees
+    with.
+    """
     return np.asarray(W.mean(axis=-2) - U.mean(axis=-2))
 
 
@@ -25,7 +29,8 @@ def cluster_radius(W: Floats, U: Floats) -> Floats:
 
 
 def clustering_ratio(W: Floats, U: Floats) -> Floats:
-    """Return `2 r / ||w_bar - u_bar||` `(...)`: outside the linear regime |cosine| is below it (Eq. 7).
+    """Return `2 r / ||w_bar - u_bar||` `(...)`: outside the linear regime |cosine| is below it (Eq.
+    7).
 
     Infinite where both means are equal.
     """
@@ -47,7 +52,8 @@ def outside_linear_regime(x: Floats, W: Floats, U: Floats) -> Bools:
 
 
 def largest_angle(W: Floats) -> Floats:
-    """Return the largest angle (K,) between two neurons of one group `W (K, k, d)`, in degrees; NaN where one is 0.
+    """Return the largest angle (K,) between two neurons of one group `W (K, k, d)`, in degrees; NaN
+    where one is 0.
 
     Computed from distances of the directions, which keeps small angles accurate.
     """
@@ -62,16 +68,20 @@ def signs_differ(x: Floats, W: Floats, U: Floats, alpha: float) -> Bools:
 
 
 def violations(x: Floats, W: Floats, U: Floats, alpha: float) -> int:
-    """Return the number of points of `x (n, d)` in the linear regime at which the signs differ; 0 by Theorem 5.1."""
+    """Return the number of points of `x (n, d)` in the linear regime at which the signs differ;
+    0 by Theorem 5.1.
+    """
     return int(np.count_nonzero(signs_differ(x, W, U, alpha) & ~outside_linear_regime(x, W, U)))
 
 
 def tightness(x: Floats, W: Floats, U: Floats, alpha: float) -> float:
-    """Return the largest `|<w_bar - u_bar, x>| / (r ||x||)` at which the signs differ: at most `sharp_constant(alpha)`.
+    """Return the largest `|<w_bar - u_bar, x>| / (r ||x||)` at which the signs differ: at most
+    `sharp_constant(alpha)`.
 
     0 when they differ nowhere.
     """
-    radius, x = float(cluster_radius(W, U)), x[signs_differ(x, W, U, alpha)]
+    radius = float(cluster_radius(W, U))
+    x = x[signs_differ(x, W, U, alpha)]
     if radius == 0:
         return 0.0
     scores = np.abs(x @ linear_classifier(W, U)) / (radius * np.linalg.norm(x, axis=1))
@@ -79,20 +89,24 @@ def tightness(x: Floats, W: Floats, U: Floats, alpha: float) -> float:
 
 
 def sharp_constant(alpha: float) -> float:
-    """Return `(1 - alpha) / (1 + alpha)`, the least number that may replace the 2 of Theorem 5.1 for every network.
+    """Return `(1 - alpha) / (1 + alpha)`, the least number that may replace the 2 of Theorem 5.1
+    for every network.
 
-    With `delta = <w_bar - u_bar, x> > 0`, `N(x) / (k v)` is `(1 + alpha) / 2 delta + (1 - alpha) / 2` times the mean of
-    `|<w_i, x>|` minus the mean of `|<u_i, x>|`. The first mean is at least `|<w_bar, x>|`, the second at most the
-    larger of `|<u_bar, x>|` and `r ||x||`; so the sign is right from `delta = (1 - alpha) / (1 + alpha) r ||x||` on,
-    and `sharpest` is a network at which it is wrong just below.
+    With `delta = <w_bar - u_bar, x> > 0`, `N(x) / (k v)` is `(1 + alpha) / 2 delta + (1 - alpha) /
+    2` times the mean of `|<w_i, x>|` minus the mean of `|<u_i, x>|`. The first mean is at least
+    `|<w_bar, x>|`, the second at most the larger of `|<u_bar, x>|` and `r ||x||`; so the sign is
+    right from `delta = (1 - alpha) / (1 + alpha) r ||x||` on, and `sharpest` is a network at which
+    it is wrong just below.
     """
     return (1.0 - alpha) / (1.0 + alpha)
 
 
 def sharpest(alpha: float, short: float = 1e-9) -> tuple[Floats, Floats, Floats]:
-    """Return `W`, `U` (2, 2) and points `x` (1, 2) with a wrong sign at `1 - short` of the sharp constant.
+    """Return `W`, `U` (2, 2) and points `x` (1, 2) with a wrong sign at `1 - short` of the sharp
+    constant.
 
-    The neurons `w` are blind to x, and the two neurons `u` lie at `-delta` plus and minus the radius 1 along x.
+    The neurons `w` are blind to x, and the two neurons `u` lie at `-delta` plus and minus the
+    radius 1 along x.
     """
     delta = (1.0 - short) * sharp_constant(alpha)
     return (

@@ -1,4 +1,6 @@
-"""The number of epochs after which SGD has a small loss, whatever the initial scale (Theorem 4.1, Appendix B)."""
+"""The number of epochs after which SGD has a small loss, whatever the initial scale (Theorem
+4.1, Appendix B).
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,19 @@ PULL = 0.2784645427610738
 def epochs_bound(
     epsilon: Floats, x: Floats, y: Floats, W0: Floats, *, alpha: float, v: float, lr: float
 ) -> Floats:
-    """Return the number of epochs of SGD on single points after which the mean loss has been below `epsilon` once.
+    """Return the number of epochs of SGD on single points after which the mean loss has been below
+    `epsilon` once.
 
-    `W0` (2 k, d) are the initial neurons, `lr` is the step. The constants of the paper's bound are lost in the text at
-    hand; these follow its proof. Let w* be the max-margin vector, W* = (w*, ..., -w*, ...), R the largest `||x_i||`,
-    and S the sum of `|l'|` over all updates. An update adds `2 k lr v alpha |l'|` at least to <W, W*>, and
-    `2 lr PULL + 2 k (lr v R)^2 |l'|` at most to ||W||^2. While every epoch of n updates has a point of loss above e,
-    with `|l'| >= q = 1 - exp(-e)`, there are S / q epochs at most, and Cauchy and Schwarz bound S. Once an epoch has
+    `W0` (2 k, d) are the initial neurons, `lr` is the step. The constants of the paper's bound are
+    lost in the text at hand; these follow its proof. Let w* be the max-margin vector, W* = (w*,
+    ..., -w*, ...), R the largest `||x_i||`, and S the sum of `|l'|` over all updates. An update
+    adds `2 k lr v alpha |l'|` at least to <W, W*>, and `2 lr PULL + 2 k (lr v R)^2 |l'|` at most to
+    ||W||^2. While every epoch of n updates has a point of loss above e, with `|l'| >= q = 1 -
+    exp(-e)`, there are S / q epochs at most, and Cauchy and Schwarz bound S. Once an epoch has
     none, no loss changes by more than `2 k lr (v R)^2 n e` before its end.
     """
-    n, neurons = len(y), len(W0)
+    n = len(y)
+    neurons = len(W0)
     far = float(np.linalg.norm(x, axis=1).max())
     growth = neurons * lr * v * alpha
     square = neurons * (lr * v * far) ** 2

@@ -1,7 +1,8 @@
 """The strength of a mode of a deep linear network along gradient flow (Saxe et al. 2014), tau = 1.
 
-With n weight matrices that share the strength u of a mode evenly, `u' = n u^(2 - 2/n) (s - u)` (Eq. 15), s the singular
-value that it learns (`dynamics_cli.theory.linear_modes`). For n to infinity time, in units of 1/n, is Eq. 16.
+With n weight matrices that share the strength u of a mode evenly, `u' = n u^(2 - 2/n) (s - u)` (Eq.
+15), s the singular value that it learns (`dynamics_cli.theory.linear_modes`). For n to infinity
+time, in units of 1/n, is Eq. 16.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ def half_time(s: ArrayLike, u0: float) -> Floats:
 
 
 def time_between(u0: float, u: float, s: float, n: int) -> float:
-    """Return the time from u0 to u < s with n matrices (Eq. 15), integrated in ln u. Raises ValueError for u >= s."""
+    """Return the time from u0 to u < s with n matrices (Eq. 15), integrated in ln u. Raises
+    ValueError for u >= s.
+    """
     if not 0 < u0 <= u < s:
         raise ValueError(f"a mode goes from u0 > 0 to u < s; u0 = {u0}, u = {u}, s = {s}")
     # of (ln u)' = n u^(1 - 2/n) (s - u)
@@ -42,12 +45,14 @@ def infinite_depth(u0: float, u: float, s: float) -> float:
 def descent(
     n: int, rates: ArrayLike, u0: float, u: float, s: float, limit: int = 20000, stays: int = 20
 ) -> Floats:
-    """Return after how many updates `a += rate a^(n-1) (s - a^n)` comes within s - u of s and stays there; else inf.
+    """Return after how many updates `a += rate a^(n-1) (s - a^n)` comes within s - u of s and stays
+    there; else inf.
 
     It stays where the next `stays` updates are as close: fast steps jump through s and away again.
     """
     rates = np.atleast_1d(np.asarray(rates, np.float64))
-    a, since = np.full(rates.shape, u0 ** (1 / n)), np.full(rates.shape, np.inf)
+    a = np.full(rates.shape, u0 ** (1 / n))
+    since = np.full(rates.shape, np.inf)
     for k in range(1, limit + 1):
         with np.errstate(over="ignore", invalid="ignore"):
             a = a + rates * a ** (n - 1) * (s - a**n)

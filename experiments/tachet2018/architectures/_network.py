@@ -10,10 +10,14 @@ from torch import Tensor, nn
 
 
 class GanNetwork(nn.Module):
-    """Both networks; their parameters are `generator_weight_<layer>`, `discriminator_bias_<layer>` and so on."""
+    """Both networks; their parameters are `generator_weight_<layer>`,
+    `discriminator_bias_<layer>` and so on.
+    """
 
     def __init__(self, sizes: Mapping[str, Sequence[int]]) -> None:
-        """Take the numbers of inputs, of neurons of each hidden layer, and of outputs of every player."""
+        """Take the numbers of inputs, of neurons of each hidden layer, and of outputs of every
+        player.
+        """
         super().__init__()
         self.depths = {player: len(widths) - 1 for player, widths in sizes.items()}
         for player, widths in sizes.items():

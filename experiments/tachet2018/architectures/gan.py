@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class Gan(Architecture, kind="gan"):
-    """A generator and a discriminator, trained against each other; fully connected, ReLU after all layers but the last.
+    """A generator and a discriminator, trained against each other; fully connected, ReLU after all
+    layers but the last.
 
-    The discriminator's loss is `ell(D(x)) + ell(-D(G(z)))`; the generator's is `ell(D(G(z)))`, or `-D(G(z))` for the
-    hinge. As a function the network is the discriminator.
+    The discriminator's loss is `ell(D(x)) + ell(-D(G(z)))`; the generator's is `ell(D(G(z)))`, or
+    `-D(G(z))` for the hinge. As a function the network is the discriminator.
     """
 
     example = """\
@@ -40,7 +41,9 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
     )
     """Widths of the discriminator's hidden layers."""
     discriminator_updates: PositiveInt = 1
-    """Updates of the discriminator before each update of the generator; an iteration is all of them."""
+    """Updates of the discriminator before each update of the generator; an iteration is all of
+    them.
+    """
 
     def build(self, d: int) -> GanNetwork:
         """Return both networks for points of `d` coordinates."""
@@ -68,7 +71,9 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
         return samples
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a mistake for each that is missing: points of a mixture, a loss of classifiers, Adam."""
+        """Yield a mistake for each that is missing: points of a mixture, a loss of classifiers,
+        Adam.
+        """
         needs = (
             ("dataset", ("mixture",), "mixture"),
             (

@@ -13,8 +13,8 @@ from dynamics_cli.kinds import Positive, PositiveInt
 class Vgg16(OfImages, kind="vgg16"):
     """A network like VGG16 (Simonyan and Zisserman 2014, configuration D), without regularisation.
 
-    Thirteen 3 x 3 convolutions in five blocks, each followed by 2 x 2 max pooling while there are pixels left to pool,
-    then three fully connected layers; ReLU and biases.
+    Thirteen 3 x 3 convolutions in five blocks, each followed by 2 x 2 max pooling while there are
+    pixels left to pool, then three fully connected layers; ReLU and biases.
     """
 
     example = """\
@@ -31,7 +31,9 @@ initialization: {kind: default_scaled}
     )
     """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
     width_multiplier: Positive = 1.0
-    """Multiplies the numbers of kernels (64 to 512) and of hidden neurons (4096), rounded, at least 1."""
+    """Multiplies the numbers of kernels (64 to 512) and of hidden neurons (4096), rounded, at
+    least 1.
+    """
     outputs: PositiveInt = 1
     """Number of outputs: 1 for regression and margin losses, C for cross entropy over C classes."""
 

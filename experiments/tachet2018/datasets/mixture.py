@@ -17,7 +17,9 @@ from dynamics_cli.kinds import (
 
 
 class Mixture(Dataset, kind="mixture"):
-    """Points of equal Gaussians on a ring in the plane, all labelled 1, for a generator to imitate."""
+    """Points of equal Gaussians on a ring in the plane, all labelled 1, for a generator to
+    imitate.
+    """
 
     modes: PositiveInt = 8
     """Number of Gaussians."""

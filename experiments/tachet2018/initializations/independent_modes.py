@@ -1,10 +1,11 @@
 """Weights by the activity of neurons of each class on their points.
 
-Neurons start as Tachet des Combes et al. 2018 ask for (H1-H3, Appendix B), so that each class is learnt by neurons
-of its own: a neuron of class k is active on the points of class k (`w x > 0`) and on no other point (`w x <= 0`: H2),
-with an output weight towards its class (H3). Where points of one class have no negative inner product, and points of
-the two classes no positive one (H1), it stays so: Lemma 3.1. The paper asks for positive inner products within a class;
-products of 0 are allowed here, because the orthogonal points of its own Appendix A.7 have them.
+Neurons start as Tachet des Combes et al. 2018 ask for (H1-H3, Appendix B), so that each class is
+learnt by neurons of its own: a neuron of class k is active on the points of class k (`w x > 0`) and
+on no other point (`w x <= 0`: H2), with an output weight towards its class (H3). Where points of
+one class have no negative inner product, and points of the two classes no positive one (H1), it
+stays so: Lemma 3.1. The paper asks for positive inner products within a class; products of 0 are
+allowed here, because the orthogonal points of its own Appendix A.7 have them.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ ROUNDING = 1e-12
 
 
 class IndependentModes(Initialization, kind="independent_modes"):
-    """Neurons that are each active on one class only (Tachet des Combes et al. 2018, assumptions H1 to H3, Appendix B).
+    """Neurons that are each active on one class only (Tachet des Combes et al. 2018, assumptions H1
+    to H3, Appendix B).
 
-    One list per class: D_1 (label 1) first, then D_2 (label -1). Data or starts that violate the assumptions are
-    refused. There are no biases; inner layers of a deep network are diagonal.
+    One list per class: D_1 (label 1) first, then D_2 (label -1). Data or starts that violate the
+    assumptions are refused. There are no biases; inner layers of a deep network are diagonal.
     """
 
     example = """\
@@ -33,12 +35,18 @@ architecture: {kind: two_layer, width: 2}
 initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
 """
     y: list[list[Positive]] = Field(min_length=2, max_length=2)
-    """Preactivation of each neuron on its class, in least squares where no weight treats all points alike."""
+    """Preactivation of each neuron on its class, in least squares where no weight treats all
+    points alike.
+    """
     z: list[list[Positive]] = Field(min_length=2, max_length=2)
-    """Size of each neuron's weights towards its class: the output weights of D_2 are minus these."""
+    """Size of each neuron's weights towards its class: the output weights of D_2 are minus
+    these.
+    """
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield the network's mistakes: several outputs, widths other than the numbers of neurons, a bias, a slope."""
+        """Yield the network's mistakes: several outputs, widths other than the numbers of
+        neurons, a bias, a slope.
+        """
         architecture = sections.get("architecture")
         counts = [len(neurons) for neurons in self.y]
         if counts != [len(neurons) for neurons in self.z]:
@@ -97,8 +105,11 @@ def _cosines(x: Floats, y: Floats) -> Floats:
 
 
 def _rows(k: int, classes: list[Floats], y: list[float]) -> Floats:
-    """Return the hidden weights of the neurons of class k: least-norm, least-squares solutions of `w x = y`."""
-    x, opposite = classes[k], classes[1 - k]
+    """Return the hidden weights of the neurons of class k: least-norm, least-squares solutions
+    of `w x = y`.
+    """
+    x = classes[k]
+    opposite = classes[1 - k]
     if not len(x):
         if y:
             raise InputError(
@@ -110,7 +121,8 @@ def _rows(k: int, classes: list[Floats], y: list[float]) -> Floats:
     unit = np.linalg.pinv(x) @ np.ones(len(x))  # (d,)
     if not (x @ unit > 0).all():
         raise InputError(
-            f"initialization: the neurons of class {k + 1} would not be active on all of its points (H2)"
+            f"initialization: the neurons of class {k + 1} would not be active on all of its points"
+            " (H2)"
         )
     if (opposite @ unit > ROUNDING * np.linalg.norm(unit) * np.linalg.norm(opposite, axis=1)).any():
         raise InputError(

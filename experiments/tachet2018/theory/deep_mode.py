@@ -1,12 +1,14 @@
-"""A balanced mode of a deep diagonal network (Tachet des Combes et al. 2018, Section 4, Appendix B).
+"""A balanced mode of a deep diagonal network (Tachet des Combes et al. 2018, Section 4, Appendix
+B).
 
-With N weights in a row (N - 1 hidden layers), all equal to `z = y / ||x||` (y the first preactivation), the logit obeys
+With N weights in a row (N - 1 hidden layers), all equal to `z = y / ||x||` (y the first
+preactivation), the logit obeys
 
     u' = p N ||x||^(2/N) u^(2 - 2/N) / (1 + exp(u))                                  (Eqs. 5, 25)
 
-The inner diagonals must be positive for both classes: with D_2's negative, as printed in Appendix B, the
-ReLU makes that class dead for every N > 2. For a class D_2 the output is `-u`. Time is (learning rate) x (updates) with
-samples drawn from the data set, where the class has the share p.
+The inner diagonals must be positive for both classes: with D_2's negative, as printed in Appendix
+B, the ReLU makes that class dead for every N > 2. For a class D_2 the output is `-u`. Time is
+(learning rate) x (updates) with samples drawn from the data set, where the class has the share p.
 """
 
 from __future__ import annotations
@@ -20,14 +22,17 @@ from dynamics_cli.measures.arrays import Floats
 
 from .confidence_times import required_logit
 
-LEAST, LARGEST = 1e-8, 1.0
+LEAST = 1e-8
+LARGEST = 1.0
 """Initial logits between which `even_start` looks."""
 
 
 def deep_logit(t: Floats, u0: float, depth: int, norm: float = 1.0, *, p: float = 1.0) -> Floats:
-    """Return the logit (K,) at ascending times `t` (K,), the last above 0, of a mode of `depth` >= 2 weights.
+    """Return the logit (K,) at ascending times `t` (K,), the last above 0, of a mode of `depth` >=
+    2 weights.
 
-    It starts at `u0` > 0; Eq. 5 is integrated in the variable `ln u` with the relative tolerance 1e-12.
+    It starts at `u0` > 0; Eq. 5 is integrated in the variable `ln u` with the relative tolerance
+    1e-12.
     """
     front = p * depth * norm ** (2.0 / depth)
 
@@ -42,7 +47,8 @@ def deep_logit(t: Floats, u0: float, depth: int, norm: float = 1.0, *, p: float 
 
 
 def deep_time(delta: float, u0: float, depth: int, norm: float = 1.0, *, p: float = 1.0) -> float:
-    """Return when a mode of `depth` weights that starts at `u0` > 0 has the confidence `1 - delta` (Eq. 5 as an integral).
+    """Return when a mode of `depth` weights that starts at `u0` > 0 has the confidence `1 - delta`
+    (Eq. 5 as an integral).
 
     It is in the variable `ln u`, with the relative tolerance 1e-10.
     """
@@ -56,7 +62,9 @@ def deep_time(delta: float, u0: float, depth: int, norm: float = 1.0, *, p: floa
 
 
 def even_start(delta: float, depths: tuple[int, int], norm: float = 1.0) -> float:
-    """Return the initial logit from which both depths take the same time to `1 - delta`; below, the deeper takes longer."""
+    """Return the initial logit from which both depths take the same time to `1 - delta`; below,
+    the deeper takes longer.
+    """
 
     def lead(log: float) -> float:
         shallow, deep = (deep_time(delta, float(np.exp(log)), depth, norm) for depth in depths)

@@ -2,20 +2,20 @@
 
 Section 6, Eqs. 7 and 8, Theorems 6.1 and D.2, Table 1 of Tachet des Combes et al. 2018.
 
-All points of class D_1 contain the feature `x_1`, a share lambda of them also `x_2`. With `alpha = w (x_1, 0)`,
-`beta = w (0, x_2)` and output weight z,
+All points of class D_1 contain the feature `x_1`, a share lambda of them also `x_2`. With `alpha =
+w (x_1, 0)`, `beta = w (0, x_2)` and output weight z,
 
-    alpha' = z (lambda / (1 + exp(z (alpha + beta))) + (1 - lambda) / (1 + exp(z alpha))),
-    beta'  = z lambda / (1 + exp(z (alpha + beta))),
-    z'     = lambda (alpha + beta) / (1 + exp(z (alpha + beta))) + (1 - lambda) alpha / (1 + exp(z alpha)).    (Eq. 8)
+    alpha' = z (lambda / (1 + exp(z (alpha + beta))) + (1 - lambda) / (1 + exp(z alpha))), beta'  =
+    z lambda / (1 + exp(z (alpha + beta))), z'     = lambda (alpha + beta) / (1 + exp(z (alpha +
+    beta))) + (1 - lambda) alpha / (1 + exp(z alpha)).    (Eq. 8)
 
-Both features have norm 1, and time is (learning rate) x (updates) with samples of the class. `alpha^2 + beta^2 - z^2`
-is conserved.
+Both features have norm 1, and time is (learning rate) x (updates) with samples of the class.
+`alpha^2 + beta^2 - z^2` is conserved.
 
-At the time t* at which the frequent feature has confidence `1 - delta`, `z* alpha* = L = log((1 - delta) / delta)`, and
-`P((0, x_2)) = sigmoid(z* beta*)`. Since `beta' <= lambda alpha'` while `beta >= 0`, `beta* <= beta0 + lambda (alpha* -
-alpha0)`, hence the exponent `lambda L + z* (beta0 - lambda alpha0)`. Theorem D.2 prints `beta0 - alpha0` there; that
-bound is violated.
+At the time t* at which the frequent feature has confidence `1 - delta`, `z* alpha* = L = log((1 -
+delta) / delta)`, and `P((0, x_2)) = sigmoid(z* beta*)`. Since `beta' <= lambda alpha'` while `beta
+>= 0`, `beta* <= beta0 + lambda (alpha* - alpha0)`, hence the exponent `lambda L + z* (beta0 -
+lambda alpha0)`. Theorem D.2 prints `beta0 - alpha0` there; that bound is violated.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ from dynamics_cli.measures.arrays import Floats
 
 from .confidence_times import required_logit
 
-RTOL, ATOL = 1e-12, 1e-15
+RTOL = 1e-12
+ATOL = 1e-15
 
 
 @dataclass(frozen=True)
 class Neuron:
-    """The neuron at times, or at the instants at which training stops; all arrays have one shape."""
+    """The neuron at times, or at the instants at which training stops; all arrays have one
+    shape.
+    """
 
     alpha: Floats
     beta: Floats
@@ -55,9 +58,11 @@ class Neuron:
 
 
 def starvation_path(t: Floats, start: Floats, lambda_: float) -> Neuron:
-    """Integrate Eq. 8 (relative tolerance 1e-12) and return the neuron at ascending times `t (T,)`, the last above 0.
+    """Integrate Eq. 8 (relative tolerance 1e-12) and return the neuron at ascending times `t (T,)`,
+    the last above 0.
 
-    `start (3,)` is alpha0, beta0 and z0, active on the class: `alpha0 > 0`, `alpha0 + beta0 > 0` and `z0 > 0`.
+    `start (3,)` is alpha0, beta0 and z0, active on the class: `alpha0 > 0`, `alpha0 + beta0 > 0`
+    and `z0 > 0`.
     """
 
     def field(_: float, state: Floats) -> Floats:
@@ -72,15 +77,17 @@ def starvation_path(t: Floats, start: Floats, lambda_: float) -> Neuron:
 
 
 def stopping_points(delta: ArrayLike, start: Iterable[ArrayLike], lambda_: ArrayLike) -> Neuron:
-    """Return the neuron when training stops, `t*` of Theorem 6.1: the first time with `sigmoid(z alpha) = 1 - delta`.
+    """Return the neuron when training stops, `t*` of Theorem 6.1: the first time with `sigmoid(z
+    alpha) = 1 - delta`.
 
-    Arguments broadcast, `start` is as in `starvation_path`. All cases are integrated at once (relative tolerance
-    1e-12), in the variable `ln(z alpha)`, which ascends from the start to `ln log((1 - delta) / delta)` at t* however
-    far away that time is. At t* every point of D_1 has the confidence if `beta >= 0`. Raises ValueError where the start
-    has the confidence already.
+    Arguments broadcast, `start` is as in `starvation_path`. All cases are integrated at once
+    (relative tolerance 1e-12), in the variable `ln(z alpha)`, which ascends from the start to `ln
+    log((1 - delta) / delta)` at t* however far away that time is. At t* every point of D_1 has the
+    confidence if `beta >= 0`. Raises ValueError where the start has the confidence already.
     """
     arrays = np.broadcast_arrays(required_logit(delta), lambda_, *start)
-    shape, (level, share, *neuron) = arrays[0].shape, (array.ravel() for array in arrays)
+    shape = arrays[0].shape
+    (level, share, *neuron) = (array.ravel() for array in arrays)
     if not (level > neuron[2] * neuron[0]).all():
         raise ValueError("every confidence 1 - delta must exceed that at the start")
     span = np.log(level) - np.log(neuron[2] * neuron[0])
@@ -101,13 +108,17 @@ def stopping_points(delta: ArrayLike, start: Iterable[ArrayLike], lambda_: Array
 
 
 def _velocity(state: Floats, both: Floats, alone: Floats) -> Floats:
-    """Return `(alpha', beta', z')` for the shares of points with both features and with one, damped already."""
+    """Return `(alpha', beta', z')` for the shares of points with both features and with one,
+    damped already.
+    """
     alpha, beta, z = state
     return np.stack([z * (both + alone), z * both, (alpha + beta) * both + alpha * alone])
 
 
 def simple_bound(delta: ArrayLike, lambda_: ArrayLike) -> Floats:
-    """Return `sigmoid(lambda log((1 - delta) / delta))` (Eq. 7); it holds where `alpha0 >= beta0 / lambda`."""
+    """Return `sigmoid(lambda log((1 - delta) / delta))` (Eq. 7); it holds where `alpha0 >= beta0
+    / lambda`.
+    """
     return np.asarray(expit(np.multiply(lambda_, required_logit(delta))))
 
 
@@ -119,10 +130,11 @@ def theorem_d2(
     *,
     printed: bool,
 ) -> Floats:
-    """Return the bound of Theorem D.2 for `beta0 > 0`: `sigmoid(lambda L + z* (beta0 - lambda alpha0))`.
+    """Return the bound of Theorem D.2 for `beta0 > 0`: `sigmoid(lambda L + z* (beta0 - lambda
+    alpha0))`.
 
-    That is the bound of the proof; `printed` has `beta0 - alpha0` and can be violated. Arguments broadcast, `start` is
-    as in `starvation_path` and `z_star` the output weight at t*.
+    That is the bound of the proof; `printed` has `beta0 - alpha0` and can be violated. Arguments
+    broadcast, `start` is as in `starvation_path` and `z_star` the output weight at t*.
     """
     alpha0, beta0, _ = start
     lead = np.subtract(beta0, np.multiply(1.0 if printed else lambda_, alpha0))

@@ -1,12 +1,14 @@
-"""The limit of gradient flow of a diagonal linear network: `argmin Q(beta)` under `X beta = y` (Woodworth et al. 2020).
+"""The limit of gradient flow of a diagonal linear network: `argmin Q(beta)` under `X beta = y`
+(Woodworth et al. 2020).
 
-Started at `u = v = alpha 1`, `beta = u^D - v^D` begins at 0, and `Q(beta) = sum_i mu q_D(beta_i / mu)` with
-`mu = alpha^D`, `q_D' = h_D^-1` and
+Started at `u = v = alpha 1`, `beta = u^D - v^D` begins at 0, and `Q(beta) = sum_i mu q_D(beta_i /
+mu)` with `mu = alpha^D`, `q_D' = h_D^-1` and
 
     h_2(s) = 2 sinh(s),   h_D(s) = (1 - s)^(-D/(D-2)) - (1 + s)^(-D/(D-2))  on |s| < 1 for D > 2.
 
-Solved by its dual, with an unknown for each sample: minimise `mu sum_i H(s_i) - <y, nu>`, `s = X^T nu`, `H' = h`; then
-`beta = mu h(s)`. Newton's method, from a large mu downwards, each started at the last `nu`.
+Solved by its dual, with an unknown for each sample: minimise `mu sum_i H(s_i) - <y, nu>`, `s = X^T
+nu`, `H' = h`; then `beta = mu h(s)`. Newton's method, from a large mu downwards, each started at
+the last `nu`.
 """
 
 from __future__ import annotations
@@ -29,11 +31,16 @@ FITTED = 1e-10
 
 
 def derivative(s: Floats, depth: int, log_mu: float) -> tuple[Floats, Floats, Floats]:
-    """Return `mu H(s)`, `mu h(s)` and `mu h'(s)`, elementwise; infinite outside |s| < 1 for `depth` > 2."""
+    """Return `mu H(s)`, `mu h(s)` and `mu h'(s)`, elementwise; infinite outside |s| < 1 for
+    `depth` > 2.
+    """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if depth == 2:
-            up, down = np.exp(s + log_mu), np.exp(-s + log_mu)  # mu itself may underflow
-            near, mu = np.abs(s) < 1, np.exp(log_mu)
+            # mu itself may underflow
+            up = np.exp(s + log_mu)
+            down = np.exp(-s + log_mu)
+            near = np.abs(s) < 1
+            mu = np.exp(log_mu)
             H = np.where(
                 near, 4.0 * mu * np.sinh(np.where(near, s, 0.0) / 2) ** 2, up + down - 2.0 * mu
             )
@@ -42,9 +49,11 @@ def derivative(s: Floats, depth: int, log_mu: float) -> tuple[Floats, Floats, Fl
                 np.where(near, 2.0 * mu * np.sinh(np.where(near, s, 0.0)), up - down),
                 up + down,
             )
-        mu, p = np.exp(log_mu), depth / (depth - 2.0)
+        mu = np.exp(log_mu)
+        p = depth / (depth - 2.0)
         inside = np.abs(s) < 1
-        a, b = np.where(inside, 1.0 - s, np.nan), np.where(inside, 1.0 + s, np.nan)
+        a = np.where(inside, 1.0 - s, np.nan)
+        b = np.where(inside, 1.0 + s, np.nan)
         H = (np.expm1((1.0 - p) * np.log(a)) + np.expm1((1.0 - p) * np.log(b))) / (p - 1.0)
         values = mu * H, mu * (a**-p - b**-p), mu * p * (a ** (-p - 1.0) + b ** (-p - 1.0))
         return np.where(inside, values[0], np.inf), values[1], values[2]
@@ -70,7 +79,8 @@ def minimum_q(
             "argmin Q needs a depth of 2 at least, and samples that some predictor interpolates"
         )
     beta = np.full((len(logs), points.shape[1]), np.nan)
-    now, reach = max(START, float(logs.max())), float(np.linalg.norm(points, 2))
+    now = max(START, float(logs.max()))
+    reach = float(np.linalg.norm(points, 2))
     nu = (
         np.linalg.solve(points @ points.T, labels)
         * np.exp(-now)
@@ -82,7 +92,8 @@ def minimum_q(
         )[1:]:
             if depth == 2 and now < -2.0:
                 nu = nu * (log / now)  # s grows like ln(1 / mu)
-            nu, now = _newton(points, labels, nu, depth, float(log), reach), float(log)
+            nu = _newton(points, labels, nu, depth, float(log), reach)
+            now = float(log)
         beta[place] = derivative(points.T @ nu, depth, now)[1]
         if last is not None and last(beta[place]):
             break
@@ -90,10 +101,13 @@ def minimum_q(
 
 
 def _newton(X: Floats, y: Floats, nu: Floats, depth: int, log_mu: float, reach: float) -> Floats:
-    """Return the dual solution (n,), by Newton's method from `nu` with backtracking; `reach` is the norm of `X`."""
+    """Return the dual solution (n,), by Newton's method from `nu` with backtracking; `reach` is
+    the norm of `X`.
+    """
     size = float(np.linalg.norm(y))
     H, h, slope = derivative(X.T @ nu, depth, log_mu)
-    value, left = float(H.sum() - y @ nu), X @ h - y
+    value = float(H.sum() - y @ nu)
+    left = X @ h - y
     for _ in range(ROUNDS):
         rounding = (
             16 * np.finfo(np.float64).eps * reach * np.linalg.norm(slope)
@@ -101,18 +115,22 @@ def _newton(X: Floats, y: Floats, nu: Floats, depth: int, log_mu: float, reach: 
         if np.linalg.norm(left) <= max(FITTED * size, rounding):
             return nu
         step = np.linalg.solve((X * slope) @ X.T, left)
-        fall, t = float(left @ step), 1.0
+        fall = float(left @ step)
+        t = 1.0
         while True:
             trial = nu - t * step
             H, h, slope = derivative(X.T @ trial, depth, log_mu)
-            new, now = float(H.sum() - y @ trial), X @ h - y
+            new = float(H.sum() - y @ trial)
+            now = X @ h - y
             # near the end the value is lost in rounding, the residual is not
             if new <= value - 1e-4 * t * fall or np.linalg.norm(now) < 0.5 * np.linalg.norm(left):
                 break
             t /= 2
             if t < 1e-12:
                 raise ArithmeticError(f"argmin Q: no descent at ln mu = {log_mu:.4g}")
-        nu, value, left = trial, new, now
+        nu = trial
+        value = new
+        left = now
     raise ArithmeticError(
         f"argmin Q: no convergence in {ROUNDS} Newton steps at ln mu = {log_mu:.4g}"
     )
@@ -140,13 +158,17 @@ def minimum_l2(X: ArrayLike, y: ArrayLike) -> Floats:
 
 
 def q(z: ArrayLike, depth: int = 2) -> Floats:
-    """Return `q_D(z)`, elementwise: `2 - sqrt(4 + z^2) + z arcsinh(z/2)` (D = 2), `s z - H(s)` at `h_D(s) = z`."""
+    """Return `q_D(z)`, elementwise: `2 - sqrt(4 + z^2) + z arcsinh(z/2)` (D = 2), `s z - H(s)`
+    at `h_D(s) = z`.
+    """
     values = np.abs(np.asarray(z, np.float64))
     if depth == 2:
         return np.asarray(2.0 - np.sqrt(4.0 + values**2) + values * np.arcsinh(values / 2.0))
-    low, high = np.zeros_like(values), np.ones_like(values)
+    low = np.zeros_like(values)
+    high = np.ones_like(values)
     for _ in range(200):  # bisection: h rises from 0 to infinity
         s = 0.5 * (low + high)
         above = derivative(s, depth, 0.0)[1] > values
-        low, high = np.where(above, low, s), np.where(above, s, high)
+        low = np.where(above, low, s)
+        high = np.where(above, s, high)
     return np.asarray(low * values - derivative(low, depth, 0.0)[0])

@@ -1,4 +1,6 @@
-"""The network of `linear_attention` as a torch module (torch is imported only where it is built)."""
+"""The network of `linear_attention` as a torch module (torch is imported only where it is
+built).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ class LinearAttentionNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for samples (n, (D + 1)^2 + D)."""
-        weights, D = dict(self.named_parameters()), self.D
+        weights = dict(self.named_parameters())
+        D = self.D
         if "weight_query" in weights:
             keys = torch.cat(
                 [weights["weight_key"], weights["weight_key_label"].unsqueeze(-1)], -1
@@ -31,5 +34,7 @@ class LinearAttentionNetwork(nn.Module):
             )
         V = torch.cat([weights["weight_value_input"], weights["weight_value"]], -1)  # (H, D + 1)
         heads = torch.einsum("ha,hbq->qab", V, U).flatten(1)  # (D, (D + 1)^2)
-        S, x_q = x[:, :-D], x[:, -D:]  # (n, (D + 1)^2), (n, D)
+        # (n, (D + 1)^2), (n, D)
+        S = x[:, :-D]
+        x_q = x[:, -D:]
         return (S * (x_q @ heads)).sum(-1)

@@ -26,25 +26,31 @@ if TYPE_CHECKING:
 
 
 class LinearAttention(Architecture, kind="linear_attention"):
-    """`h(X) = sum_i (v_i, v_i^y) S (U_i; u_i) x_q`, `S = sum_t X_t X_t^T` (`ATTN_M` and `ATTN_S` of Zhang et al. 2025).
+    """`h(X) = sum_i (v_i, v_i^y) S (U_i; u_i) x_q`, `S = sum_t X_t X_t^T` (`ATTN_M` and `ATTN_S` of
+    Zhang et al. 2025).
 
-    A sample is `S` by rows, then `x_q`, the form `moments` of `in_context_regression`, for tokens `X_t = (x_t, y_t)` of
-    D + 1 numbers, the query `(x_q, 0)` last. The output is the last number of the query's vector in attention without
-    softmax, `sum_i W_V,i X X^T W_KQ,i X`. Other rows of `W_V` do not enter, nor the column of `W_KQ` that meets the
-    query's 0; the sum is not divided by the number of pairs, as in the released code.
+    A sample is `S` by rows, then `x_q`, the form `moments` of `in_context_regression`, for tokens
+    `X_t = (x_t, y_t)` of D + 1 numbers, the query `(x_q, 0)` last. The output is the last number of
+    the query's vector in attention without softmax, `sum_i W_V,i X X^T W_KQ,i X`. Other rows of
+    `W_V` do not enter, nor the column of `W_KQ` that meets the query's 0; the sum is not divided by
+    the number of pairs, as in the released code.
 
-    Of merged keys and queries `U_i` is `weight_key_query` (heads, D, D) and `u_i` `weight_key_query_label` (heads, D).
-    Separate, `U_i = K_i^T Q_i` and `u_i = k_i^T Q_i` of `weight_key`, `weight_query` (heads, rank, D) and
-    `weight_key_label` (heads, rank). Values are `weight_value` (heads, 1), `v_i^y`, and `weight_value_input`
-    (heads, D), `v_i`. With `scales` of 0 for `weight_value_input` and the weight `..._label` both begin at 0, where
-    they stay on infinitely many sequences; then `h(X) = sum_i v_i^y <U_i, z>` for the cubic features z of
+    Of merged keys and queries `U_i` is `weight_key_query` (heads, D, D) and `u_i`
+    `weight_key_query_label` (heads, D). Separate, `U_i = K_i^T Q_i` and `u_i = k_i^T Q_i` of
+    `weight_key`, `weight_query` (heads, rank, D) and `weight_key_label` (heads, rank). Values are
+    `weight_value` (heads, 1), `v_i^y`, and `weight_value_input` (heads, D), `v_i`. With `scales` of
+    0 for `weight_value_input` and the weight `..._label` both begin at 0, where they stay on
+    infinitely many sequences; then `h(X) = sum_i v_i^y <U_i, z>` for the cubic features z of
     `in_context_regression`.
     """
 
     example = """\
-dataset: {kind: in_context_regression, n: 200, context: 31, eigenvalues: [0.4, 0.3], features: moments}
+dataset:
+  {kind: in_context_regression, n: 200, context: 31, eigenvalues: [0.4, 0.3],
+   features: moments}
 architecture: {kind: linear_attention, heads: 5, key_query: separate, rank: 1}
-initialization: {kind: unbalanced, scale: 1.0e-2, scales: {weight_key_label: 0.0, weight_value_input: 0.0}}
+initialization:
+  {kind: unbalanced, scale: 1.0e-2, scales: {weight_key_label: 0.0, weight_value_input: 0.0}}
 optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 """
     heads: PositiveInt = 1
@@ -68,8 +74,11 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
             )
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of all weights; InputError where samples of `d` columns have another form."""
-        D, H = self.inputs(d), self.heads
+        """Return the shapes of all weights; InputError where samples of `d` columns have another
+        form.
+        """
+        D = self.inputs(d)
+        H = self.heads
         R = self.rank or D
         parts = (
             {"key_query": (H, D, D)}
@@ -102,7 +111,9 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
         return LinearAttentionNetwork(self.shapes(d))
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return the multiply-adds of one sample: `S`, and its product with the query and the weights of all heads."""
+        """Return the multiply-adds of one sample: `S`, and its product with the query and the
+        weights of all heads.
+        """
         return (self.inputs(d) + 1) ** 3
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
@@ -111,7 +122,9 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
         return [columns**2, columns**2, 1]
 
     def regression(self, parameters: Parameters) -> Floats:
-        """Return `sum_i v_i^y U_i` (..., D, D), float64: the output is its product with z where it is alone."""
+        """Return `sum_i v_i^y U_i` (..., D, D), float64: the output is its product with z where
+        it is alone.
+        """
         P = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
         if self.key_query == "merged":
             return np.asarray(

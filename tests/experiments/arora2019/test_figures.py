@@ -1,4 +1,6 @@
-"""Arora et al. 2019: the convex program and the theorem against what is known exactly, and figures on trained runs."""
+"""Arora et al. 2019: the convex program and the theorem against what is known exactly, and
+figures on trained runs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def low_rank(n: int, rank: int, seed: int = 0) -> np.ndarray:
 
 
 def test_the_least_nuclear_norm_of_two_rows_is_known() -> None:
-    """Of `[[1, a], [a, x]]` with x unseen the least norm is at x = a^2 for |a| <= 1: rank 1, norm 1 + a^2."""
+    """Of `[[1, a], [a, x]]` with x unseen the least norm is at x = a^2 for |a| <= 1: rank 1,
+    norm 1 + a^2.
+    """
     for a in (0.3, 0.9):
         seen = np.array([[True, True], [True, False]])
         matrix, _ = minimum_nuclear_norm(np.array([[1.0, a], [a, 0.0]]), seen)
@@ -25,7 +29,8 @@ def test_the_least_nuclear_norm_of_two_rows_is_known() -> None:
 
 
 def test_the_certificate_is_feasible_and_bounds_every_matrix_with_these_entries() -> None:
-    truth, rng = low_rank(12, 2), np.random.default_rng(1)
+    truth = low_rank(12, 2)
+    rng = np.random.default_rng(1)
     seen = rng.random(truth.shape) < 0.4
     matrix, dual = minimum_nuclear_norm(truth, seen)
     np.testing.assert_array_equal(matrix[seen], truth[seen])
@@ -42,7 +47,9 @@ def test_the_certificate_is_feasible_and_bounds_every_matrix_with_these_entries(
 def test_rates_are_those_of_a_small_step_of_balanced_layers(depth: int) -> None:
     rng = np.random.default_rng(depth)
     U, V = (np.linalg.qr(rng.standard_normal((4, 4)))[0] for _ in range(2))
-    s, G, h = np.array([2.0, 1.1, 0.5, 0.1]), rng.standard_normal((4, 4)), 1e-6
+    s = np.array([2.0, 1.1, 0.5, 0.1])
+    G = rng.standard_normal((4, 4))
+    h = 1e-6
     R = [V, *(np.linalg.qr(rng.standard_normal((4, 4)))[0] for _ in range(depth - 1)), U]
     W = [after * s ** (1 / depth) @ before.T for before, after in pairwise(R)]
 

@@ -19,7 +19,9 @@ def _folders():
 
 @pytest.fixture
 def reference():
-    """Return a function: name of a reference run -> its arrays, with the bias as last column of x and W."""
+    """Return a function: name of a reference run -> its arrays, with the bias as last column of
+    x and W.
+    """
 
     def load(name):
         for folder in _folders():

@@ -1,4 +1,6 @@
-"""The figures of Boursier et al. 2022 on runs that are really trained, with numbers of the paper and its theory."""
+"""The figures of Boursier et al. 2022 on runs that are really trained, with numbers of the paper
+and its theory.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def test_figure_4_with_seed_0_stays_at_the_saddle_where_no_neuron_is_left_to_lea
 
 
 def test_the_flow_is_nearer_to_the_theory_than_gradient_descent_by_far() -> None:
-    """Descent with step 1e-3 departs from the flow by the order of the step, the flow from u+ by lambda."""
+    """Descent with step 1e-3 departs from the flow by the order of the step, the flow from u+ by
+    lambda.
+    """
     descent, flow = (
         by_id(figure.claims(evidence_of(figure)))["predicted-curve"].measured
         for figure in (
@@ -47,7 +51,9 @@ def test_the_flow_leaves_the_saddle_of_figure_4_with_the_seed_for_which_descent_
 
 
 def test_limits_and_norms_are_those_of_an_independent_program() -> None:
-    """Distances as they are printed there, to a tenth: the scale enters by its square root of the width."""
+    """Distances as they are printed there, to a tenth: the scale enters by its square root of
+    the width.
+    """
     evidence = evidence_of("boursier2022-statements")
     np.testing.assert_allclose(evidence.distances[:3], [1.1e-7, 1.1e-5, 1.1e-3], rtol=0.15)
     assert evidence.ends[1e-1].norm == pytest.approx(1.0049, abs=1e-3)

@@ -36,10 +36,13 @@ def velocity(x, y, W, a, *, loss_factor=1.0):
 
 
 def flow_of_aligned_neurons(x, y, *, sign, times, u_0, factor):
-    """Return sum ||w||^2 of three neurons of that sign, started along sign D and integrated with the full Eq. 3."""
+    """Return sum ||w||^2 of three neurons of that sign, started along sign D and integrated with
+    the full Eq. 3.
+    """
     D = D_plus(x, y) if sign > 0 else D_minus(x, y)
     shares = np.sqrt(u_0 * np.array([0.5, 0.3, 0.2]))
-    W, a = shares[:, None] * sign * D / np.linalg.norm(D), sign * shares
+    W = shares[:, None] * sign * D / np.linalg.norm(D)
+    a = sign * shares
     d = x.shape[1]
 
     def field(t, theta):
@@ -73,12 +76,14 @@ def test_logistic_growth_is_exact_for_equal_norms_within_a_sign(sign, factor):
 
 @pytest.mark.parametrize("flip", [1, -1])
 def test_the_saddle_is_stationary_half_fitted_and_strict(flip):
-    x, y = np.diag([1.0, 0.7, 2.0]), flip * np.array([2.0, 1.0, -0.5])
+    x = np.diag([1.0, 0.7, 2.0])
+    y = flip * np.array([2.0, 1.0, -0.5])
     saddle = intermediate_saddle(x, y)
     assert np.sign(saddle.a) == flip
     h = outputs(x, saddle.w[None], [saddle.a])
     np.testing.assert_allclose(h, [*y[:2], 0.0], atol=1e-12)
-    W, a = np.stack([saddle.w, np.zeros(3)]), np.array([saddle.a, 0.0])
+    W = np.stack([saddle.w, np.zeros(3)])
+    a = np.array([saddle.a, 0.0])
     assert square_loss(x, y, W, a) == pytest.approx(saddle.loss)
     for part in velocity(x, y, W, a):
         np.testing.assert_allclose(part, 0.0, atol=1e-12)
@@ -104,15 +109,20 @@ def test_the_saddle_of_one_sign_is_the_best_of_many_networks_of_that_sign() -> N
 
 
 def test_lemma_5_needs_a_ball_in_which_a_quarter_of_the_norm_has_grown(two_points):
-    """By hand: U = 1/|x_1| = 0.894, so the radius is sqrt(U/2) = 0.6687, and lambda* = 0.6687^1920."""
+    """By hand: U = 1/|x_1| = 0.894, so the radius is sqrt(U/2) = 0.6687, and lambda* =
+    0.6687^1920.
+    """
     log = lemma_5_log_lambda(*two_points, 0.125)
     assert log == pytest.approx(1920 * np.log10(np.sqrt(0.5 / np.sqrt(1.25))))
 
 
 def test_at_lambda_star_the_logistic_growth_is_at_the_bound_of_fact_1(two_points):
-    """Neurons along D+ and -D- need no time to align, so that u_0 is the sum of their squared norms."""
+    """Neurons along D+ and -D- need no time to align, so that u_0 is the sum of their squared
+    norms.
+    """
     x, y = two_points
-    epsilon, lambda_ = 0.125, 1e-7
+    epsilon = 0.125
+    lambda_ = 1e-7
     D = np.array([D_plus(x, y), -D_minus(x, y)])
     W = 5 * lambda_ * D / np.linalg.norm(D, axis=1)[:, None]
     largest = fact_1_lambda(x, y, W, 5 * lambda_ * np.array([1.0, -1.0]), lambda_, epsilon)

@@ -39,10 +39,13 @@ def test_interpolator_fits_is_balanced_and_has_the_value(seed):
 
 
 def test_no_interpolator_found_by_a_solver_is_shorter():
-    """An independent slow solution: SLSQP on four free neurons from random starts, inputs of unequal norms."""
+    """An independent slow solution: SLSQP on four free neurons from random starts, inputs of
+    unequal norms.
+    """
     x = np.diag([1.0, 0.5, 2.0])
     y = np.array([1.0, 0.7, -1.5])
-    m, d = 4, 3
+    m = 4
+    d = 3
     best = np.inf
     for seed in range(8):
         start = np.random.default_rng(seed).normal(size=m * (d + 1))

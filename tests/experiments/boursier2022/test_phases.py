@@ -7,7 +7,9 @@ from experiments.boursier2022.theory.phases import largest_epsilon, phase_times
 
 
 def test_times_by_hand_for_orthonormal_points():
-    x, y = np.eye(2), np.array([2.0, -1.0])  # ||D+|| = 1, ||D-|| = 1/2, r = 2
+    # ||D+|| = 1, ||D-|| = 1/2, r = 2
+    x = np.eye(2)
+    y = np.array([2.0, -1.0])
     times = phase_times(x, y, np.exp(-10.0), 0.01)
     ends = [times.aligned, times.first_fitted, times.saddle_left, times.second_fitted]
     np.testing.assert_allclose(ends, [0.2, 10.3, 19.8, 21.2])
@@ -19,7 +21,8 @@ def test_largest_epsilon_satisfies_both_conditions_of_appendix_b2_tightly():
         y = rng.normal(size=6) * [1, 1, 1, -1, -1, -1]
         y[:3], y[3:] = np.abs(y[:3]), -np.abs(y[3:])
         eps = largest_epsilon(np.eye(6), y)
-        plus, minus = np.linalg.norm(y[y > 0]) / 6, np.linalg.norm(y[y < 0]) / 6
+        plus = np.linalg.norm(y[y > 0]) / 6
+        minus = np.linalg.norm(y[y < 0]) / 6
         if minus > plus:
             y, plus, minus = -y, minus, plus
         alpha = (y[y > 0] ** 2).min() / 72 / plus**2

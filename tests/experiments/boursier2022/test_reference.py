@@ -1,4 +1,6 @@
-"""The theory and the measures against the runs of the loop that Boursier et al. released (skipped where absent)."""
+"""The theory and the measures against the runs of the loop that Boursier et al. released
+(skipped where absent).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ def start_and_end(run):
 
 @pytest.mark.parametrize(
     ("name", "tolerance"),
-    # the released loop computes the norms of high_dim in float32, where their squares (5e-43) are denormal: 2 % off
+    # the released loop computes the norms of high_dim in float32, where their squares (5e-43) are
+    # denormal: 2 % off
     [("orthogonal", 1e-5), ("five_points", 1e-5), ("five_points_large", 1e-5), ("high_dim", 0.025)],
 )
 def test_runs_start_balanced_and_stay_so(reference, name, tolerance):
@@ -38,9 +41,14 @@ def test_runs_start_balanced_and_stay_so(reference, name, tolerance):
 
 
 def test_the_whole_loss_curve_of_figure_3_from_the_initial_weights(reference):
-    """Closed forms only: Eq. 10 for the alignment, then two logistic growths. Error of order lambda and the step."""
+    """Closed forms only: Eq. 10 for the alignment, then two logistic growths. Error of order
+    lambda and the step.
+    """
     run = reference("orthogonal")
-    x, y, W, a = run["x"], run["y"], run["hidden_weight_0"], run["output_weight_0"]
+    x = run["x"]
+    y = run["y"]
+    W = run["hidden_weight_0"]
+    a = run["output_weight_0"]
     t = LR * run["iteration"]
     u = [logistic_growth(t, aligned_mass(x, y, W, a, s), x, y, s, loss_factor=2.0) for s in (1, -1)]
     assert np.abs(growth_loss(*u, x, y, loss_factor=2.0) - run["loss"]).max() < 0.01

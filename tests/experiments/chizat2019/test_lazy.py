@@ -18,7 +18,9 @@ def test_the_linearised_model_is_the_one_that_descent_trains() -> None:
         "record.snapshots={kind: every, interval: 1}",
         "optimizer.lr=0.02",
     )
-    net, samples, start = run.config.architecture, run.dataset(), run.state(0)
+    net = run.config.architecture
+    samples = run.dataset()
+    start = run.state(0)
     assert isinstance(net, TwoLayer)
     J = features(net, start["hidden_weight"], start["output_weight"], samples.x)
     step = np.zeros(J.shape[1])

@@ -1,4 +1,6 @@
-"""The central flow, the quadratic model and what is read off a run, against values worked out by hand."""
+"""The central flow, the quadratic model and what is read off a run, against values worked out by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def two_weights(*more: str):
 
 def test_third_derivatives_of_two_weights() -> None:
     state = states_of(build_problem(two_weights().config))
-    w, a = 0.7, 1.3
+    w = 0.7
+    a = 1.3
     U = np.linalg.qr(np.array([[1.0, 2.0], [3.0, -1.0]]))[0]
     # dH/dw = [[0, 2a], [2a, 2w]], dH/da = [[2a, 2w], [2w, 0]]
     dH = [np.array([[0, 2 * a], [2 * a, 2 * w]]), np.array([[2 * a, 2 * w], [2 * w, 0]])]
@@ -59,8 +62,10 @@ def test_the_complementarity_problem() -> None:
     for k in (2, 3):
         T = rng.standard_normal((k, k, 20))
         T = T + T.transpose(1, 0, 2)
-        some, square = rng.standard_normal((k, k)), rng.standard_normal((k, k))
-        full, inside = np.einsum("abp,cdp->abcd", T, T), square @ square.T + np.eye(k)
+        some = rng.standard_normal((k, k))
+        square = rng.standard_normal((k, k))
+        full = np.einsum("abp,cdp->abcd", T, T)
+        inside = square @ square.T + np.eye(k)
         trace = np.einsum("ab,cd->abcd", np.eye(k), np.eye(k))  # A + B[C] = 0 has no solution
         for A, B in (
             (some + some.T - np.eye(k), full),
@@ -95,9 +100,14 @@ def test_the_central_flow_is_gradient_flow_before_the_edge_and_stays_at_it_after
 
 def test_the_quadratic_model_is_descent_on_the_taylor_polynomial() -> None:
     run = two_weights("dtype=float64")
-    (w, a), eta = (0.3, 2.0), 0.3
+    w = 0.3
+    a = 2.0
+    eta = 0.3
     model = taylor(run, 0, steps=5)
-    g, H, d, losses = (w * a - 1) * np.array([a, w]), hessian(w, a), np.zeros(2), []
+    g = (w * a - 1) * np.array([a, w])
+    H = hessian(w, a)
+    d = np.zeros(2)
+    losses = []
     for _ in range(6):
         losses.append((w * a - 1) ** 2 / 2 + g @ d + d @ H @ d / 2)
         d = d - eta * (g + H @ d)

@@ -1,4 +1,6 @@
-"""Draws of the released code, pruning by hand, the letters of phases, and the figures on runs that are trained."""
+"""Draws of the released code, pruning by hand, the letters of phases, and the figures on runs
+that are trained.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ def test_pruning_sets_weights_to_zero(outputs: Path) -> None:
     run = one_run(CONFIG, *SMALL)
     U, V, W = layers(run, -1)
     order = np.argsort(mean_ipr(U, V, W))
-    data, curves = run.dataset(), pruned(run, order)
+    data = run.dataset()
+    curves = pruned(run, order)
     left = order[3 * BLOCK :]
     output = (data.x @ np.concatenate([U, V], 1)[left].T) ** 2 @ W[:, left].T
     right = output.argmax(1) == data.y.argmax(1)

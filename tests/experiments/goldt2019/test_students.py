@@ -1,4 +1,6 @@
-"""Goldt et al. 2019: integrals and ODE against sampling and closed forms, and the figures on trained students."""
+"""Goldt et al. 2019: integrals and ODE against sampling and closed forms, and the figures on
+trained students.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ from scipy.special import erf
 def test_the_integrals_are_averages_over_gaussians() -> None:
     rng = np.random.default_rng(0)
     root = rng.standard_normal((3, 3)) / 1.5
-    C, K = root @ root.T, 2
+    C = root @ root.T
+    K = 2
     u = rng.standard_normal((400_000, 3)) @ root.T
-    g, slope = erf(u / np.sqrt(2)), np.sqrt(2 / np.pi) * np.exp(-(u**2) / 2)
+    g = erf(u / np.sqrt(2))
+    slope = np.sqrt(2 / np.pi) * np.exp(-(u**2) / 2)
     np.testing.assert_allclose(i2(C), g.T @ g / len(u), atol=4e-3)
     third = np.einsum("na,nb,nc->abc", slope[:, :K], u, g, optimize=True) / len(u)
     np.testing.assert_allclose(i3(C, K), third, atol=4e-3)
@@ -29,16 +33,17 @@ def test_the_integrals_are_averages_over_gaussians() -> None:
 
 
 def test_one_step_of_descent_moves_the_overlaps_as_the_ode_says() -> None:
-    rng, N, eta = np.random.default_rng(1), 40, 0.3
-    w, B, v, A = (
-        rng.standard_normal((2, N)),
-        rng.standard_normal((2, N)),
-        np.array([1.0, -0.5]),
-        np.array([1.0, 0.7]),
-    )
+    rng = np.random.default_rng(1)
+    N = 40
+    eta = 0.3
+    w = rng.standard_normal((2, N))
+    B = rng.standard_normal((2, N))
+    v = np.array([1.0, -0.5])
+    A = np.array([1.0, 0.7])
     now = Order(w @ w.T / N, w @ B.T / N, B @ B.T / N, v, A)
     x = rng.standard_normal((100_000, N))
-    lam, rho = x @ w.T / np.sqrt(N), x @ B.T / np.sqrt(N)
+    lam = x @ w.T / np.sqrt(N)
+    rho = x @ B.T / np.sqrt(N)
     d = erf(lam / np.sqrt(2)) @ v - erf(rho / np.sqrt(2)) @ A + 0.2 * rng.standard_normal(len(x))
     push = (
         -eta * d[:, None] * v * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)

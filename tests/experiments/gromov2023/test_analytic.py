@@ -16,7 +16,9 @@ from dynamics_cli._bundled.experiments.gromov2023.theory.analytic import outputs
 def test_analytic_weights_add() -> None:
     U, V, W = analytic_weights(11, 400, np.random.default_rng(0))
     # a sum over neurons, written out for one pair and one output
-    n, m, q = 3, 9, 4
+    n = 3
+    m = 9
+    q = 4
     expected = sum(W[q, k] * (U[k, n] + V[k, m]) ** 2 for k in range(400))
     f = sums(U, V, W)
     assert f[n, m, q] == pytest.approx(expected)

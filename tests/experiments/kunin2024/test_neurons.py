@@ -1,4 +1,6 @@
-"""Kunin et al. 2024: the exact solution against an integrator, and the figures on trained neurons."""
+"""Kunin et al. 2024: the exact solution against an integrator, and the figures on trained
+neurons.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from scipy.integrate import solve_ivp
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_exact_solution_solves_the_flow(delta: float, sign: int) -> None:
     w, a = start(delta, [0.3, -0.8, 0.2])
-    w, a, beta, t = sign * w, sign * a, np.array([0.5, 0.5, -1.0]), np.linspace(0, 6, 13)
+    w = sign * w
+    a = sign * a
+    beta = np.array([0.5, 0.5, -1.0])
+    t = np.linspace(0, 6, 13)
 
     def slope(_: float, v: np.ndarray) -> np.ndarray:
         r = beta - v[3] * v[:3]

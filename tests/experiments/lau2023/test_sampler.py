@@ -15,7 +15,8 @@ from tests.recording.test_instruments import instrument
 
 
 def test_the_expectation_of_the_sampler_is_that_of_chains_at_balanced_layers() -> None:
-    values, rng = np.array([2.0, 1.5]), np.random.default_rng(0)
+    values = np.array([2.0, 1.5])
+    rng = np.random.default_rng(0)
     problem = cases.problem_of(
         dataset={"kind": "linear_map", "inputs": 5, "outputs": 5, "singular_values": [1.0]},
         architecture={

@@ -1,4 +1,6 @@
-"""The figures of Phuong and Lampert 2021 on runs that are really trained; the convolutional network on a few images."""
+"""The figures of Phuong and Lampert 2021 on runs that are really trained; the convolutional
+network on a few images.
+"""
 
 from __future__ import annotations
 

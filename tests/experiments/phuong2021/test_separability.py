@@ -10,7 +10,8 @@ from experiments.phuong2021.theory.separability import mixed_share, pair_product
 
 def test_distributions_of_all_pairs():
     rng = np.random.default_rng(1)
-    x, y = rng.standard_normal((23, 4)), np.where(np.arange(23) < 9, 0, 1)
+    x = rng.standard_normal((23, 4))
+    y = np.where(np.arange(23) < 9, 0, 1)
     found = pair_products(x, y, bins=2000)
     pairs = {"across": [], "first": [], "second": []}
     for i in range(23):

@@ -7,13 +7,17 @@ import pytest
 
 from experiments.sarussi2021.theory.convergence import PULL, epochs_bound
 
-ALPHA, V, LR = 0.5, 0.5, 0.2
+ALPHA = 0.5
+V = 0.5
+LR = 0.2
 X = np.array([[1.0, 0.3], [0.8, -0.2], [-1.0, 0.1], [-0.7, -0.3]])
 Y = np.array([1.0, 1.0, -1.0, -1.0])
 
 
 def epochs_until(epsilon: float, W: np.ndarray) -> int:
-    """Return the epochs of SGD, without replacement, after which the mean loss is at most epsilon."""
+    """Return the epochs of SGD, without replacement, after which the mean loss is at most
+    epsilon.
+    """
     a = V * np.array([1.0, -1.0])
     rng = np.random.default_rng(0)
     for epoch in range(1, 2000):

@@ -1,4 +1,6 @@
-"""Clustering, agreement, the PAR's convex program, Theorem 5.1 and Lemma 6.1, by hand and against trained networks."""
+"""Clustering, agreement, the PAR's convex program, Theorem 5.1 and Lemma 6.1, by hand and
+against trained networks.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,10 @@ def test_equation_8_against_a_general_solver():
 def test_assumption_4_against_linear_programs():
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        n, d = int(rng.integers(4, 12)), int(rng.integers(2, 5))
-        x, y = rng.standard_normal((n, d)) + 0.8, np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+        n = int(rng.integers(4, 12))
+        d = int(rng.integers(2, 5))
+        x = rng.standard_normal((n, d)) + 0.8
+        y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
         x[y < 0] *= -1
         for j, wrong in enumerate(agreement.wrongly_classifiable(x, y)):
             rows = np.concatenate([x[y == -y[j]], x[[j]]])
@@ -53,7 +57,9 @@ def test_assumption_4_against_linear_programs():
 
 def test_a_network_that_gets_a_positive_point_wrong_has_no_more_margin_than_assumption_3_asks_for():
     rng = np.random.default_rng(0)
-    alpha, v, k = 0.3, 0.2, 5
+    alpha = 0.3
+    v = 0.2
+    k = 5
     bound = agreement.margin_of_assumption_3(X, alpha, v, k)
     largest = 0.0
     for _ in range(3000):

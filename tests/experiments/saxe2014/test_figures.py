@@ -34,7 +34,8 @@ def test_strengths_and_times_against_the_integrated_equation() -> None:
 
 def test_the_final_alignment_is_that_of_the_final_kernel() -> None:
     """K = (L - 1) beta beta^T + I in whitened coordinates, labels along beta (A, Eq. 10)."""
-    rng, D = np.random.default_rng(0), 30
+    rng = np.random.default_rng(0)
+    D = 30
     x = np.sqrt(D) * np.linalg.qr(rng.standard_normal((D, D)))[0]
     beta = rng.standard_normal(D)
     beta /= np.linalg.norm(beta)

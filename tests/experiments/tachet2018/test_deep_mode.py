@@ -15,8 +15,13 @@ from scipy.special import expi, expit, hyp1f1
 
 @pytest.mark.parametrize("depth", [3, 4, 8, 20])
 def test_equation_5_in_its_closed_form(depth: int) -> None:
-    """p N ||x||^(2/N) t = J(u) - J(u_0), J(u) = -u^(-s) (1 + 1F1(-s; 1 - s; u)) / s, s = 1 - 2/N."""
-    t, u0, norm, s = np.linspace(0, 60, 61), 0.05, 2.0, 1 - 2 / depth
+    """p N ||x||^(2/N) t = J(u) - J(u_0), J(u) = -u^(-s) (1 + 1F1(-s; 1 - s; u)) / s, s = 1 -
+    2/N.
+    """
+    t = np.linspace(0, 60, 61)
+    u0 = 0.05
+    norm = 2.0
+    s = 1 - 2 / depth
     u = deep_logit(t, u0, depth, norm, p=0.5)
     J = [-(v**-s) * (1 + hyp1f1(-s, 1 - s, v)) / s for v in (u, u0)]
     np.testing.assert_allclose(
@@ -26,7 +31,9 @@ def test_equation_5_in_its_closed_form(depth: int) -> None:
 
 
 def test_two_layers_are_equation_2_as_printed() -> None:
-    t, u0, norm = np.linspace(0, 200, 41), 0.05, 1.3
+    t = np.linspace(0, 200, 41)
+    u0 = 0.05
+    norm = 1.3
     u = deep_logit(t, u0, 2, norm)
     np.testing.assert_allclose(
         np.log(u) + expi(u), 2 * norm * t + np.log(u0) + expi(u0), rtol=1e-10, atol=1e-9

@@ -1,4 +1,6 @@
-"""The figures of Tachet des Combes et al. 2018 that come from closed forms, on networks that are really trained."""
+"""The figures of Tachet des Combes et al. 2018 that come from closed forms, on networks that are
+really trained.
+"""
 
 from __future__ import annotations
 

@@ -29,13 +29,16 @@ def test_a_class_of_many_points_against_training():
     theory = hinge_class(np.array([0.0, 0.45, 0.7]), POINTS, W0, 0.2)
     errors = []
     for lr in (2e-4, 1e-4):
-        w, z, outputs = W0.copy(), 0.2, []
+        w = W0.copy()
+        z = 0.2
+        outputs = []
         for _ in range(round(0.7 / lr)):
             total = POINTS[z * (POINTS @ w) < 1].sum(axis=0)
             w, z = w + lr * z * total, z + lr * (w @ total)
             outputs.append(z * (POINTS @ w))
         errors.append(np.abs(theory[1] - outputs[round(0.45 / lr) - 1]).max())
-        # in the end each point is past its margin by at most a step of its own, and carries the others with it
+        # in the end each point is past its margin by at most a step of its own, and carries the
+        # others with it
         assert np.abs(theory[2] - outputs[-1]).max() < 20 * lr
     assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.02)
     np.testing.assert_allclose(theory[0], 0.2 * (POINTS @ W0), rtol=1e-14)
@@ -47,11 +50,10 @@ def test_appendix_c2_until_the_first_margin_and_not_after():
     theory = hinge_class(t, POINTS, W0, 0.2)
     total = POINTS.sum(axis=0)
     length = np.linalg.norm(total)
-    c, angle = -float(invariant(W0 @ total, 0.2, length)), float(theta(W0 @ total, 0.2, length))
-    y, z = (
-        np.sqrt(c) * np.sinh(angle / 2 + length * t),
-        np.sqrt(c) / length * np.cosh(angle / 2 + length * t),
-    )
+    c = -float(invariant(W0 @ total, 0.2, length))
+    angle = float(theta(W0 @ total, 0.2, length))
+    y = np.sqrt(c) * np.sinh(angle / 2 + length * t)
+    z = np.sqrt(c) / length * np.cosh(angle / 2 + length * t)
     rest = W0 - (W0 @ total) * total / length**2
     printed = (z * y / length**2)[:, None] * (POINTS @ total) + z[:, None] * (POINTS @ rest)
     early = (theory < 1).all(axis=1)

@@ -1,4 +1,6 @@
-"""Figure 5 left and Table 2 of Tachet des Combes et al. 2018, on tiny settings; the digits as they are."""
+"""Figure 5 left and Table 2 of Tachet des Combes et al. 2018, on tiny settings; the digits as
+they are.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ TINY_VGG = (
 def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Add twelve noisy images of each class."""
     monkeypatch.setenv("DYN_DATA", str(tmp_path / "data"))
-    rng, folder = np.random.default_rng(0), tmp_path / "train"
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "train"
     folder.mkdir()
     for kind in ("cat", "dog"):
         for k in range(12):
@@ -68,12 +71,14 @@ def test_without_the_images_it_says_how_to_get_them(
 
 
 def test_the_energy_distance_is_that_of_two_points_and_rises_with_a_collapse() -> None:
-    one, two = np.zeros((1, 2)), np.array([[3.0, 4.0]])
+    one = np.zeros((1, 2))
+    two = np.array([[3.0, 4.0]])
     assert energy_distance(one, two) == pytest.approx(10.0)
     assert energy_distance(np.concatenate([one, two]), np.concatenate([one, two])) == 0.0
     rng = np.random.default_rng(0)
     modes = rng.choice([-1.0, 1.0], (500, 2))
-    spread, collapsed = modes + rng.normal(0, 0.3, (500, 2)), np.full((500, 2), 1.0)
+    spread = modes + rng.normal(0, 0.3, (500, 2))
+    collapsed = np.full((500, 2), 1.0)
     assert energy_distance(spread, modes) < energy_distance(collapsed, modes)
 
 

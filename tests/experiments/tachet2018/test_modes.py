@@ -10,12 +10,22 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.modes import (
 from scipy.integrate import quad
 from scipy.special import expit
 
-# (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both classes
+# (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both
+# classes
 STARTS = [
-    (0.3, 0.1, 1.0, 1), (0.1, 0.3, 0.7, 1), (0.5, -0.3, 0.7, 1), (0.2, -0.6, 0.7, 1), (0.7, 1.0, 0.7, 1),
-    (0.7, -1.0, 0.7, 1), (-0.3, 0.2, 1.0, 1), (1e-3, 1e-5, 3.0, 1), (0.3, -0.1, 2.0, -1), (0.1, -0.4, 0.5, -1),
-    (0.2, 0.6, 0.7, -1), (0.5, -0.5, 1.0, -1),
-]  # fmt: skip
+    (0.3, 0.1, 1.0, 1),
+    (0.1, 0.3, 0.7, 1),
+    (0.5, -0.3, 0.7, 1),
+    (0.2, -0.6, 0.7, 1),
+    (0.7, 1.0, 0.7, 1),
+    (0.7, -1.0, 0.7, 1),
+    (-0.3, 0.2, 1.0, 1),
+    (1e-3, 1e-5, 3.0, 1),
+    (0.3, -0.1, 2.0, -1),
+    (0.1, -0.4, 0.5, -1),
+    (0.2, 0.6, 0.7, -1),
+    (0.5, -0.5, 1.0, -1),
+]
 
 
 def test_phase_diagram_agrees_with_trained_networks():
@@ -25,20 +35,25 @@ def test_phase_diagram_agrees_with_trained_networks():
     ends = outcome(y0, z0, 0.7)
     assert np.bincount(ends.ravel(), minlength=4).tolist() == [1800, 1485, 0, 315]
     x = 0.7 * np.array([0.6, 0.8])
-    w, z, lr = (y0 / 0.49)[..., None] * x, z0.copy(), 0.05
+    w = (y0 / 0.49)[..., None] * x
+    z = z0.copy()
+    lr = 0.05
     for _ in range(4000):
         y = w @ x
         f = lr * expit(-z * y) * (y > 0)
-        w, z = w + (f * z)[..., None] * x, z + f * y
+        w = w + (f * z)[..., None] * x
+        z = z + f * y
     trained = np.select([w @ x <= 0, expit(z * (w @ x)) > 0.9], [np.where(y0 <= 0, 0, 3), 1], -1)
     np.testing.assert_array_equal(trained, ends)
 
 
 def elapsed(y, z, y0, z0, norm, label):
     """Return `int_0^tau (1 + exp(s u)) dtau` up to the state (y, z)."""
-    A, B = y0 + label * norm * z0, y0 - label * norm * z0
+    A = y0 + label * norm * z0
+    B = y0 - label * norm * z0
     tau = np.log((y + label * norm * z) / A) if A else -np.log((y - label * norm * z) / B)
-    a, b = A**2 / (4 * norm), B**2 / (4 * norm)
+    a = A**2 / (4 * norm)
+    b = B**2 / (4 * norm)
     return quad(lambda x: 1 + np.exp(a * np.exp(2 * x) - b * np.exp(-2 * x)), 0, tau, epsrel=1e-12)[
         0
     ]

@@ -13,7 +13,8 @@ from scipy.integrate import solve_ivp
 
 def eq_8(state, share):
     alpha, beta, z = state
-    both, alone = share / (1 + np.exp(z * (alpha + beta))), (1 - share) / (1 + np.exp(z * alpha))
+    both = share / (1 + np.exp(z * (alpha + beta)))
+    alone = (1 - share) / (1 + np.exp(z * alpha))
     return np.array([z * (both + alone), z * both, (alpha + beta) * both + alpha * alone])
 
 
@@ -27,7 +28,9 @@ def draws(count, seed=0):
 
 
 def test_the_counterexample_to_theorem_d2():
-    """lambda = 0.1, delta = 0.01, alpha0 = beta0 = z0 = 0.1: 0.6407 > 0.6129; the corrected bound is 0.6577 (notes)."""
+    """lambda = 0.1, delta = 0.01, alpha0 = beta0 = z0 = 0.1: 0.6407 > 0.6129; the corrected
+    bound is 0.6577 (notes).
+    """
     start = (0.1, 0.1, 0.1)
     end = stopping_points(0.01, start, 0.1)
     printed, corrected = (

@@ -1,4 +1,6 @@
-"""Woodworth et al. 2020: the convex program against independent solvers, and the figures on trained networks."""
+"""Woodworth et al. 2020: the convex program against independent solvers, and the figures on
+trained networks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Linear attention against attention on all tokens, its forms of samples, and the sequences that it learns from."""
+"""Linear attention against attention on all tokens, its forms of samples, and the sequences that
+it learns from.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from dynamics_cli._bundled.experiments.zhang2025.datasets.in_context import InCo
 
 from dynamics_cli.kinds import FreshStreams, Streams
 
-D, N, H, STREAMS = 3, 6, 2, Streams(4)
+D = 3
+N = 6
+H = 2
+STREAMS = Streams(4)
 
 
 def sequences(features: str = "tokens", **keys: object) -> InContextRegression:
@@ -25,7 +30,8 @@ def full(X: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
     """Return `sum_i (X KQ_i X^T) X V_i^T` for all tokens, its last number for the last token."""
     total = torch.zeros(len(X), dtype=X.dtype)
     for i in range(H):
-        KQ, V = torch.zeros(D + 1, D + 1, dtype=X.dtype), torch.zeros(D + 1, D + 1, dtype=X.dtype)
+        KQ = torch.zeros(D + 1, D + 1, dtype=X.dtype)
+        V = torch.zeros(D + 1, D + 1, dtype=X.dtype)
         if "weight_key" in weights:
             K = torch.cat([weights["weight_key"][i], weights["weight_key_label"][i][:, None]], 1)
             KQ[:, :D] = K.T @ weights["weight_query"][i]

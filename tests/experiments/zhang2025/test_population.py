@@ -1,4 +1,6 @@
-"""The population loss against many sequences, its saddles, and the scalar equation against descent."""
+"""The population loss against many sequences, its saddles, and the scalar equation against
+descent.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,14 @@ from dynamics_cli._bundled.experiments.zhang2025.theory.population import (
 from dynamics_cli.kinds import Streams
 from dynamics_cli.measures.curves import crossing
 
-LAMBDA, N = np.array([0.4, 0.3, 0.2, 0.1]), 31
+LAMBDA = np.array([0.4, 0.3, 0.2, 0.1])
+N = 31
 
 
 def test_losses_are_those_of_many_sequences() -> None:
     data = InContextRegression(n=200_000, context=5, eigenvalues=[0.7, 0.3], features="cubic")
-    samples, covariance = data.samples(Streams(1)), data.covariance(Streams(1))
+    samples = data.samples(Streams(1))
+    covariance = data.covariance(Streams(1))
     rng = np.random.default_rng(2)
     start = {
         "weight_value": np.ones((1, 1)),
