@@ -70,8 +70,8 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
         *_over_counts(e, COUNTS),
         kit.claim(
             "scale",
-            "A smaller start gives a smaller error with few entries (share of smaller ones, depths 2 "
-            "and 3)",
+            "A smaller start gives a smaller error with few entries (share of smaller ones, depths"
+            " 2 and 3)",
             "Figure 1, released notebook",
             kit.exactly(1.0),
             float(np.mean(np.concatenate(falls))),

@@ -155,6 +155,13 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
 
 
 FIGURE = kit.Figure(
+    passes={
+        "random_features": {
+            "rank rank-less": (
+                "Behind a fixed first factor two are trained: their product favours low rank too."
+            )
+        }
+    },
     id="arora2019-fig2",
     caption=(
         "Completion of a matrix of low rank, many entries (above) and few (below): error, nuclear"

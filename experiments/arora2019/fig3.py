@@ -239,6 +239,22 @@ def _wanted() -> dict[str, kit.Wanted]:
 
 
 FIGURE = kit.Figure(
+    passes={
+        "early": {
+            "balance-* theorem-*": (
+                "Layers stay balanced, and Euler's error is of first order, from the first"
+                " update on."
+            )
+        },
+        "slow": {
+            "balance-*": "Layers stay balanced, up to first order in the step, at every speed."
+        },
+        "random_features": {
+            "unseen printed-1": (
+                "A single matrix has no layer behind it: this null leaves it as it is."
+            )
+        },
+    },
     id="arora2019-fig3",
     caption=(
         "Gradient descent from a small multiple of the identity on entries of a matrix of low rank:"

@@ -210,6 +210,26 @@ def _wanted(scales: tuple[float, ...]) -> dict[str, kit.Wanted]:
 
 
 FIGURE = kit.Figure(
+    passes={
+        "early": {
+            "still": (
+                "It bounds the motion of directions, and less training moves them less; others ask"
+                " for the fit."
+            )
+        },
+        "slow": {
+            "still": (
+                "It bounds the motion of directions, and less training moves them less; others ask"
+                " for the fit."
+            )
+        },
+        "random_features": {
+            "still": (
+                "It bounds the motion of directions, and less training moves them less; others ask"
+                " for the fit."
+            )
+        },
+    },
     id="chizat2019-fig1",
     caption=(
         "Two layers of ReLUs fit three of a teacher. (a, b) Paths of the neurons in the plane, dots"

@@ -361,5 +361,10 @@ FIGURES = kit.by_id(
         ),
         configs=_widths(*WIDTHS),
         presets={"full": _widths(*WIDTHS, 512, 1024, full=True)},
+        passes={
+            "random_features": {
+                "alone agree": "These networks train the output layer alone: this null leaves them."
+            }
+        },
     ),
 )

@@ -159,6 +159,11 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 FIGURE = kit.Figure(
+    passes={
+        "one_step": {
+            "distance": "After a step descent and central flow have hardly left their common start."
+        }
+    },
     id="cohen2021-central",
     caption=(
         "Random labels, mean squared error, eta = 0.1. Left: loss of gradient descent, raw and"

@@ -136,5 +136,10 @@ FIGURE = kit.Figure(
         " there; the loss then no longer falls at every step."
     ),
     configs=_wanted(),
-    passes={"linear": {"deep_linear-*": "This network is linear: the null leaves it as it is."}},
+    passes={
+        "random_features": {
+            "classes-* deep_linear-*": "Layers behind a fixed first one sharpen up to the edge too."
+        },
+        "linear": {"deep_linear-*": "This network is linear: the null leaves it as it is."},
+    },
 )

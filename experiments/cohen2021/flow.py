@@ -126,6 +126,11 @@ def _descent(lr: str, count: int) -> kit.Wanted:
 
 
 FIGURE = kit.Figure(
+    passes={
+        "one_step": {
+            "sharpens progressive": "Gradient flow, which takes no steps, is left as it is."
+        }
+    },
     id="cohen2021-flow",
     caption=(
         "A Chebyshev polynomial of degree 4. Left: sharpness along gradient flow, and of gradient"

@@ -168,10 +168,16 @@ FIGURE = kit.Figure(
     configs=_wanted(1000, *smaller(31, 150)),
     presets={"full": _wanted(2000)},
     passes={
+        "slow": {
+            "few noise": (
+                "With a hundredth of the step labels are memorised within the run, and the rule is"
+                " not learnt."
+            )
+        },
         "decay": {
             "memorises both few noise": (
                 "These networks have no decay: this null leaves them as they are."
             )
-        }
+        },
     },
 )

@@ -254,10 +254,15 @@ FIGURE = kit.Figure(
     },
     nulls={"without decay": ("optimizer.weight_decay=0.0",)},
     passes={
+        "slow": {
+            "coexistence-memorises": (
+                "With a hundredth of the step labels are memorised within the run."
+            )
+        },
         "decay": {
             "coexistence-* mini-batch-*": (
                 "These networks have no decay: this null leaves them as they are."
             ),
-        }
+        },
     },
 )

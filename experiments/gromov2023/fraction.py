@@ -120,7 +120,18 @@ FIGURE = kit.Figure(
         " against the share that is trained. Middle: final test accuracy. Right: test accuracy"
         " under AdamW of several weight decays."
     ),
-    passes={"decay": {"gd-*": NO_DECAY}},
+    passes={
+        "slow": {
+            "adamw-few": (
+                "With a hundredth of the step few pairs are memorised within the run, and the rule"
+                " is not learnt."
+            )
+        },
+        "random_features": {
+            "adamw-few": "Output weights alone memorise few pairs, and do not learn the rule."
+        },
+        "decay": {"gd-*": NO_DECAY},
+    },
     configs=_wanted(),
     presets={"full": _wanted(*FULL)},
 )

@@ -356,11 +356,16 @@ FIGURE = kit.Figure(
         " mean of several seeds."
     ),
     passes={
+        "slow": {
+            "aligned hamming": (
+                "Neurons turn, and activations change, within the first hundredth of the time."
+            )
+        },
         "linear": {
             "flips-down lazy-first rich-later": (
                 "The imbalance delays the motion of directions, whatever the activation."
             ),
-        }
+        },
     },
     configs={
         **{name: _wanted(*values, "kunin2024/circle.yaml") for name, values in PLANE.items()},

@@ -374,6 +374,15 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
+PASSES = {
+    "diagonal": {
+        "early": {"jump-1": "The first jump comes within the first hundredth of the run."},
+        "random_features": {"jump-*": "Half of the weights make the same jumps at the same times."},
+    }
+}
+"""Figure -> null -> claims that hold under it, and why."""
+
+
 def _figure(name: str, caption: str) -> kit.Figure:
     changes = {
         f"alpha = {alpha:g}": f"initialization.scale={float(alpha / np.sqrt(2))!r}"
@@ -382,7 +391,9 @@ def _figure(name: str, caption: str) -> kit.Figure:
     configs = {
         role: kit.Wanted(f"kunin2025/{name}.yaml", (change,)) for role, change in changes.items()
     }
-    return kit.Figure(id=f"kunin2025-{name}", caption=caption, configs=configs)
+    return kit.Figure(
+        id=f"kunin2025-{name}", caption=caption, configs=configs, passes=PASSES.get(name, {})
+    )
 
 
 FIGURES = kit.by_id(

@@ -261,6 +261,13 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 FIGURE = kit.Figure(
+    passes={
+        "random_features": {
+            "saddle-* printed-2 loss-*": (
+                "Behind a fixed first matrix the others pass the same saddles, of the same maps."
+            )
+        }
+    },
     id="lau2023-training",
     caption=(
         "A deep linear network that learns a map mode by mode: its loss (mean over outputs), and"

@@ -143,5 +143,10 @@ FIGURE = kit.Figure(
         )
         for alpha in ALPHAS
     },
-    passes={"linear": {"early-0.1 late-0.16": "On the smallest spheres tanh is linear."}},
+    passes={
+        "random_features": {
+            "L left right": "On a sphere of large weights the second layer alone fits these data."
+        },
+        "linear": {"early-0.1 late-0.16": "On the smallest spheres tanh is linear."},
+    },
 )

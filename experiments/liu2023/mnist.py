@@ -105,9 +105,27 @@ FIGURE = kit.Figure(
         " shrunk."
     ),
     passes={
+        "early": {
+            "at-once": (
+                "From default weights both accuracies rise together, from the first epochs on and"
+                " without the first layer."
+            )
+        },
+        "slow": {
+            "at-once": (
+                "From default weights both accuracies rise together, from the first epochs on and"
+                " without the first layer."
+            )
+        },
+        "random_features": {
+            "at-once": (
+                "From default weights both accuracies rise together, from the first epochs on and"
+                " without the first layer."
+            )
+        },
         "linear": {
             "groks shrinks": "Decay shrinks the large weights of a linear network too, as late."
-        }
+        },
     },
     configs=_wanted(),
     presets={

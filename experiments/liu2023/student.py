@@ -134,6 +134,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 FIGURE = kit.Figure(
+    passes={
+        "early": {"train-200 test-200": "Epoch 200 lies within the first hundredth of the run."}
+    },
     id="liu2023-student",
     caption=(
         "Losses and weights of a student whose initial weights are alpha times as large as by"

@@ -215,6 +215,7 @@ def _network(n: int, strengths: tuple[float, ...], *more: str) -> kit.Wanted:
 
 
 FIGURE = kit.Figure(
+    passes={"random_features": {"saturates-networks": "All matrices but one are trained still."}},
     id="saxe2014-fig4",
     caption=(
         "One mode of strength 1 from u0 = 0.001 in linear networks of several depths. Left:"

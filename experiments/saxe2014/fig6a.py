@@ -129,6 +129,23 @@ def _wanted(depths: tuple[int, ...]) -> dict[str, kit.Wanted]:
 
 
 FIGURE = kit.Figure(
+    passes={
+        "early": {
+            "flat sooner": "Orthogonal networks learn within the first hundredth of the run."
+        },
+        "slow": {
+            "flat sooner": (
+                "With a hundredth of the step orthogonal networks still learn within the run, and"
+                " first."
+            )
+        },
+        "random_features": {
+            "flat sooner grows": (
+                "The matrices behind a fixed first one learn the map, and their depth matters as"
+                " before."
+            )
+        },
+    },
     id="saxe2014-fig6a",
     caption=(
         "Linear networks of n matrices on whitened inputs, from random orthogonal and from scaled"
