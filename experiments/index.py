@@ -213,6 +213,9 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig21": FigureEntry(
                 "Non-uniqueness of Caratheodory solutions", 3, "single_neuron"
             ),
+            "min2024-statements": FigureEntry(
+                "Bounds of the lemmas and of Theorem 1", 3, "statements"
+            ),
         },
     ),
     "phuong2021": PaperEntry(

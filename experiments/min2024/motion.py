@@ -13,24 +13,40 @@ from dynamics_cli.kinds import State
 from dynamics_cli.training.problem import build_problem
 
 from .shared import first_at
+from .theory.cones import centres
 from .theory.motion import motion
 
+BOTH = ("architecture.train_output=true", "initialization.output_value=null")
+"""Changes that train both layers."""
 FULL = ("dataset.source=full", "optimizer.batch_size=2000")
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure loss, `sum_j d/dt ||w_j||^2` and `sum_j || d/dt w_j/||w_j|| ||` of all data at epochs, each (E,)."""
+    """Measure loss, `sum_j d/dt ||w_j||^2` and `sum_j || d/dt w_j/||w_j|| ||` of all data at epochs, each (E,).
+
+    `growth` (E,) is the rate of the logarithm of the norm of W, over `|x_+| / n`.
+    """
     run = runs["sgd"]
     problem = build_problem(run.config, run.dataset())
-    first, changes = run.state(0), []
+    first = run.state(0)
+    changes, growth = [], []
     for k in range(len(run.snapshot_iterations)):
         state = State(problem, run.state(k), lambda: first, 0)
         W = state.parameters["hidden_weight"].astype(np.float64)
         changes.append(motion(W, derivatives_of(state).gradient()[: W.size].reshape(W.shape)))
+        growth.append(changes[-1][0] / (2 * np.sum(W**2)))
     norms, directions = np.array(changes).T
     loss = run.losses[np.searchsorted(run.loss_iterations, run.snapshot_iterations)]
     epochs = run.snapshot_iterations // problem.steps_per_epoch
-    return kit.Evidence(epochs=epochs, loss=loss, norms=norms, directions=directions)
+    data = run.dataset()
+    x_plus, _ = centres(data.x, data.y)
+    return kit.Evidence(
+        epochs=epochs,
+        loss=loss,
+        norms=norms,
+        directions=directions,
+        growth=np.array(growth) * data.n / np.linalg.norm(x_plus),
+    )
 
 
 def _peak(e: kit.Evidence, values: kit.Floats) -> float:
@@ -77,6 +93,14 @@ def claims_fig12(e: kit.Evidence) -> list[kit.Claim]:
             kit.more_than(1.0),
             first_below / turned,
         ),
+        kit.claim(
+            "growth",
+            "Neurons grow by the data of their own label alone (rate of their norms at a loss of "
+            "0.99, over |x+| / n)",
+            "Section 3.1, Final convergence; Eq. 13",
+            kit.around(1.0),
+            kit.given(np.isfinite(first_below), kit.value_at(e.epochs, e.growth, first_below)),
+        ),
     ]
 
 
@@ -114,24 +138,23 @@ def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=4.6, aspect=0.6, extra_height=0.2)
     epochs, kept = e.epochs[1:], slice(1, None)
-    right, far = axes.twinx(), axes.twinx()
-    far.spines["right"].set_position(("axes", 1.17))
+    right = axes.twinx()
     lines = []
     series = (
         (axes, e.loss, "loss", kit.PALETTE.measured, "-"),
-        (right, e.norms, "changes in neuron norms", kit.PALETTE.rank, "--"),
-        (far, e.directions, "changes in neuron directions", kit.SERIES[2], "-."),
+        (axes, e.norms, "changes in neuron norms", kit.PALETTE.rank, "--"),
+        (right, e.directions, "changes in neuron directions", kit.SERIES[2], "-."),
     )
     for where, values, label, color, style in series:
         lines.append(
             kit.draw_curve(where, epochs, values[kept], color=color, ls=style, label=label)
         )
-        where.set_ylabel(label, color=color)
-        where.tick_params(axis="y", colors=color)
-        top, low = float(values[kept].max()), float(values[kept].min())
-        where.set_ylim(min(0.0, 1.1 * low), 1.08 * top)
-    for extra in (right, far):
-        extra.spines["right"].set_visible(True)
+    axes.set_ylabel("loss, changes in neuron norms")
+    axes.set_ylim(min(0.0, 1.1 * float(e.norms[kept].min())), None)
+    right.set_ylabel("changes in neuron directions", color=kit.SERIES[2])
+    right.tick_params(axis="y", colors=kit.SERIES[2])
+    right.set_ylim(0.0, 1.08 * float(e.directions[kept].max()))
+    right.spines["right"].set_visible(True)
     kit.set_time_axis(axes, epochs, label="epoch")
     kit.figure_legend(figure, lines, columns=3)
     return figure
@@ -160,6 +183,7 @@ FIGURES = kit.by_id(
         ),
         configs={"sgd": "min2024/sgd_first.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
+        nulls={"both_layers": BOTH},
         passes={
             "linear": {
                 "norms-first directions-first together": "Fixed output weights take the phases from linear networks too.",

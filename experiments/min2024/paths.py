@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -11,12 +11,13 @@ from dynamics_cli import kit
 from dynamics_cli.kinds import stream
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .theory.cones import DEAD, PLUS, activation_counts, regions
+from .theory.cones import DEAD, PLUS, activation_counts, regions, x_a
 from .theory.early_alignment import (
     alignment_constants,
     correspondence,
     edge_times,
     is_path,
+    longest_times,
     maximal_path,
 )
 
@@ -25,12 +26,20 @@ POSITIVE, NEGATIVE, DIM, NEURONS, SPREAD = 6, 5, 12, 400, 0.16
 ON_BOUNDARY = 1e-9
 LARGEST: kit.Ints = maximal_path(POSITIVE, NEGATIVE)
 """P_max."""
+SHOWN = 10
+"""Length of the paths of Figure 14, as of the paper's; 11 edges are the most."""
+STEP, MOST = 1e-4, 20_000
+"""Of the integration by small steps that the times of the flow are compared with."""
+FEW = 5
+"""Up to so many points of either label all paths are compared with the maximal one."""
 
 
 @dataclass(frozen=True)
 class CountPath:
     """One neuron on its way to S_+."""
 
+    start: kit.Floats
+    """(d,) the neuron at first."""
     counts: kit.Ints
     """(L + 1, 2) values of (k_+, k_-)."""
     times: kit.Floats
@@ -60,7 +69,8 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     """Follow positive neurons of all kinds of starts to S_+ or S_dead; `paths` has the longest first.
 
     `lost` counts live starts that did not reach S_+ or S_dead, or broke the definition of a path, `died_active` the
-    neurons that died although they were active on a positive point at first. `maximal_time` is T(P_max).
+    neurons that died although they were active on a positive point at first. `maximal_time` is T(P_max), `marched`
+    the time of the slowest neuron by small steps.
     """
     rng = stream(0, "data")
     common = np.zeros(DIM)
@@ -80,8 +90,11 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     followed = [_path(x, y, W[j], flow.switches[j]) for j in np.flatnonzero(ends == PLUS)]
     paths = [path for path in followed if is_path(path.counts, POSITIVE, NEGATIVE)]
     dead, started = ends == DEAD, activation_counts(x, y, W)[:, 0] > 0
+    slowest = max(paths, key=lambda path: path.time if len(path.times) else 0.0)
     return kit.Evidence(
         constants=constants,
+        slowest=slowest.time,
+        marched=march(x, y, slowest.start),
         maximal_time=float(edge_times(LARGEST, constants.rate).sum()),
         paths=sorted(
             (path for path in paths if len(path.times)), key=lambda path: -len(path.times)
@@ -98,7 +111,18 @@ def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, switches: kit.Floats) -> 
     followed = sphere_flow(x, y, w[None], [1.0], middles, loss_factor=len(x)).directions[:, 0]
     counts = activation_counts(x, y, followed)  # (L + 1, 2)
     moved = np.concatenate([[True], (np.diff(counts, axis=0) != 0).any(axis=1)])
-    return CountPath(counts[moved], moments[moved][1:])
+    return CountPath(w, counts[moved], moments[moved][1:])
+
+
+def march(x: kit.Floats, y: kit.Floats, w: kit.Floats) -> float:
+    """Return when a neuron `w` (d,) reaches S_+ by small steps towards x_a(w) (Eq. 4); NaN after `MOST` steps."""
+    direction = w / np.linalg.norm(w)
+    for k in range(MOST):
+        if ((x @ direction > 0) == (y > 0)).all():
+            return k * STEP
+        direction = direction + STEP * x_a(x, y, direction)
+        direction = direction / np.linalg.norm(direction)
+    return float("nan")
 
 
 def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
@@ -112,7 +136,11 @@ def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
             e.lost,
         ),
         kit.theory(
-            "some", "There are real neurons on maximal paths", source, kit.at_least(1), len(e.paths)
+            "some",
+            "There are real neurons on paths of length 10, as in the figure (neurons)",
+            source,
+            kit.at_least(1),
+            sum(len(path.times) == SHOWN for path in e.paths),
         ),
         kit.theory(
             "bounded",
@@ -133,7 +161,12 @@ def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
 
 def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
     source = "Appendix C.2, Figure 15"
-    slowest, t1 = max(path.time for path in e.paths), e.constants.t1
+    t1 = e.constants.t1
+    sizes = [*product(range(1, FEW + 1), repeat=2)]
+    exact = [
+        longest_times(plus, minus).max() / edge_times(maximal_path(plus, minus), 4.0).sum()
+        for plus, minus in sizes
+    ]
     return [
         kit.theory(
             "length",
@@ -150,6 +183,14 @@ def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
             max(path.bound(e.constants.rate) for path in e.paths) / e.maximal_time,
         ),
         kit.theory(
+            "all-paths",
+            "Of all paths the maximal one has the largest travel time, for n+ and n- up to 5 (largest T(P) / "
+            "T(Pmax))",
+            source,
+            kit.near(1.0, 1e-12),
+            max(exact),
+        ),
+        kit.theory(
             "below-t1",
             "T(Pmax) is at most t1 (ratio)",
             "Appendix C.2",
@@ -161,7 +202,15 @@ def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
             "No neuron takes longer than t1 to reach S+ (largest time over t1)",
             "Theorem 1",
             kit.at_most(1.0),
-            slowest / t1,
+            e.slowest / t1,
+        ),
+        kit.theory(
+            "speed",
+            "Directions move at the speed of Eq. 4, neither faster nor slower (largest time over that of "
+            "small steps)",
+            "Eq. 4; 1 % for the steps",
+            kit.near(1.0, 0.01),
+            e.slowest / e.marched,
         ),
     ]
 
@@ -229,10 +278,17 @@ def _draw_both(axes: kit.Axes, e: kit.Evidence, measured: str, largest: str) -> 
     _draw_path(axes, LARGEST, kit.PALETTE.theory, largest, style="--", shift=-0.06)
 
 
+def _shown(paths: list[CountPath]) -> list[CountPath]:
+    """Return three different paths of the length of the figure, or as many as there are."""
+    different = {path.counts.tobytes(): path for path in paths if len(path.times) == SHOWN}
+    found = sorted(different.values(), key=lambda path: path.time)
+    return found[:: max(1, (len(found) - 1) // 2)][:3]
+
+
 @kit.styled
 def draw_fig14(e: kit.Evidence) -> kit.Drawing:
     figure, axes = _grid(0.35)
-    for k, path in enumerate(e.paths[:: max(1, len(e.paths) // 3)][:3]):
+    for k, path in enumerate(_shown(e.paths)):
         label = f"reaches $S_+$ at {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound(e.constants.rate)))}"
         _draw_path(
             axes,
@@ -299,8 +355,8 @@ PARTNERS = (
 FIGURES = kit.by_id(
     _figure(
         14,
-        "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
-        "directional flow: k+ never falls, k- never rises, the end is (n+, 0).",
+        "Three different paths of length 10: the counts (k+, k-) of positive and negative points on which a "
+        "neuron is active, along the directional flow: k+ never falls, k- never rises, the end is (n+, 0).",
     ),
     _figure(
         15,

@@ -49,6 +49,28 @@ def test_correspondence_bounds_every_edge_once() -> None:
     assert early_alignment.correspondence(largest, 4).tolist() == list(range(9))
 
 
+def all_times(plus: int, minus: int, n_plus: int, n_minus: int) -> list[float]:
+    """Return the travel time of each path from (k_+, k_-), enumerated one by one."""
+    if (plus, minus) == (n_plus, 0):
+        return [0.0]
+    ends = [(a, b) for a in range(plus, n_plus + 1) for b in range(minus + 1)]
+    further = [end for end in ends if end not in {(plus, minus), (0, 0)}]
+    return [
+        1 / (plus + minus) + rest for a, b in further for rest in all_times(a, b, n_plus, n_minus)
+    ]
+
+
+@pytest.mark.parametrize(("n_plus", "n_minus"), [(1, 1), (2, 3), (3, 2)])
+def test_longest_times_are_those_of_all_paths(n_plus: int, n_minus: int) -> None:
+    found = early_alignment.longest_times(n_plus, n_minus)
+    for plus in range(n_plus + 1):
+        for minus in range(plus == 0, n_minus + 1):
+            each = all_times(plus, minus, n_plus, n_minus)
+            assert found[plus, minus] == pytest.approx(max(each))
+    largest = early_alignment.maximal_path(n_plus, n_minus)
+    assert found.max() == pytest.approx(early_alignment.edge_times(largest, 4.0).sum())
+
+
 @pytest.mark.parametrize("leaves_at", [0.0, 0.7, np.inf])
 def test_solutions_that_leave_at_any_time(leaves_at: float) -> None:
     one = CaratheodoryNeuron(np.array([1.0, 0.0]), 1.0)

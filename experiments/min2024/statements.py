@@ -1,0 +1,266 @@
+"""Statements of the lemmas and of Theorem 1 that no figure of the paper shows, on the balanced flow of Figure 6."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.theory.sphere_flow import sphere_flow
+
+from .plane import points
+from .shared import first_at, read_states
+from .theory.cones import MINUS, PLUS, misplaced, regions
+from .theory.early_alignment import DataConstants, alignment_constants, data_constants, turned
+
+ANGLES = (0.1, 0.01, 0.001)
+"""mu = sin of these, for the time of alignment."""
+STARTS = 60
+BESIDE = 1e-9
+"""How far (radians) the slowest start is from the boundary of S_dead."""
+FIT = 0.25
+"""Output at which a side counts as fitted in the proof of Theorem 1 (t_2)."""
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Measure the states (K,) of the flow at times `t` (K,) of the summed loss, and the alignment of two points.
+
+    `deviation` (K - 1,) is how far directions are from Eq. 4 over an interval (largest of the neurons whose activation
+    does not change in it), `norm` (K,) the largest `||w_j||^2`, `output` (K,) the largest `|f|`, all for Lemmas 1 and 3.
+    `imbalance` is the largest `|v_j^2 / ||w_j||^2 - 1|` of all states, `flips` counts changes of signs of v_j. `sides`
+    (2, K) are the summed `||w_j||^2` of the neurons that are in S_+, and in S_-, at the time `t1` of alignment; `t2` is
+    when both have fitted a point, by the proof of Theorem 1. `slowest` and `bounds` (A,) are times for two points.
+    """
+    run = runs["flow"]
+    states = read_states(run)
+    x, y, W, v = states.x, states.y, np.asarray(states.W), np.asarray(states.v)
+    constants = data_constants(x, y, W[0], scale=run.config.initialization.scale)
+    t = states.iterations * run.config.optimizer.lr / len(x)
+    squares = np.sum(W**2, axis=2)
+    active = kit.activation_patterns(x, W)  # (K, n, m)
+    reached = regions(x, y, W)
+    aligned = ~misplaced(reached, v).any(axis=1)
+    t1 = first_at(t, aligned)
+    at_t1 = int(np.argmax(aligned))
+    members = [reached[at_t1] == side for side in (PLUS, MINUS)]
+    outputs = np.einsum("km,knm->kn", v, np.maximum(np.einsum("nd,kmd->knm", x, W), 0.0))
+    fitted = [np.abs(outputs[:, y == sign]).max(axis=1) > FIT for sign in (1, -1)]
+    losses = len(x) * np.interp(states.iterations, states.loss_iterations, states.losses)
+    flows = [two_points(angle) for angle in ANGLES]
+    return kit.Evidence(
+        constants=constants,
+        t=t,
+        t1=t1,
+        t2=first_at(t, fitted[0] & fitted[1]),
+        deviation=_deviation(x, y, W, v, t, active),
+        norm=squares.max(axis=1),
+        output=np.abs(outputs).max(axis=1),
+        imbalance=float(np.abs(v**2 / squares - 1.0).max()),
+        flips=int(np.count_nonzero(np.sign(v[1:]) != np.sign(v[:-1]))),
+        sides=np.stack([squares[:, group].sum(axis=1) for group in members]),
+        filled=all(group.any() for group in members),
+        losses=losses,
+        slowest=np.array([time for time, _ in flows]),
+        bounds=np.array([bound for _, bound in flows]),
+    )
+
+
+def _deviation(
+    x: kit.Floats, y: kit.Floats, W: kit.Floats, v: kit.Floats, t: kit.Floats, active: kit.Bools
+) -> kit.Floats:
+    """Return (K - 1,) how far the mean speed of directions between states is from that of Eq. 4."""
+    units, spans = kit.directions(W), np.diff(t)[:, None, None]
+    forces = np.einsum("knm,n,nd->kmd", active[:-1], y, x)  # x_a
+    predicted = turned(units[:-1], np.sign(v[:-1, :, None]) * forces, spans)
+    apart = np.linalg.norm(units[1:] - predicted, axis=2) / spans[..., 0]
+    kept = (active[1:] == active[:-1]).all(axis=1)
+    return np.where(kept, apart, 0.0).max(axis=1)
+
+
+def two_points(angle: float) -> tuple[float, float]:
+    """Return when the slowest positive neuron reaches S_+ of the points of Appendix A.2, and the bound t_1."""
+    x, y = points(angle), np.ones(2)
+    starts = -np.pi / 2 + BESIDE + np.linspace(0.0, np.pi, STARTS, endpoint=False)
+    W = np.stack([np.cos(starts), np.sin(starts)], axis=1)
+    flow = sphere_flow(x, y, W, np.ones(STARTS), [0.0, np.inf], loss_factor=2)
+    times = [float(switches[-1]) for switches in flow.switches if len(switches)]
+    return max(times), alignment_constants(x, y, W, np.ones(STARTS)).t1
+
+
+def _within(e: kit.Evidence, values: kit.Floats) -> kit.Floats:
+    """Return values (K,) or (K - 1,) of the times up to T of Lemma 1."""
+    return values[: np.count_nonzero(e.t <= e.constants.validity) - (len(values) < len(e.t))]
+
+
+def loss_bound(e: kit.Evidence) -> kit.Floats:
+    """Return Theorem 1's bound on the loss (K,); NaN before t_2."""
+    after = e.t > e.t2
+    bound = np.full(len(e.t), np.nan)
+    if after.any():
+        start = np.interp(e.t2, e.t, e.losses)
+        bound[after] = start / (start * e.constants.alpha * (e.t[after] - e.t2) + 1.0)
+    return bound
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    c: DataConstants = e.constants
+    covered = e.t[-1] >= c.validity
+    at_t1 = int(np.searchsorted(e.t, e.t1)) if np.isfinite(e.t1) else 0
+    grown = e.filled and np.isfinite(e.t1) and at_t1 > 0
+    floor = np.exp(-4 * c.n * c.x_max * e.t1) * e.sides[:, 0]
+    kept = float((e.sides[:, at_t1] / floor).min()) if grown else np.nan
+    steps = np.diff(e.sides[:, at_t1:], axis=1)
+    fits = np.isfinite(e.t2)
+    law = np.log(1.0 / np.tan(np.array(ANGLES) / 2))
+    return [
+        kit.claim(
+            "lemma-1",
+            "Up to T directions follow Eq. 4 (largest deviation of their speed)",
+            "Lemma 1, Eq. 6",
+            kit.at_most(c.deviation),
+            kit.given(covered, _within(e, e.deviation).max(initial=0.0)),
+        ),
+        kit.claim(
+            "lemma-3-norms",
+            "Up to T all neurons stay small (largest squared norm)",
+            "Lemma 3, Eq. 10",
+            kit.at_most(c.norm),
+            kit.given(covered, _within(e, e.norm).max()),
+        ),
+        kit.claim(
+            "lemma-3-output",
+            "Up to T the output stays small (largest |f|)",
+            "Lemma 3, Eq. 10",
+            kit.at_most(c.output),
+            kit.given(covered, _within(e, e.output).max()),
+        ),
+        kit.claim(
+            "balanced",
+            "Balanced weights stay balanced (largest |v_j^2 / ||w_j||^2 - 1|)",
+            "Section 2.1; 1 % is for the steps",
+            kit.near(0.0, 0.01),
+            kit.given(fits, e.imbalance),
+        ),
+        kit.claim(
+            "signs",
+            "The signs of v_j do not change (changes)",
+            "Section 2.1",
+            kit.exactly(0),
+            kit.given(fits, e.flips),
+        ),
+        kit.claim(
+            "lemma-13",
+            "At t1 the neurons of a side have kept so much of their squared norm (least sum over its bound)",
+            "Lemma 13",
+            kit.at_least(1.0),
+            kept,
+        ),
+        kit.claim(
+            "lemma-14",
+            "After t1 the squared norms of a side never fall (least change over the final sum)",
+            "Lemma 14",
+            kit.at_least(0.0),
+            kit.given(fits and grown, steps.min(initial=np.inf) / e.sides[:, -1].max()),
+        ),
+        kit.claim(
+            "t2",
+            "Both sides have fitted a point by t2 (time over its bound)",
+            "Theorem 1, Eq. 39",
+            kit.at_most(1.0),
+            kit.given(fits and grown, e.t2 / c.t2(e.t1)),
+        ),
+        kit.claim(
+            "loss-bound",
+            "After t2 the loss is below L(t2) / (L(t2) alpha (t - t2) + 1) (largest ratio)",
+            "Theorem 1, Appendix D.2",
+            kit.at_most(1.0),
+            kit.given(fits, np.nanmax(e.losses / loss_bound(e), initial=0.0)),
+        ),
+        kit.theory(
+            "time-law",
+            "Two points: the slowest neuron takes ln cot(a / 2) to S+, mu = sin a (largest deviation)",
+            "Eq. 4, Appendix A.2",
+            kit.near(0.0, 1e-6),
+            np.abs(e.slowest - law).max(),
+        ),
+        kit.theory(
+            "time-grows",
+            "As mu decreases the time to S+ increases (least ratio of a time to that of ten times mu)",
+            "Appendix A.2",
+            kit.more_than(1.0),
+            (e.slowest[1:] / e.slowest[:-1]).min(),
+        ),
+        kit.theory(
+            "time-bound",
+            "No neuron takes longer than t1 (largest time over the bound)",
+            "Theorem 1",
+            kit.at_most(1.0),
+            (e.slowest / e.bounds).max(),
+        ),
+    ]
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return times that NOTES.md quotes."""
+    named = {
+        f"time to S+, mu = sin {angle:g}": t for angle, t in zip(ANGLES, e.slowest, strict=True)
+    }
+    # T of Lemma 1 is at least t1 up to this scale, for the two points and as many neurons
+    needed = -(8 * e.bounds[0] + np.log(np.sqrt(e.constants.width))) / np.log(10.0)
+    return {
+        **named,
+        "log10 of the scale that Theorem 1 asks for, mu = sin 0.1": needed,
+        "T of Lemma 1": e.constants.validity,
+        "t1": e.t1,
+        "t2": e.t2,
+    }
+
+
+@kit.styled
+def draw(e: kit.Evidence) -> kit.Drawing:
+    figure, axes = kit.new_figure(2, 2, aspect=0.72)
+    early = e.t <= 1.5 * e.constants.validity
+    for axes_of, values, bound, label in (
+        (axes[0], np.append(e.deviation, np.nan), e.constants.deviation, "deviation from Eq. 4"),
+        (axes[1], e.norm, e.constants.norm, r"$\max_j \|w_j\|^2$"),
+    ):
+        axes_of.semilogy(e.t[early], values[early], color=kit.PALETTE.measured)
+        axes_of.axhline(bound, color=kit.PALETTE.theory, ls="--")
+        axes_of.axvline(e.constants.validity, color=kit.PALETTE.muted, ls=":", lw=0.8)
+        axes_of.set(xlabel="time $t$ (dotted: $T$)", ylabel=label)
+    shown = e.t > 0
+    axes[2].loglog(e.t[shown], e.losses[shown], color=kit.PALETTE.measured)
+    axes[2].loglog(e.t[shown], loss_bound(e)[shown], color=kit.PALETTE.theory, ls="--")
+    for time, name in ((e.t1, "$t_1$"), (e.t2, "$t_2$")):
+        if np.isfinite(time):
+            axes[2].axvline(time, color=kit.PALETTE.muted, ls=":", lw=0.8)
+            axes[2].text(time, 1.02, name, transform=axes[2].get_xaxis_transform(), ha="center")
+    axes[2].set(xlabel="time $t$", ylabel="loss")
+    mu = np.sin(ANGLES)
+    axes[3].loglog(mu, e.slowest, kit.MARKER, color=kit.PALETTE.measured, label="slowest neuron")
+    axes[3].loglog(mu, e.bounds, color=kit.PALETTE.theory, ls="--", label="bound")
+    axes[3].set(xlabel=r"$\mu$", ylabel="time to $S_+$")
+    axes[3].legend()
+    kit.panel_labels(axes, "Lemma 1", "Lemma 3", "Theorem 1", "Two points")
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="min2024-statements",
+    caption=(
+        "The balanced flow of Figure 6, in the time of the summed loss, with bounds of the paper (dashed). (a) How far "
+        "directions are from Eq. 4, (b) largest squared norm, up to T and a little longer. (c) The loss, below "
+        "Theorem 1's bound after t2. (d) Time of the slowest neuron to S+ on the two points of Appendix A.2."
+    ),
+    configs={"flow": "min2024/two_drops_flow.yaml"},
+    passes={
+        "slow": {"lemma-3-*": "Slower neurons stay small for longer."},
+        "random_features": {"lemma-3-*": "Neurons that are not trained stay small."},
+        "linear": {
+            "lemma-3-*": "Appendix B states the lemma for leaky ReLUs, and a linear activation is one.",
+            "balanced signs": "Linear networks keep balance and signs too.",
+            "lemma-13 lemma-14 t2 loss-bound": "Linear neurons are pulled by the data of both labels, which keeps "
+            "them within the bounds of one.",
+        },
+    },
+    nulls={"unbalanced": ("initialization.kind=unbalanced",)},
+)
