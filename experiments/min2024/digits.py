@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.patches import Rectangle
 
@@ -29,6 +31,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     and `x_- / |I_-|`, and below them the mean neurons of V_+ and V_- at the end, of the same lengths.
     """
     run = runs["digits"]
+    config: Any = run.config
     states, rng = read_states(run), stream(run.config.seed, "analysis")
     x, y, W, v = states.x, states.y, np.asarray(states.W, np.float64), np.asarray(states.v)
     x_plus, x_minus = centres(x, y)
@@ -48,8 +51,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     top = np.linalg.eigvalsh(W @ W.swapaxes(1, 2))[:, -1]
     squares = np.sum(W**2, axis=(1, 2))
     falls = first_at(states.loss_iterations, states.losses < 0.99)
-    times = states.iterations * run.config.optimizer.lr
-    pace = growth(times, squares, falls * run.config.optimizer.lr)
+    times = states.iterations * config.optimizer.lr
+    pace = growth(times, squares, falls * config.optimizer.lr)
     return kit.Evidence(
         iterations=states.iterations,
         loss_iterations=states.loss_iterations,

@@ -376,7 +376,8 @@ FIGURE_6 = kit.Figure(
     passes={
         "linear": {
             "small": "The start is the same.",
-            "cosine-plus all-placed flow-ends": "Linear neurons turn to one direction, which separates the points as x+ does.",
+            "cosine-plus all-placed flow-ends": "Linear neurons turn to one direction, which "
+            "separates the points as x+ does.",
             "to-zero flow-rate": "The points are linearly separable.",
         }
     },
@@ -471,6 +472,14 @@ def _common(e: kit.Evidence, source: str, angle: float) -> list[kit.Claim]:
             e.states.losses[-1],
         ),
     ]
+
+
+def numbers_fig8(e: kit.Evidence) -> dict[str, float]:
+    """Return the least cosine with x_+ of positive neurons in S_+ after the alignment phase."""
+    late = e.moments[2]
+    x_plus, _ = centres(e.states.x, e.states.y)
+    inside = late.plus & (late.reached == PLUS)
+    return {f"least cosine in S+ at {late.iteration}": least_cosine(late, inside, x_plus)}
 
 
 def numbers_fig9(e: kit.Evidence) -> dict[str, float]:

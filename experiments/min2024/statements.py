@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -31,14 +33,15 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     when both have fitted a point, by the proof of Theorem 1. `slowest` and `bounds` (A,) are times for two points.
     """
     run = runs["flow"]
+    config: Any = run.config
     states = read_states(run)
     x, y, W, v = states.x, states.y, np.asarray(states.W), np.asarray(states.v)
-    constants = data_constants(x, y, W[0], scale=run.config.initialization.scale)
-    t = states.iterations * run.config.optimizer.lr / len(x)
+    constants = data_constants(x, y, W[0], scale=config.initialization.scale)
+    t = states.iterations * config.optimizer.lr / len(x)
     squares = np.sum(W**2, axis=2)
     active = kit.activation_patterns(x, W)  # (K, n, m)
     reached = regions(x, y, W)
-    aligned = ~misplaced(reached, v).any(axis=1)
+    aligned = np.asarray(~misplaced(reached, v).any(axis=1))
     t1 = first_at(t, aligned)
     at_t1 = int(np.argmax(aligned))
     members = [reached[at_t1] == side for side in (PLUS, MINUS)]
@@ -73,7 +76,8 @@ def _deviation(
     predicted = turned(units[:-1], np.sign(v[:-1, :, None]) * forces, spans)
     apart = np.linalg.norm(units[1:] - predicted, axis=2) / spans[..., 0]
     kept = (active[1:] == active[:-1]).all(axis=1)
-    return np.where(kept, apart, 0.0).max(axis=1)
+    largest: kit.Floats = np.where(kept, apart, 0.0).max(axis=1)
+    return largest
 
 
 def two_points(angle: float) -> tuple[float, float]:

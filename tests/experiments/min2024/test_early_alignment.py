@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynamics_cli.theory.sphere_flow import sphere_flow
+from experiments.min2024.digits import growth
 from experiments.min2024.theory import early_alignment
 from experiments.min2024.theory.caratheodory import CaratheodoryNeuron
 
@@ -47,6 +49,37 @@ def test_correspondence_bounds_every_edge_once() -> None:
         assert (early_alignment.edge_times(path, 1.0) <= bounds[partners]).all()
         assert not early_alignment.is_path(path[::-1], 5, 4) or len(path) == 1
     assert early_alignment.correspondence(largest, 4).tolist() == list(range(9))
+
+
+def test_directions_turn_under_a_constant_force_as_the_flow_does() -> None:
+    rng = np.random.default_rng(2)
+    x = np.abs(rng.standard_normal((4, 3)))  # all active, and they stay so
+    W = np.abs(rng.standard_normal((5, 3)))
+    units = W / np.linalg.norm(W, axis=1, keepdims=True)
+    flow = sphere_flow(x, np.ones(4), W, np.ones(5), [0.0, 0.3], loss_factor=4)
+    forces = np.tile(x.sum(axis=0), (5, 1))
+    turned = early_alignment.turned(units, forces, np.full((5, 1), 0.3))
+    np.testing.assert_allclose(turned, flow.directions[1], atol=1e-12)
+    still = early_alignment.turned(units, 0 * forces, np.full((5, 1), 0.3))
+    np.testing.assert_array_equal(still, units)
+
+
+def test_bounds_of_the_lemmas_by_hand() -> None:
+    x = np.array([[2.0, 0.0], [0.0, 1.0]])
+    W = 1e-3 * np.array([[3.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 2.0]])
+    found = early_alignment.data_constants(x, np.array([1.0, -1.0]), W, scale=1e-3)
+    assert found.validity == pytest.approx(np.log(1 / (2 * 1e-3)) / 16)
+    assert found.norm == pytest.approx(2e-3 * 9 / 2)
+    assert found.output == pytest.approx(2e-3 * 2 * 2 * 9)
+    assert found.deviation == pytest.approx(4e-3 * 2 * 2 * 4 * 9)
+    assert found.fewest == 1
+
+
+def test_growth_is_the_rate_of_the_norms() -> None:
+    times = np.arange(10.0)
+    assert growth(times, np.exp(2 * 0.7 * times), until=6.5) == pytest.approx(0.7)
+    assert np.isnan(growth(times, np.exp(times), until=1.5))
+    assert np.isnan(growth(times, np.exp(times), until=np.nan))
 
 
 def all_times(plus: int, minus: int, n_plus: int, n_minus: int) -> list[float]:
