@@ -1,4 +1,6 @@
-"""Figures 5, 10 and 11: two digits of MNIST; `--preset full` takes all images, six times the default number."""
+"""Figures 5, 10 and 11: two digits of MNIST; `--preset full` takes all images, six times the
+default number.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,21 @@ GROWTH_OVER = 2
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure a run on two digits.
 
-    `products` (2 SHOWN, 2 SHOWN) are `<x_i, x_j>`, positive label first, `same` and `different` shares of correlated
-    pairs, `chance` is the larger p-value of the two among permuted labels. `plus` and `minus` are alignments of V_+ and
-    V_- by the current sign of v_j; `mean` (d,) is the image that was subtracted. `growth` is the rate at which the
-    norms of neurons grow right before the loss falls, over `|x_+| / n`. `tiles` (2, 2, d) are `x_+ / |I_+|`
-    and `x_- / |I_-|`, and below them the mean neurons of V_+ and V_- at the end, of the same lengths.
+    `products` (2 SHOWN, 2 SHOWN) are `<x_i, x_j>`, positive label first, `same` and `different`
+    shares of correlated pairs, `chance` is the larger p-value of the two among permuted labels.
+    `plus` and `minus` are alignments of V_+ and V_- by the current sign of v_j; `mean` (d,) is the
+    image that was subtracted. `growth` is the rate at which the norms of neurons grow right before
+    the loss falls, over `|x_+| / n`. `tiles` (2, 2, d) are `x_+ / |I_+|` and `x_- / |I_-|`, and
+    below them the mean neurons of V_+ and V_- at the end, of the same lengths.
     """
     run = runs["digits"]
     config: Any = run.config
-    states, rng = read_states(run), stream(run.config.seed, "analysis")
-    x, y, W, v = states.x, states.y, np.asarray(states.W, np.float64), np.asarray(states.v)
+    states = read_states(run)
+    rng = stream(run.config.seed, "analysis")
+    x = states.x
+    y = states.y
+    W = np.asarray(states.W, np.float64)
+    v = np.asarray(states.v)
     x_plus, x_minus = centres(x, y)
     shares, *null = correlated_shares(
         x, np.stack([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))])
@@ -75,7 +82,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def alignment(W: kit.Floats, members: kit.Bools, target: kit.Floats) -> kit.Evidence:
-    """Return cosines (K,) of neurons `W` (K, m, d) with `target` (d,): of the `mean` of `members` (K, m), and of each.
+    """Return cosines (K,) of neurons `W` (K, m, d) with `target` (d,): of the `mean` of `members`
+    (K, m), and of each.
 
     `low` is the least of them and `high` the largest; all are NaN while there are no members.
     """
@@ -87,7 +95,8 @@ def alignment(W: kit.Floats, members: kit.Bools, target: kit.Floats) -> kit.Evid
 
 
 def growth(times: kit.Floats, squares: kit.Floats, until: float) -> float:
-    """Return the rate of the logarithm of norms from their `squares` (K,) at the last states before the time `until`.
+    """Return the rate of the logarithm of norms from their `squares` (K,) at the last states before
+    the time `until`.
 
     NaN when there are too few states before it, or it is NaN.
     """
@@ -111,13 +120,12 @@ def _tiles(x: kit.Floats, y: kit.Floats, W: kit.Floats, v: kit.Floats) -> kit.Fl
 def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
     """Compare a run with Section 4 and Appendix A.4; the source is `figure`.
 
-    With `text` Section 4 speaks of these digits; of the others (Figures 10, 11) there are only pictures.
+    With `text` Section 4 speaks of these digits; of the others (Figures 10, 11) there are only
+    pictures.
     """
-    losses, smaller, least = (
-        e.losses,
-        np.fmin(e.plus.mean, e.minus.mean),
-        np.fmin(e.plus.low, e.minus.low),
-    )
+    losses = e.losses
+    smaller = np.fmin(e.plus.mean, e.minus.mean)
+    least = np.fmin(e.plus.low, e.minus.low)
 
     def at(iteration: float, cosines: kit.Floats) -> float:
         return kit.value_at(e.iterations, cosines, iteration)
@@ -202,7 +210,8 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
     return [
         kit.theory(
             "not-by-chance",
-            "Permuted labels give no such shares of positive and negative pairs (larger p-value of the two)",
+            "Permuted labels give no such shares of positive and negative pairs (larger p-value of"
+            " the two)",
             f"{figure} (left); {PERMUTATIONS} permutations",
             kit.less_than(0.05),
             e.chance,
@@ -242,7 +251,9 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return how far the images are from Assumption 1, and readings of the curves that no claim has."""
+    """Return how far the images are from Assumption 1, and readings of the curves that no claim
+    has.
+    """
     least = np.fmin(e.plus.low, e.minus.low)
     times = e.loss_iterations
     return {
@@ -294,10 +305,8 @@ def _heat_map(figure: kit.Drawing, axes: kit.Axes, products: kit.Floats) -> None
 
 def _alignment(axes: kit.Axes, e: kit.Evidence) -> None:
     for group, sign, style in ((e.plus, "+", "-"), (e.minus, "-", "--")):
-        color, label = (
-            kit.PALETTE.sign(float(f"{sign}1")),
-            rf"$\cos(\overline{{w}}_{sign}, x_{sign})$",
-        )
+        color = kit.PALETTE.sign(float(f"{sign}1"))
+        label = rf"$\cos(\overline{{w}}_{sign}, x_{sign})$"
         axes.fill_between(e.iterations, group.low, group.high, color=color, alpha=0.18, lw=0)
         kit.draw_curve(axes, e.iterations, group.mean, color=color, label=label, ls=style)
     axes.axhline(0.9, color=kit.PALETTE.muted, lw=0.7, ls=":", zorder=0)
@@ -330,7 +339,8 @@ def _draw_tiles(axes: kit.Axes, tiles: kit.Floats, mean: kit.Floats) -> None:
         for c, (vector, name) in enumerate(
             [*row, *((v + mean, f"{n}$+\\bar{{x}}$") for v, n in row)]
         ):
-            left, top = c * (side + 4), r * (side + 13)
+            left = c * (side + 4)
+            top = r * (side + 13)
             extent = (left, left + side, top + side, top)
             axes.imshow(
                 vector.reshape(side, side), cmap="gray", extent=extent, interpolation="nearest"
@@ -346,21 +356,29 @@ def _draw_tiles(axes: kit.Axes, tiles: kit.Floats, mean: kit.Floats) -> None:
 
 
 def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -> kit.Figure:
-    """Return the figure of one pair of digits, where `first_digit` has the positive label; `text` as in `claims`."""
+    """Return the figure of one pair of digits, where `first_digit` has the positive label;
+    `text` as in `claims`.
+    """
     return kit.Figure(
         id=f"min2024-fig{number}",
         caption=(
-            f"(a) Inner products of the centred images, digit {first_digit} first. (b) Cosine of the mean neuron of V+"
-            " with x+ and of V- with x-, with the range over single neurons; dotted: 0.9. (c) Loss, stable rank and"
-            " squared spectral norm of W. (d) Data centres and mean neurons at the end, also with the mean image added."
+            f"(a) Inner products of the centred images, digit {first_digit} first. (b) Cosine of"
+            " the mean neuron of V+ with x+ and of V- with x-, with the range over single neurons;"
+            " dotted: 0.9. (c) Loss, stable rank and squared spectral norm of W. (d) Data centres"
+            " and mean neurons at the end, also with the mean image added."
         ),
         configs={"digits": config},
         presets={"full": {"digits": kit.Wanted(config, ("dataset.source=full",))}},
         passes={
             "linear": {
-                "aligned-mean rank-*": "All neurons of a linear network turn to one line too, that of the sum of the "
-                "labelled images.",
-                "alignment-drops": "The gradient turns to images that are not fitted yet, for a linear network too.",
+                "aligned-mean rank-*": (
+                    "All neurons of a linear network turn to one line too, that of the sum of the "
+                    "labelled images."
+                ),
+                "alignment-drops": (
+                    "The gradient turns to images that are not fitted yet, for a linear network"
+                    " too."
+                ),
                 "loss-end": "A linear function separates these digits.",
             }
         },

@@ -1,4 +1,6 @@
-"""Figure 4: the activation patterns of two positive neurons over time, one for either branch of the caption."""
+"""Figure 4: the activation patterns of two positive neurons over time, one for either branch of
+the caption.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,14 @@ from .theory.cones import DEAD, MINUS, PLUS, regions
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Find positive neurons that start active on all negative and no positive data, and take the last to arrive.
+    """Find positive neurons that start active on all negative and no positive data, and take the
+    last to arrive.
 
-    `living` goes to S_+, `dying` to S_dead; where no neuron does, it is the last of all that start so. Each has its
-    `changes` (c,), iterations, and `patterns` (c + 1, n) between them. `forbidden` counts activations on positive data
-    lost, or on negative data gained, by positive neurons of the whole run, `died_active` positive neurons that died
-    although they were active on a positive point at first.
+    `living` goes to S_+, `dying` to S_dead; where no neuron does, it is the last of all that start
+    so. Each has its `changes` (c,), iterations, and `patterns` (c + 1, n) between them. `forbidden`
+    counts activations on positive data lost, or on negative data gained, by positive neurons of the
+    whole run, `died_active` positive neurons that died although they were active on a positive
+    point at first.
     """
     states = read_states(runs["descent"])
     active = kit.activation_patterns(states.x, states.W)  # (K, n, m)
@@ -24,7 +28,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     always = (np.asarray(states.v) > 0).all(axis=0)
     if not always.any():
         raise kit.InputError(
-            f"{runs['descent'].path}: no neuron has v_j > 0 throughout; take more neurons or another seed"
+            f"{runs['descent'].path}: no neuron has v_j > 0 throughout; take more neurons or"
+            " another seed"
         )
     started = np.flatnonzero(always & (reached[0] == MINUS))
     pool = started if len(started) else np.flatnonzero(always)
@@ -57,13 +62,15 @@ def _branch(iterations: kit.Ints, active: kit.Bools) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     source = "Section 3.3, Figure 4"
-    living, dying = e.living, e.dying
+    living = e.living
+    dying = e.dying
     lives = len(living.changes) > 0 and np.array_equal(living.patterns[-1], e.y > 0)
     dies = len(dying.changes) > 0 and not dying.patterns[-1].any()
     return [
         kit.claim(
             "one-way",
-            "No positive neuron loses a positive or gains a negative point (such changes in the run)",
+            "No positive neuron loses a positive or gains a negative point (such changes in the"
+            " run)",
             "Eq. 7, Section 3.3",
             kit.exactly(0),
             kit.given(lives, e.forbidden),
@@ -77,7 +84,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "end",
-            "A neuron that starts in S- and gains a positive point eventually reaches S+ (0 if not)",
+            "A neuron that starts in S- and gains a positive point eventually reaches S+ (0 if"
+            " not)",
             f"{source}, branch 2",
             kit.exactly(1),
             lives,
@@ -164,14 +172,17 @@ def _draw_branch(axes: kit.Axes, y: kit.Floats, branch: kit.Evidence) -> None:
 FIGURE = kit.Figure(
     id="min2024-fig4",
     caption=(
-        "Two positive neurons of the balanced run on the data of Figure 6 that start active on all negative and no "
-        "positive data: filled marks are the points on which they are active, at first and after each change (ringed). "
-        "(a) One loses the negative points and dies. (b) One gains a positive point and reaches S+."
+        "Two positive neurons of the balanced run on the data of Figure 6 that start active on all"
+        " negative and no positive data: filled marks are the points on which they are active, at"
+        " first and after each change (ringed). (a) One loses the negative points and dies. (b) One"
+        " gains a positive point and reaches S+."
     ),
     configs={"descent": "min2024/two_drops_flow.yaml"},
     passes={
         "linear": {
-            "one-way count end": "A linear neuron turns to x+ too, which lies on the positive side of every point.",
+            "one-way count end": (
+                "A linear neuron turns to x+ too, which lies on the positive side of every point."
+            ),
         }
     },
 )

@@ -1,4 +1,5 @@
-"""Figures 12 and 13: changes in norms and in directions under SGD, at the ends of epochs (Appendix A.5).
+"""Figures 12 and 13: changes in norms and in directions under SGD, at the ends of epochs (Appendix
+A.5).
 
 `--preset full` takes all 12 665 images in batches of 2 000.
 """
@@ -22,14 +23,16 @@ FULL = ("dataset.source=full", "optimizer.batch_size=2000")
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure loss, `sum_j d/dt ||w_j||^2` and `sum_j || d/dt w_j/||w_j|| ||` of all data at epochs, each (E,).
+    """Measure loss, `sum_j d/dt ||w_j||^2` and `sum_j || d/dt w_j/||w_j|| ||` of all data at
+    epochs, each (E,).
 
     `growth` (E,) is the rate of the logarithm of the norm of W, over `|x_+| / n`.
     """
     run = runs["sgd"]
     problem = build_problem(run.config, run.dataset())
     first = run.state(0)
-    changes, growth = [], []
+    changes = []
+    growth = []
     trained = "hidden_weight" in (run.config.architecture.train or problem.shapes)
     for k in range(len(run.snapshot_iterations)):
         state = State(problem, run.state(k), lambda: first, 0)
@@ -60,7 +63,8 @@ def _peak(e: kit.Evidence, values: kit.Floats) -> float:
 
 def claims_fig12(e: kit.Evidence) -> list[kit.Claim]:
     """Compare the order of events with the caption of Figure 12 and Appendix A.5: two phases."""
-    turned, grew = _peak(e, e.directions), _peak(e, e.norms)
+    turned = _peak(e, e.directions)
+    grew = _peak(e, e.norms)
     first_below = first_at(e.epochs, e.loss < 0.99)
     before = max(turned, 1.0)  # a run of one step has no epoch behind it
     norms = abs(kit.value_at(e.epochs, e.norms, turned)) / e.norms[1:].max()
@@ -68,8 +72,8 @@ def claims_fig12(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "order",
-            "Directions change first, norms later (epoch of the largest change in norms over that in "
-            "directions)",
+            "Directions change first, norms later (epoch of the largest change in norms over that"
+            " in directions)",
             "Figure 12, Appendix A.5",
             kit.more_than(1.0),
             grew / before,
@@ -141,7 +145,8 @@ def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=4.6, aspect=0.6, extra_height=0.2)
-    epochs, kept = e.epochs[1:], slice(1, None)
+    epochs = e.epochs[1:]
+    kept = slice(1, None)
     right = axes.twinx()
     lines = []
     series = (
@@ -168,29 +173,35 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="min2024-fig12",
         caption=(
-            "Loss, changes in neuron norms and changes in neuron directions of the full gradient at the end of "
-            "every second epoch: first only directions change, then norms grow and the loss decreases."
+            "Loss, changes in neuron norms and changes in neuron directions of the full gradient at"
+            " the end of every second epoch: first only directions change, then norms grow and the"
+            " loss decreases."
         ),
         configs={"sgd": "min2024/sgd_both.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
         passes={
             "linear": {
-                "order *-rest loss-late": "From a small start linear networks turn before they grow too."
+                "order *-rest loss-late": (
+                    "From a small start linear networks turn before they grow too."
+                )
             }
         },
     ),
     kit.Figure(
         id="min2024-fig13",
         caption=(
-            "The quantities of Figure 12 with output weights fixed at 1 or -1: both decay together from the first "
-            "epoch on. Epoch 0 is left out, where directions of weights of size 1e-6 change at a rate of millions."
+            "The quantities of Figure 12 with output weights fixed at 1 or -1: both decay together"
+            " from the first epoch on. Epoch 0 is left out, where directions of weights of size"
+            " 1e-6 change at a rate of millions."
         ),
         configs={"sgd": "min2024/sgd_first.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
         nulls={"both_layers": BOTH},
         passes={
             "linear": {
-                "norms-first directions-first together": "Fixed output weights take the phases from linear networks too.",
+                "norms-first directions-first together": (
+                    "Fixed output weights take the phases from linear networks too."
+                ),
             },
         },
     ),

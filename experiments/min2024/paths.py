@@ -1,4 +1,6 @@
-"""Figures 14 to 17: paths of activation counts (k_+, k_-) of real neurons along the directional flow (Eq. 4)."""
+"""Figures 14 to 17: paths of activation counts (k_+, k_-) of real neurons along the directional
+flow (Eq. 4).
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,19 @@ from .theory.early_alignment import (
     maximal_path,
 )
 
-POSITIVE, NEGATIVE, DIM, NEURONS, SPREAD = 6, 5, 12, 400, 0.16
+POSITIVE = 6
+NEGATIVE = 5
+DIM = 12
+NEURONS = 400
+SPREAD = 0.16
 """The data of the illustrations: unit vectors y_i x_i around a common direction."""
 ON_BOUNDARY = 1e-9
 LARGEST: kit.Ints = maximal_path(POSITIVE, NEGATIVE)
 """P_max."""
 SHOWN = 10
 """Length of the paths of Figure 14, as of the paper's; 11 edges are the most."""
-STEP, MOST = 1e-4, 20_000
+STEP = 1e-4
+MOST = 20_000
 """Of the integration by small steps that the times of the flow are compared with."""
 FEW = 5
 """Up to so many points of either label all paths are compared with the maximal one."""
@@ -60,17 +67,20 @@ class CountPath:
         return float(edge_times(self.counts, rate).sum())
 
     def kind(self, loses: bool) -> kit.Bools:
-        """Return which edges (L,) lose a negative point (or, if not `loses`, only gain positive points)."""
+        """Return which edges (L,) lose a negative point (or, if not `loses`, only gain positive
+        points).
+        """
         down = np.diff(self.counts[:, 1]) < 0
         return down if loses else ~down
 
 
 def evidence(_: kit.Runs) -> kit.Evidence:
-    """Follow positive neurons of all kinds of starts to S_+ or S_dead; `paths` has the longest first.
+    """Follow positive neurons of all kinds of starts to S_+ or S_dead; `paths` has the longest
+    first.
 
-    `lost` counts live starts that did not reach S_+ or S_dead, or broke the definition of a path, `died_active` the
-    neurons that died although they were active on a positive point at first. `maximal_time` is T(P_max), `marched`
-    the time of the slowest neuron by small steps.
+    `lost` counts live starts that did not reach S_+ or S_dead, or broke the definition of a path,
+    `died_active` the neurons that died although they were active on a positive point at first.
+    `maximal_time` is T(P_max), `marched` the time of the slowest neuron by small steps.
     """
     rng = stream(0, "data")
     common = np.zeros(DIM)
@@ -89,7 +99,8 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     )
     followed = [_path(x, y, W[j], flow.switches[j]) for j in np.flatnonzero(ends == PLUS)]
     paths = [path for path in followed if is_path(path.counts, POSITIVE, NEGATIVE)]
-    dead, started = ends == DEAD, activation_counts(x, y, W)[:, 0] > 0
+    dead = ends == DEAD
+    started = activation_counts(x, y, W)[:, 0] > 0
     slowest = max(paths, key=lambda path: path.time if len(path.times) else 0.0)
     return kit.Evidence(
         constants=constants,
@@ -115,7 +126,9 @@ def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, switches: kit.Floats) -> 
 
 
 def march(x: kit.Floats, y: kit.Floats, w: kit.Floats) -> float:
-    """Return when a neuron `w` (d,) reaches S_+ by small steps towards x_a(w) (Eq. 4); NaN after `MOST` steps."""
+    """Return when a neuron `w` (d,) reaches S_+ by small steps towards x_a(w) (Eq. 4); NaN after
+    `MOST` steps.
+    """
     direction = w / np.linalg.norm(w)
     for k in range(MOST):
         if ((x @ direction > 0) == (y > 0)).all():
@@ -184,8 +197,8 @@ def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "all-paths",
-            "Of all paths the maximal one has the largest travel time, for n+ and n- up to 5 (largest T(P) / "
-            "T(Pmax))",
+            "Of all paths the maximal one has the largest travel time, for n+ and n- up to 5"
+            " (largest T(P) / T(Pmax))",
             source,
             kit.near(1.0, 1e-12),
             max(exact),
@@ -206,8 +219,8 @@ def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "speed",
-            "Directions move at the speed of Eq. 4, neither faster nor slower (largest time over that of "
-            "small steps)",
+            "Directions move at the speed of Eq. 4, neither faster nor slower (largest time over"
+            " that of small steps)",
             "Eq. 4; 1 % for the steps",
             kit.near(1.0, 0.01),
             e.slowest / e.marched,
@@ -216,9 +229,12 @@ def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def _partners(e: kit.Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
-    """Check for all measured paths that partners take at least as long and are used once (Figures 16 and 17)."""
+    """Check for all measured paths that partners take at least as long and are used once
+    (Figures 16 and 17).
+    """
     longest = edge_times(LARGEST, e.constants.rate)
-    shares, twice = [0.0], 0
+    shares = [0.0]
+    twice = 0
     for path in e.paths:
         ratios = edge_times(path.counts, e.constants.rate) / longest[path.edges]
         shares += ratios[path.kind(loses)].tolist()
@@ -226,7 +242,8 @@ def _partners(e: kit.Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
     return [
         kit.theory(
             "shorter",
-            "The travel time of an edge is at most its partner's in the maximal path (largest ratio)",
+            "The travel time of an edge is at most its partner's in the maximal path (largest"
+            " ratio)",
             source,
             kit.at_most(1.0),
             max(shares),
@@ -289,7 +306,10 @@ def _shown(paths: list[CountPath]) -> list[CountPath]:
 def draw_fig14(e: kit.Evidence) -> kit.Drawing:
     figure, axes = _grid(0.35)
     for k, path in enumerate(_shown(e.paths)):
-        label = f"reaches $S_+$ at {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound(e.constants.rate)))}"
+        label = (
+            f"reaches $S_+$ at {path.time:.2f}, $T(P)$ ="
+            f" {kit.format_number(round(path.bound(e.constants.rate)))}"
+        )
         _draw_path(
             axes,
             path.counts,
@@ -306,7 +326,10 @@ def draw_fig14(e: kit.Evidence) -> kit.Drawing:
 def draw_fig15(e: kit.Evidence) -> kit.Drawing:
     figure, axes = _grid(0.3)
     path = e.paths[0]
-    measured = f"measured: {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound(e.constants.rate)))}"
+    measured = (
+        f"measured: {path.time:.2f}, $T(P)$ ="
+        f" {kit.format_number(round(path.bound(e.constants.rate)))}"
+    )
     _draw_both(
         axes, e, measured, rf"$P_{{\max}}$: $T$ = {kit.format_number(round(e.maximal_time))}"
     )
@@ -337,7 +360,9 @@ def _draw_partners(e: kit.Evidence, *, loses: bool) -> kit.Drawing:
 
 
 def _figure(number: int, caption: str, *, loses: bool | None = None) -> kit.Figure:
-    """Return a figure; with `loses` of the partners of edges that lose a negative, or gain a positive point."""
+    """Return a figure; with `loses` of the partners of edges that lose a negative, or gain a
+    positive point.
+    """
     if loses is None:
         return kit.Figure(id=f"min2024-fig{number}", caption=caption)
     return kit.Figure(
@@ -349,19 +374,20 @@ def _figure(number: int, caption: str, *, loses: bool | None = None) -> kit.Figu
 
 
 PARTNERS = (
-    "Arrows join every edge that {} point to the edge of the maximal path that takes at least as long; no edge of the "
-    "maximal path is used twice."
+    "Arrows join every edge that {} point to the edge of the maximal path that takes at least as"
+    " long; no edge of the maximal path is used twice."
 )
 FIGURES = kit.by_id(
     _figure(
         14,
-        "Three different paths of length 10: the counts (k+, k-) of positive and negative points on which a "
-        "neuron is active, along the directional flow: k+ never falls, k- never rises, the end is (n+, 0).",
+        "Three different paths of length 10: the counts (k+, k-) of positive and negative points on"
+        " which a neuron is active, along the directional flow: k+ never falls, k- never rises, the"
+        " end is (n+, 0).",
     ),
     _figure(
         15,
-        "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds every "
-        "path's and is itself below t1.",
+        "The longest measured path beside the maximal path of n+ + n- edges, whose travel time"
+        " bounds every path's and is itself below t1.",
     ),
     _figure(16, PARTNERS.format("loses a negative"), loses=True),
     _figure(17, PARTNERS.format("gains a positive"), loses=False),

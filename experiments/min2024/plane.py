@@ -13,8 +13,11 @@ from dynamics_cli import kit
 from .shared import read_states
 from .theory.cones import MINUS, PLUS, centres, least_correlation, misplaced, regions
 
-SEEDS, FEWER = 200, 50
-"""Networks that claims on numbers of neurons are decided by: these depend on the seed. Fewer do for a mean."""
+SEEDS = 200
+FEWER = 50
+"""Networks that claims on numbers of neurons are decided by: these depend on the seed. Fewer do
+for a mean.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,13 @@ class Moment:
 
 
 def moments_at(run: kit.Run, iteration: int) -> list[Moment]:
-    """Return the neurons of each network of a run, several where it has replicas, at the state nearest an iteration.
+    """Return the neurons of each network of a run, several where it has replicas, at the state
+    nearest an iteration.
 
     Raises InputError outside the plane.
     """
-    data, k = run.dataset(), run.index_of(iteration)
+    data = run.dataset()
+    k = run.index_of(iteration)
     if data.d != 2:
         raise kit.InputError(
             f"this figure shows neurons in the plane, the data have {data.d} dimensions"
@@ -84,7 +89,8 @@ def draw_moments(
     count_strays: bool = False,
     losses: bool = False,
 ) -> kit.Drawing:
-    """Draw a panel for every moment: dots to its scale, thin rays for directions, the data to one scale.
+    """Draw a panel for every moment: dots to its scale, thin rays for directions, the data to one
+    scale.
 
     With `losses` the loss has a panel behind them.
     """
@@ -139,7 +145,9 @@ def draw_moments(
 
 
 def _losses(axes: kit.Axes, states: kit.Evidence, moments: Sequence[int]) -> None:
-    """Draw the loss with rings at the moments of the other panels and lines where it falls fastest."""
+    """Draw the loss with rings at the moments of the other panels and lines where it falls
+    fastest.
+    """
     kit.draw_curve(axes, states.loss_iterations, states.losses, color=kit.PALETTE.measured)
     for at in _drops(states):
         axes.axvline(at, color=kit.PALETTE.theory, lw=0.8, ls=":", zorder=0)
@@ -164,7 +172,8 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
     axes.plot([0, 0], ends, color=kit.PALETTE.faint, lw=0.7, zorder=0)
     rim = 1.05 * reach * now.W / np.where(lengths > 0, lengths, 1.0)[:, None]
     for sign in (1, -1):
-        color, members = kit.PALETTE.sign(sign), np.sign(now.v) == sign
+        color = kit.PALETTE.sign(sign)
+        members = np.sign(now.v) == sign
         rays = np.stack([np.zeros_like(rim), rim, tips])[:, members]  # (3, m', 2)
         axes.plot(rays[:2, :, 0], rays[:2, :, 1], color=color, lw=0.5, alpha=0.35, zorder=1)
         axes.plot(rays[::2, :, 0], rays[::2, :, 1], color=color, lw=0.8, alpha=0.5, zorder=2)
@@ -194,7 +203,8 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
     axes.text(0.02, 0.01, rf"rim: $\|w_j\|={number}$", transform=axes.transAxes, fontsize=kit.SMALL)
 
 
-ALIGNED, END = 3300, 30000
+ALIGNED = 3300
+END = 30000
 """Iterations of panels b and c; not in the paper."""
 MANY_6 = (
     f"optimizer.iterations={ALIGNED}",
@@ -206,9 +216,11 @@ MANY_6 = (
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """Measure the run by gradient descent, and its balanced twin that follows gradient flow.
 
-    `flow_reached` (K, m) are regions of the neurons of the twin, `networks` moments of `SEEDS` seeds at `ALIGNED`.
+    `flow_reached` (K, m) are regions of the neurons of the twin, `networks` moments of `SEEDS`
+    seeds at `ALIGNED`.
     """
-    states, flow = read_states(runs["descent"]), read_states(runs["flow"])
+    states = read_states(runs["descent"])
+    flow = read_states(runs["flow"])
     return kit.Evidence(
         states=states,
         flow=flow,
@@ -229,8 +241,11 @@ def _drops(states: kit.Evidence) -> list[int]:
 
 
 def _lull(states: kit.Evidence) -> float:
-    """Return the least speed of the loss between its two decreases over the speed of the slower; NaN without two."""
-    drops, times = _drops(states), states.loss_iterations
+    """Return the least speed of the loss between its two decreases over the speed of the slower;
+    NaN without two.
+    """
+    drops = _drops(states)
+    times = states.loss_iterations
     if len(drops) < 2:
         return float("nan")
     rates = -np.gradient(states.losses, times)
@@ -240,7 +255,9 @@ def _lull(states: kit.Evidence) -> float:
 
 
 def _rate(states: kit.Evidence) -> float:
-    """Return the power of t with which the loss falls over the last 30 % of a run; NaN for fewer than 3 points."""
+    """Return the power of t with which the loss falls over the last 30 % of a run; NaN for fewer
+    than 3 points.
+    """
     late = (states.loss_iterations >= 0.7 * states.loss_iterations[-1]) & (states.losses > 0)
     if np.count_nonzero(late) < 3:
         return float("nan")
@@ -251,7 +268,8 @@ def _rate(states: kit.Evidence) -> float:
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     source = "Appendix A.1, Figure 6"
-    x, y = e.states.x, e.states.y
+    x = e.states.x
+    y = e.states.y
     x_plus, x_minus = centres(x, y)
     first, _, last = e.moments
     rank = e.stable_rank[len(e.stable_rank) // 2 :].max()
@@ -325,8 +343,8 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "rank",
-            "The first layer is approximately low-rank: stable rank at most 2, as of any weights in the "
-            "plane (largest of the last half)",
+            "The first layer is approximately low-rank: stable rank at most 2, as of any weights in"
+            " the plane (largest of the last half)",
             "Theorem 1, Figure 6 (c)",
             kit.at_most(2.0),
             rank,
@@ -364,9 +382,10 @@ def draw_fig6(e: kit.Evidence) -> kit.Drawing:
 FIGURE_6 = kit.Figure(
     id="min2024-fig6",
     caption=(
-        "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. (a) Small "
-        "norms, all directions. (b) Live neurons are aligned with x+ or x-. (c) They have grown; the rest stayed "
-        "small. (d) The loss with the moments of panels a and b (rings) and its two sharp decreases (dotted)."
+        "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms."
+        " (a) Small norms, all directions. (b) Live neurons are aligned with x+ or x-. (c) They"
+        " have grown; the rest stayed small. (d) The loss with the moments of panels a and b"
+        " (rings) and its two sharp decreases (dotted)."
     ),
     configs={
         "descent": "min2024/two_drops.yaml",
@@ -376,8 +395,9 @@ FIGURE_6 = kit.Figure(
     passes={
         "linear": {
             "small": "The start is the same.",
-            "cosine-plus all-placed flow-ends": "Linear neurons turn to one direction, which "
-            "separates the points as x+ does.",
+            "cosine-plus all-placed flow-ends": (
+                "Linear neurons turn to one direction, which separates the points as x+ does."
+            ),
             "to-zero flow-rate": "The points are linearly separable.",
         }
     },
@@ -403,10 +423,12 @@ def points(angle: float) -> kit.Floats:
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Look at the three moments of a run on two points, and count neurons in the networks of other seeds.
+    """Look at the three moments of a run on two points, and count neurons in the networks of other
+    seeds.
 
-    `outside` (3,) counts live neurons of V_+ outside S_+ at the moments, `others` (3, R) the same in networks of many
-    seeds, and `converged` (R,) says which of these fit the points at the end; both are (0,) without any.
+    `outside` (3,) counts live neurons of V_+ outside S_+ at the moments, `others` (3, R) the same
+    in networks of many seeds, and `converged` (R,) says which of these fit the points at the end;
+    both are (0,) without any.
     """
     moments = [moments_at(runs["descent"], iteration)[0] for iteration in ITERATIONS]
     many = [runs["seeds"]] if "seeds" in runs else []
@@ -428,9 +450,11 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
-    """Look at a run on orthogonal points, and count the neurons of V_+ in S_+ at the end for other seeds.
+    """Look at a run on orthogonal points, and count the neurons of V_+ in S_+ at the end for other
+    seeds.
 
-    `inside` are their means over networks on orthogonal points and on points of correlation sin 0.1.
+    `inside` are their means over networks on orthogonal points and on points of correlation sin
+    0.1.
     """
     e = evidence({"descent": runs["descent"]})
     e.inside = [
@@ -445,7 +469,9 @@ def _inside(now: Moment) -> int:
 
 
 def _common(e: kit.Evidence, source: str, angle: float) -> list[kit.Claim]:
-    """Compare the statements of all three: positive neurons in S+ at iteration 7000, and the loss at the end."""
+    """Compare the statements of all three: positive neurons in S+ at iteration 7000, and the
+    loss at the end.
+    """
     now = e.moments[1]
     least = least_cosine(now, now.plus & (now.reached == PLUS), centres(e.states.x, e.states.y)[0])
     mu = least_correlation(e.states.x, e.states.y)
@@ -520,8 +546,8 @@ def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "one-outside",
-            "In the paper's instance one neuron remains outside S+ at 21000: networks that converge and keep at "
-            "least one are no rarity (share; 5 % is our reading)",
+            "In the paper's instance one neuron remains outside S+ at 21000: networks that converge"
+            " and keep at least one are no rarity (share; 5 % is our reading)",
             source,
             kit.more_than(0.05),
             np.mean(late > 0),
@@ -531,8 +557,10 @@ def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     source = "Appendix A.3, Figure 9"
-    last, converged = e.moments[2], e.states.losses[-1] < FITTED
-    strays, inside = last.W[last.strays], last.W[last.plus & (last.reached == PLUS)]
+    last = e.moments[2]
+    converged = e.states.losses[-1] < FITTED
+    strays = last.W[last.strays]
+    inside = last.W[last.plus & (last.reached == PLUS)]
     each = np.stack([kit.cosines(strays, point) for point in e.states.x])  # (2, strays)
     stayed, grown = (np.linalg.norm(W, axis=1).max(initial=0.0) for W in (strays, inside))
     return [
@@ -546,7 +574,8 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "for-ever",
-            "No neuron outside S+ enters between iterations 7000 and 21000 (change of their number)",
+            "No neuron outside S+ enters between iterations 7000 and 21000 (change of their"
+            " number)",
             source,
             kit.exactly(0),
             kit.given(converged and e.outside[1], e.outside[2] - e.outside[1]),
@@ -568,7 +597,8 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "fewer",
-            "Clearly fewer neurons end in S+ than for mu > 0 (mean number over that at mu = sin 0.1)",
+            "Clearly fewer neurons end in S+ than for mu > 0 (mean number over that at mu = sin"
+            " 0.1)",
             f"{source}; half is our reading of clearly",
             kit.less_than(0.5),
             kit.given(converged and e.inside[1], e.inside[0] / max(e.inside[1], 1e-9)),
@@ -587,14 +617,16 @@ def _figure(number: int, runs: dict[str, kit.Wanted], caption: str) -> kit.Figur
     return kit.Figure(
         id=f"min2024-fig{number}",
         caption=(
-            "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. "
-            + caption
+            "Triangles are the data, dots with rays the neurons, each panel to its own scale of"
+            " norms. " + caption
         ),
         configs=runs,
         nulls={} if runs["descent"].overrides == separated else {"separated": separated},
         passes={
             "linear": {
-                "cosine converges all-inside": "Neurons in S+ are active on both points, where a ReLU is linear.",
+                "cosine converges all-inside": (
+                    "Neurons in S+ are active on both points, where a ReLU is linear."
+                ),
             }
         },
     )
@@ -613,8 +645,9 @@ FIGURES = kit.by_id(
             "descent": at_angle(0.001, "seed=6"),
             "seeds": replace(at_angle(0.001, *MANY), replicas=SEEDS),
         },
-        "Alignment is slower: some neurons are still aligned with x1 or x2 alone. The seed is one that keeps "
-        f"one neuron outside, as the paper's instance does; the counts are claimed of {SEEDS} networks.",
+        "Alignment is slower: some neurons are still aligned with x1 or x2 alone. The seed is one"
+        " that keeps one neuron outside, as the paper's instance does; the counts are claimed of"
+        f" {SEEDS} networks.",
     ),
     _figure(
         9,

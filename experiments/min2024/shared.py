@@ -10,10 +10,11 @@ from dynamics_cli import kit
 def read_states(run: kit.Run) -> kit.Evidence:
     """Return all K recorded states of a two-layer run; the weights may be memory maps.
 
-    Data `x` (n, d), `y` (n,), weights `W` (K, m, d) and `v` (K, m) at `iterations` (K,), and `losses` at
-    `loss_iterations`. Raises InputError for another network.
+    Data `x` (n, d), `y` (n,), weights `W` (K, m, d) and `v` (K, m) at `iterations` (K,), and
+    `losses` at `loss_iterations`. Raises InputError for another network.
     """
-    parameters, dataset = run.parameters, run.dataset()
+    parameters = run.parameters
+    dataset = run.dataset()
     if not {"hidden_weight", "output_weight"} <= set(parameters):
         raise kit.InputError(f"{run.path}: the figures of min2024 need architecture.kind two_layer")
     return kit.Evidence(

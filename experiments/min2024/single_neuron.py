@@ -1,4 +1,6 @@
-"""Figures 20 and 21: the single neuron of Appendices E.3 and E.4, without and with many Caratheodory solutions."""
+"""Figures 20 and 21: the single neuron of Appendices E.3 and E.4, without and with many
+Caratheodory solutions.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SHADE = "#ECECEC"
 
 
 def _draw_scene(axes: kit.Axes, neuron: CaratheodoryNeuron) -> None:
-    """Draw S_dead, the data point, the initial neuron, and the direction of w' on a grid for v = 1."""
+    """Draw S_dead, the data point, the initial neuron, and the direction of w' on a grid for v =
+    1.
+    """
     axes.axvspan(-1.2, 0.0, color=SHADE, lw=0, zorder=0)
     axes.text(
         -0.5,
@@ -64,7 +68,9 @@ def _draw_scene(axes: kit.Axes, neuron: CaratheodoryNeuron) -> None:
 
 
 def evidence_fig20(_: kit.Runs) -> list[kit.Floats]:
-    """Return paths (T, 3) of gradient descent with sigma'(0) = a for smaller and smaller steps, up to time 1."""
+    """Return paths (T, 3) of gradient descent with sigma'(0) = a for smaller and smaller steps,
+    up to time 1.
+    """
     return [PUSHED.descend(START, step, round(1 / step)) for step in STEPS]
 
 
@@ -121,7 +127,8 @@ def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
     figure, axes = kit.new_figure(2, aspect=0.8)
     _draw_scene(axes[0], PUSHED)
     for k, (step, path) in enumerate(zip(STEPS, e, strict=True)):
-        moved, times = kit.norms(path[:, :2] - W), step * np.arange(len(path))
+        moved = kit.norms(path[:, :2] - W)
+        times = step * np.arange(len(path))
         axes[1].semilogy(
             times[1:],
             moved[1:],
@@ -136,7 +143,9 @@ def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
 
 
 def evidence_fig21(_: kit.Runs) -> kit.Evidence:
-    """Compute solutions of Eq. 47, paths (T, 3) from the same start that leave at the times `LEAVES`."""
+    """Compute solutions of Eq. 47, paths (T, 3) from the same start that leave at the times
+    `LEAVES`.
+    """
     times = np.linspace(0.0, 2.0, 4001)
     paths = [FREE.leave(START, at, times) for at in LEAVES]
     return kit.Evidence(
@@ -193,16 +202,16 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="min2024-fig20",
         caption=(
-            "One point x = (1, 0) of label -1, one neuron at w(0) = (0, 1). With sigma'(0) = a = 0.5 it is pushed"
-            " into Sdead (shaded), where nothing moves. Gradient descent does one step there, and the smaller its "
-            "steps the closer it stays."
+            "One point x = (1, 0) of label -1, one neuron at w(0) = (0, 1). With sigma'(0) = a ="
+            " 0.5 it is pushed into Sdead (shaded), where nothing moves. Gradient descent does one"
+            " step there, and the smaller its steps the closer it stays."
         ),
     ),
     kit.Figure(
         id="min2024-fig21",
         caption=(
-            "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
-            "it at any time; all of these are Caratheodory solutions."
+            "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of"
+            " Sdead or leave it at any time; all of these are Caratheodory solutions."
         ),
     ),
 )

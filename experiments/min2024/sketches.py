@@ -1,4 +1,6 @@
-"""Figures 1, 2, 3, 18 and 19: neurons, data and the flow as vectors in the plane, with cones and fates."""
+"""Figures 1, 2, 3, 18 and 19: neurons, data and the flow as vectors in the plane, with cones and
+fates.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def arrow(
     lw: float = 1.4,
     head: float = 10.0,
 ) -> None:
-    """Draw an arrow from `start` to `tip` (2,) with a label at its tip; `head` is the size of its head in points."""
+    """Draw an arrow from `start` to `tip` (2,) with a label at its tip; `head` is the size of
+    its head in points.
+    """
     look = {
         "arrowstyle": "-|>",
         "color": color,
@@ -82,7 +86,9 @@ def half_plane(axes: kit.Axes, normal: kit.Floats, reach: float) -> None:
 
 
 def cone_angles(x: kit.Floats, inside: kit.Bools) -> list[tuple[float, float]]:
-    """Return the arcs (degrees) of directions that are active on exactly the data `inside` (n,) of `x (n, 2)`."""
+    """Return the arcs (degrees) of directions that are active on exactly the data `inside` (n,)
+    of `x (n, 2)`.
+    """
     degrees = np.arange(0.0, 360.0, 0.1)
     units = np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
     kept = ((x @ units > 0) == inside[:, None]).all(axis=0)
@@ -105,7 +111,8 @@ MOMENT = 1e-6
 def evidence_fig1(_: kit.Runs) -> kit.Evidence:
     """Integrate the directional flow of a neuron `w` of length 1 for a moment.
 
-    `x_a` is `x_a(w)` (Eq. 5), `predicted` `P_w x_a(w)` (Eq. 4), `measured` the change of the direction during `MOMENT`.
+    `x_a` is `x_a(w)` (Eq. 5), `predicted` `P_w x_a(w)` (Eq. 4), `measured` the change of the
+    direction during `MOMENT`.
     """
     w = W_1 / np.linalg.norm(W_1)
     force = x_a(X_1, Y_1, w)
@@ -173,8 +180,8 @@ def draw_fig1(e: kit.Evidence) -> kit.Drawing:
 FIGURE_1 = kit.Figure(
     id="min2024-fig1",
     caption=(
-        "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"
-        " - x2, and the neuron, whose output weight is positive, turns towards it."
+        "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded),"
+        " so x_a = x1 - x2, and the neuron, whose output weight is positive, turns towards it."
     ),
 )
 
@@ -187,8 +194,8 @@ SHOWN = (140.0, 215.0)
 def evidence_fig2(_: kit.Runs) -> kit.Evidence:
     """Follow positive neurons from all directions `W` (m, 2) to the regions `ends` (m,).
 
-    `tracks` (T, 2, 2) are directions of the neurons drawn, `fates` (2,) the regions where these end, and `cones` the
-    arcs of the regions.
+    `tracks` (T, 2, 2) are directions of the neurons drawn, `fates` (2,) the regions where these
+    end, and `cones` the arcs of the regions.
     """
     angles = np.radians(np.arange(STARTS) * 360.0 / STARTS + 0.5)
     W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -317,9 +324,9 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
 FIGURE_2 = kit.Figure(
     id="min2024-fig2",
     caption=(
-        "Data of Figure 6 (thin arrows, purple +1, red -1), their centres x+ and x-, and the cones S+, S- and Sdead. "
-        "Curves are directions of positive neurons along the directional flow, each on a circle of its own, from the "
-        "dot to the cross."
+        "Data of Figure 6 (thin arrows, purple +1, red -1), their centres x+ and x-, and the cones"
+        " S+, S- and Sdead. Curves are directions of positive neurons along the directional flow,"
+        " each on a circle of its own, from the dot to the cross."
     ),
 )
 
@@ -331,10 +338,11 @@ SAMPLE = 2
 def evidence_fig3(_: kit.Runs) -> kit.Evidence:
     """Evaluate Eq. 4 at every boundary.
 
-    `rates` (b,) are `d/dt <w/||w||, x_i y_i/||x_i||>` at `<x_i, w> = 0`, for all i and sides on which w is not dead;
-    `w` and its `x_a` belong to the neuron drawn.
+    `rates` (b,) are `d/dt <w/||w||, x_i y_i/||x_i||>` at `<x_i, w> = 0`, for all i and sides on
+    which w is not dead; `w` and its `x_a` belong to the neuron drawn.
     """
-    rates, drawn = [], np.zeros((2, 2))
+    rates = []
+    drawn = np.zeros((2, 2))
     for i, point in enumerate(TOY_X):
         unit = point / np.linalg.norm(point)
         further = np.arange(len(TOY_X)) != i
@@ -380,11 +388,13 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     force = e.x_a / np.linalg.norm(e.x_a)
     arrow(axes, 1.25 * point, kit.PALETTE.positive, "$x_i y_i$")
     arrow(axes, e.w, kit.PALETTE.theory)
-    beside, tip = e.w - 0.16 * point, e.w + 0.6 * (force - (force @ e.w) * e.w)
+    beside = e.w - 0.16 * point
+    tip = e.w + 0.6 * (force - (force @ e.w) * e.w)
     axes.annotate("$w_j$", beside, color=kit.PALETTE.theory, ha="center", va="center", fontsize=8.5)
     arrow(axes, 1.1 * force, kit.PALETTE.rank, "$x_a(w_j)$")
     arrow(axes, tip, kit.PALETTE.measured, start=e.w, lw=1.8)
-    corner, name = tip + 0.08, r"$\mathcal{P}_{w_j}x_a$"
+    corner = tip + 0.08
+    name = r"$\mathcal{P}_{w_j}x_a$"
     axes.annotate(name, corner, color=kit.PALETTE.measured, va="center", fontsize=8.5)
     return figure
 
@@ -392,8 +402,9 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
 FIGURE_3 = kit.Figure(
     id="min2024-fig3",
     caption=(
-        "A positive neuron orthogonal to x_i (dashed line): under Assumption 1 its x_a has a positive product with x_i "
-        "y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a are not to scale."
+        "A positive neuron orthogonal to x_i (dashed line): under Assumption 1 its x_a has a"
+        " positive product with x_i y_i, so it moves into the shaded half-space. Data of Figure 6;"
+        " the lengths of x_i and x_a are not to scale."
     ),
 )
 
@@ -403,7 +414,8 @@ CAUGHT: kit.Floats = np.array([[1.0, 0.0], [0.5, 0.8]])
 """A negative and a positive point of positive correlation: Assumption 1 is violated."""
 CROSSED: kit.Floats = np.array([[1.0, 0.0], [-0.5, 0.8]])
 """With negative correlation it holds."""
-STEP, STEPS = 0.01, 400
+STEP = 0.01
+STEPS = 400
 START: kit.Floats = np.array([0.35, 0.45])
 """A positive neuron that is active on both points."""
 OVER = {"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.85}
@@ -411,9 +423,11 @@ OVER = {"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.85
 
 
 def around(x: kit.Floats) -> kit.Evidence:
-    """Follow a positive neuron by small steps of w' = x_a(w) (the flow of W at fixed small norm of v), path (T, 2).
+    """Follow a positive neuron by small steps of w' = x_a(w) (the flow of W at fixed small norm of
+    v), path (T, 2).
 
-    `off` and `on` are the rates of `<x_1, w>` on the inactive and on the active side of `<x_1, w> = 0`.
+    `off` and `on` are the rates of `<x_1, w>` on the inactive and on the active side of `<x_1, w> =
+    0`.
     """
     off = x_a(x[1:], Y[1:], np.array([0.0, 1.0])) @ x[0]
     path = [START]
@@ -442,20 +456,22 @@ def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
             sign,
             np.sign(least_correlation(e.x, Y)),
         ),
-        kit.theory(
-            "zeno",
-            "The path is caught: small steps cross the boundary again and again (crossings)",
-            source,
-            kit.more_than(10),
-            crossings,
-        )
-        if caught
-        else kit.theory(
-            "once",
-            "The path leaves the boundary at once and crosses it once",
-            source,
-            kit.exactly(1),
-            crossings,
+        (
+            kit.theory(
+                "zeno",
+                "The path is caught: small steps cross the boundary again and again (crossings)",
+                source,
+                kit.more_than(10),
+                crossings,
+            )
+            if caught
+            else kit.theory(
+                "once",
+                "The path leaves the boundary at once and crosses it once",
+                source,
+                kit.exactly(1),
+                crossings,
+            )
         ),
     ]
 
@@ -495,7 +511,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _figure(number: int, x: kit.Floats, *, caught: bool, caption: str) -> kit.Figure:
-    """Return a figure of the flow around the boundary of `x[0]` for the points `x (2, 2)` of labels `Y`."""
+    """Return a figure of the flow around the boundary of `x[0]` for the points `x (2, 2)` of
+    labels `Y`.
+    """
     return kit.Figure(
         id=f"min2024-fig{number}",
         caption=caption,
@@ -513,8 +531,9 @@ FIGURES = kit.by_id(
         CAUGHT,
         caught=True,
         caption=(
-            "A negative and a positive point of positive correlation. The flow of a positive neuron points to the boundary "
-            "of x1 from both sides: no Caratheodory solution goes on. Blue: small steps, which chatter along it."
+            "A negative and a positive point of positive correlation. The flow of a positive neuron"
+            " points to the boundary of x1 from both sides: no Caratheodory solution goes on. Blue:"
+            " small steps, which chatter along it."
         ),
     ),
     _figure(
@@ -522,8 +541,8 @@ FIGURES = kit.by_id(
         CROSSED,
         caught=False,
         caption=(
-            "As Figure 18 with points of negative correlation: the flow points the same way on both sides of the "
-            "boundary of x1, so the neuron crosses it once. Blue: small steps."
+            "As Figure 18 with points of negative correlation: the flow points the same way on both"
+            " sides of the boundary of x1, so the neuron crosses it once. Blue: small steps."
         ),
     ),
 )

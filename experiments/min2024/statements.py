@@ -1,4 +1,6 @@
-"""Statements of the lemmas and of Theorem 1 that no figure of the paper shows, on the balanced flow of Figure 6."""
+"""Statements of the lemmas and of Theorem 1 that no figure of the paper shows, on the balanced
+flow of Figure 6.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,24 @@ FIT = 0.25
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the states (K,) of the flow at times `t` (K,) of the summed loss, and the alignment of two points.
+    """Measure the states (K,) of the flow at times `t` (K,) of the summed loss, and the alignment
+    of two points.
 
-    `deviation` (K - 1,) is how far directions are from Eq. 4 over an interval (largest of the neurons whose activation
-    does not change in it), `norm` (K,) the largest `||w_j||^2`, `output` (K,) the largest `|f|`, all for Lemmas 1 and 3.
-    `imbalance` is the largest `|v_j^2 / ||w_j||^2 - 1|` of all states, `flips` counts changes of signs of v_j. `sides`
-    (2, K) are the summed `||w_j||^2` of the neurons that are in S_+, and in S_-, at the time `t1` of alignment; `t2` is
-    when both have fitted a point, by the proof of Theorem 1. `slowest` and `bounds` (A,) are times for two points.
+    `deviation` (K - 1,) is how far directions are from Eq. 4 over an interval (largest of the
+    neurons whose activation does not change in it), `norm` (K,) the largest `||w_j||^2`, `output`
+    (K,) the largest `|f|`, all for Lemmas 1 and 3. `imbalance` is the largest `|v_j^2 / ||w_j||^2 -
+    1|` of all states, `flips` counts changes of signs of v_j. `sides` (2, K) are the summed
+    `||w_j||^2` of the neurons that are in S_+, and in S_-, at the time `t1` of alignment; `t2` is
+    when both have fitted a point, by the proof of Theorem 1. `slowest` and `bounds` (A,) are times
+    for two points.
     """
     run = runs["flow"]
     config: Any = run.config
     states = read_states(run)
-    x, y, W, v = states.x, states.y, np.asarray(states.W), np.asarray(states.v)
+    x = states.x
+    y = states.y
+    W = np.asarray(states.W)
+    v = np.asarray(states.v)
     constants = data_constants(x, y, W[0], scale=config.initialization.scale)
     t = states.iterations * config.optimizer.lr / len(x)
     squares = np.sum(W**2, axis=2)
@@ -71,7 +79,8 @@ def _deviation(
     x: kit.Floats, y: kit.Floats, W: kit.Floats, v: kit.Floats, t: kit.Floats, active: kit.Bools
 ) -> kit.Floats:
     """Return (K - 1,) how far the mean speed of directions between states is from that of Eq. 4."""
-    units, spans = kit.directions(W), np.diff(t)[:, None, None]
+    units = kit.directions(W)
+    spans = np.diff(t)[:, None, None]
     forces = np.einsum("knm,n,nd->kmd", active[:-1], y, x)  # x_a
     predicted = turned(units[:-1], np.sign(v[:-1, :, None]) * forces, spans)
     apart = np.linalg.norm(units[1:] - predicted, axis=2) / spans[..., 0]
@@ -81,8 +90,11 @@ def _deviation(
 
 
 def two_points(angle: float) -> tuple[float, float]:
-    """Return when the slowest positive neuron reaches S_+ of the points of Appendix A.2, and the bound t_1."""
-    x, y = points(angle), np.ones(2)
+    """Return when the slowest positive neuron reaches S_+ of the points of Appendix A.2, and the
+    bound t_1.
+    """
+    x = points(angle)
+    y = np.ones(2)
     starts = -np.pi / 2 + BESIDE + np.linspace(0.0, np.pi, STARTS, endpoint=False)
     W = np.stack([np.cos(starts), np.sin(starts)], axis=1)
     flow = sphere_flow(x, y, W, np.ones(STARTS), [0.0, np.inf], loss_factor=2)
@@ -153,7 +165,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "lemma-13",
-            "At t1 the neurons of a side have kept so much of their squared norm (least sum over its bound)",
+            "At t1 the neurons of a side have kept so much of their squared norm (least sum over"
+            " its bound)",
             "Lemma 13",
             kit.at_least(1.0),
             kept,
@@ -181,14 +194,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "time-law",
-            "Two points: the slowest neuron takes ln cot(a / 2) to S+, mu = sin a (largest deviation)",
+            "Two points: the slowest neuron takes ln cot(a / 2) to S+, mu = sin a (largest"
+            " deviation)",
             "Eq. 4, Appendix A.2",
             kit.near(0.0, 1e-6),
             np.abs(e.slowest - law).max(),
         ),
         kit.theory(
             "time-grows",
-            "As mu decreases the time to S+ increases (least ratio of a time to that of ten times mu)",
+            "As mu decreases the time to S+ increases (least ratio of a time to that of ten"
+            " times mu)",
             "Appendix A.2",
             kit.more_than(1.0),
             (e.slowest[1:] / e.slowest[:-1]).min(),
@@ -251,19 +266,24 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="min2024-statements",
     caption=(
-        "The balanced flow of Figure 6, in the time of the summed loss, with bounds of the paper (dashed). (a) How far "
-        "directions are from Eq. 4, (b) largest squared norm, up to T and a little longer. (c) The loss, below "
-        "Theorem 1's bound after t2. (d) Time of the slowest neuron to S+ on the two points of Appendix A.2."
+        "The balanced flow of Figure 6, in the time of the summed loss, with bounds of the paper"
+        " (dashed). (a) How far directions are from Eq. 4, (b) largest squared norm, up to T and a"
+        " little longer. (c) The loss, below Theorem 1's bound after t2. (d) Time of the slowest"
+        " neuron to S+ on the two points of Appendix A.2."
     ),
     configs={"flow": "min2024/two_drops_flow.yaml"},
     passes={
         "slow": {"lemma-3-*": "Slower neurons stay small for longer."},
         "random_features": {"lemma-3-*": "Neurons that are not trained stay small."},
         "linear": {
-            "lemma-3-*": "Appendix B states the lemma for leaky ReLUs, and a linear activation is one.",
+            "lemma-3-*": (
+                "Appendix B states the lemma for leaky ReLUs, and a linear activation is one."
+            ),
             "balanced signs": "Linear networks keep balance and signs too.",
-            "lemma-13 lemma-14 t2 loss-bound": "Linear neurons are pulled by the data of both labels, which keeps "
-            "them within the bounds of one.",
+            "lemma-13 lemma-14 t2 loss-bound": (
+                "Linear neurons are pulled by the data of both labels, which keeps "
+                "them within the bounds of one."
+            ),
         },
     },
     nulls={"unbalanced": ("initialization.kind=unbalanced",)},

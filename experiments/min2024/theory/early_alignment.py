@@ -1,6 +1,7 @@
 """Times of Min et al. 2024, Theorem 1, with the constants of its proof (Appendices C and D).
 
-Times belong to gradient flow on the *sum* of the losses over the samples; on the mean, multiply by n.
+Times belong to gradient flow on the *sum* of the losses over the samples; on the mean, multiply by
+n.
 """
 
 from __future__ import annotations
@@ -23,17 +24,23 @@ class AlignmentConstants:
     n: int
     mu: float
     zeta: float
-    """The smaller of zeta_1 (Lemma 8) and zeta_2 (Assumption 2). The text prints max, the proof needs both."""
+    """The smaller of zeta_1 (Lemma 8) and zeta_2 (Assumption 2). The text prints max, the proof
+    needs both.
+    """
     x_min: float
 
     @property
     def xi(self) -> float:
-        """Lemma 9: vectors of the cone K and those outside S_+ and S_- have cosines up to `sqrt(1 - xi)`; `mu^2`."""
+        """Lemma 9: vectors of the cone K and those outside S_+ and S_- have cosines up to
+        `sqrt(1 - xi)`; `mu^2`.
+        """
         return self.mu**2
 
     @property
     def rate(self) -> float:
-        """`min(zeta, xi) sqrt(mu) X_min`: an edge of a path takes at most 4 over this and the active points."""
+        """`min(zeta, xi) sqrt(mu) X_min`: an edge of a path takes at most 4 over this and the
+        active points.
+        """
         return float(min(self.zeta, self.xi) * np.sqrt(self.mu) * self.x_min)
 
     @property
@@ -43,10 +50,12 @@ class AlignmentConstants:
 
 
 def alignment_constants(x: Floats, y: Floats, W: Floats, v: Floats) -> AlignmentConstants:
-    """Return the constants for inputs `x (n, d)`, labels `y (n,)`, initial neurons `W (m, d)` and weights `v (m,)`.
+    """Return the constants for inputs `x (n, d)`, labels `y (n,)`, initial neurons `W (m, d)` and
+    weights `v (m,)`.
 
-    With `u_i = y_i x_i / ||x_i||`: the cone K is spanned by the u_i, and the cosine to u_i is least on K at one of
-    them, so `xi = mu^2`; the ball around x_+ (x_-) stays in S_+ (S_-) up to `zeta_1 = min_i cos^2(x_+-, u_i)`.
+    With `u_i = y_i x_i / ||x_i||`: the cone K is spanned by the u_i, and the cosine to u_i is least
+    on K at one of them, so `xi = mu^2`; the ball around x_+ (x_-) stays in S_+ (S_-) up to `zeta_1
+    = min_i cos^2(x_+-, u_i)`.
     """
     u = directions(x) * np.sign(y)[:, None]
     x_plus, x_minus = centres(x, y)
@@ -61,7 +70,9 @@ def alignment_constants(x: Floats, y: Floats, W: Floats, v: Floats) -> Alignment
 
 @dataclass(frozen=True)
 class DataConstants:
-    """Bounds of the proofs of Lemma 1 and of Theorem 1 for data `x (n, d)` and a balanced start of scale epsilon."""
+    """Bounds of the proofs of Lemma 1 and of Theorem 1 for data `x (n, d)` and a balanced start
+    of scale epsilon.
+    """
 
     n: int
     mu: float
@@ -94,7 +105,9 @@ class DataConstants:
 
     @property
     def deviation(self) -> float:
-        """`4 epsilon n sqrt(h) X_max^2 W_max^2`, above the deviation from Eq. 4 up to T (Lemma 1)."""
+        """`4 epsilon n sqrt(h) X_max^2 W_max^2`, above the deviation from Eq. 4 up to T (Lemma
+        1).
+        """
         return 2 * self.n * self.x_max * self.output
 
     @property
@@ -110,7 +123,9 @@ class DataConstants:
 
 
 def data_constants(x: Floats, y: Floats, W: Floats, scale: float) -> DataConstants:
-    """Return the constants for inputs `x (n, d)`, labels `y (n,)` and initial neurons `W (m, d)` of a scale."""
+    """Return the constants for inputs `x (n, d)`, labels `y (n,)` and initial neurons `W (m, d)`
+    of a scale.
+    """
     sizes = norms(x)
     shape = norms(W) / scale
     counts = [int(np.count_nonzero(y > 0)), int(np.count_nonzero(y <= 0))]
@@ -128,10 +143,11 @@ def data_constants(x: Floats, y: Floats, W: Floats, scale: float) -> DataConstan
 
 
 def turned(units: Floats, forces: Floats, spans: Floats) -> Floats:
-    """Return directions `units (..., d)` after times `spans (..., 1)` under constant `forces (..., d)`, by Eq. 4.
+    """Return directions `units (..., d)` after times `spans (..., 1)` under constant `forces (...,
+    d)`, by Eq. 4.
 
-    A direction moves on a great circle towards E, the direction of its force of size F: its part along E is
-    `tanh(artanh <E, w> + F t)`. Without a force, or with one along E, it stays.
+    A direction moves on a great circle towards E, the direction of its force of size F: its part
+    along E is `tanh(artanh <E, w> + F t)`. Without a force, or with one along E, it stays.
     """
     sizes = np.linalg.norm(forces, axis=-1, keepdims=True)
     ends = forces / np.where(sizes > 0, sizes, 1.0)
@@ -148,7 +164,8 @@ def turned(units: Floats, forces: Floats, spans: Floats) -> Floats:
 def is_path(counts: Ints, n_plus: int, n_minus: int) -> bool:
     """Return whether counts `(L + 1, 2)` = (k_+, k_-) are a path of Appendix C.
 
-    k_+ never falls, k_- never rises, every step changes either, (0, 0) is absent, and the end is (n_plus, 0).
+    k_+ never falls, k_- never rises, every step changes either, (0, 0) is absent, and the end is
+    (n_plus, 0).
     """
     gains, losses = np.diff(counts, axis=0).T
     steps = (gains >= 0) & (losses <= 0) & (gains != losses)
@@ -156,21 +173,27 @@ def is_path(counts: Ints, n_plus: int, n_minus: int) -> bool:
 
 
 def maximal_path(n_plus: int, n_minus: int) -> Ints:
-    """Return P_max: (0, n_-), ..., (0, 1), (1, 1), (1, 0), ..., (n_+, 0) of n_+ + n_- edges, `(n_+ + n_- + 1, 2)`."""
+    """Return P_max: (0, n_-), ..., (0, 1), (1, 1), (1, 0), ..., (n_+, 0) of n_+ + n_- edges,
+    `(n_+ + n_- + 1, 2)`.
+    """
     down = [(0, k) for k in range(n_minus, 0, -1)]
     return np.array([*down, (1, 1), *((k, 0) for k in range(1, n_plus + 1))], dtype=np.int64)
 
 
 def edge_times(path: Ints, rate: float) -> Floats:
-    """Return the bound `4 / (rate (k_+ + k_-))` on the time of every edge (L,) of a path `(L + 1, 2)`; T(P) in all."""
+    """Return the bound `4 / (rate (k_+ + k_-))` on the time of every edge (L,) of a path `(L +
+    1, 2)`; T(P) in all.
+    """
     return np.asarray(4.0 / (rate * path[:-1].sum(axis=1)))
 
 
 def longest_times(n_plus: int, n_minus: int) -> Floats:
-    """Return the largest travel time that any path from each (k_+, k_-) to (n_+, 0) has, `(n_+ + 1, n_- + 1)`.
+    """Return the largest travel time that any path from each (k_+, k_-) to (n_+, 0) has, `(n_+ + 1,
+    n_- + 1)`.
 
-    In units of `4 / rate`, over all paths: each edge goes to any point with no fewer positive and no more negative
-    points, but (0, 0); such a time is that of the edge and the longest from its end. -inf for (0, 0).
+    In units of `4 / rate`, over all paths: each edge goes to any point with no fewer positive and
+    no more negative points, but (0, 0); such a time is that of the edge and the longest from its
+    end. -inf for (0, 0).
     """
     longest = np.full((n_plus + 1, n_minus + 1), -np.inf)
     longest[n_plus, 0] = 0.0
@@ -183,14 +206,16 @@ def longest_times(n_plus: int, n_minus: int) -> Floats:
 
 
 def correspondence(path: Ints, n_minus: int) -> Ints:
-    """Return for every edge (L,) of a path the edge of P_max that bounds it (Figures 16 and 17), each used once.
+    """Return for every edge (L,) of a path the edge of P_max that bounds it (Figures 16 and 17),
+    each used once.
 
-    An edge that loses a negative point goes to the vertical edge of P_max from the same k_-, one that gains a positive
-    point to the horizontal edge from the same k_+: these start with no more active points, so they take at
-    least as long.
+    An edge that loses a negative point goes to the vertical edge of P_max from the same k_-, one
+    that gains a positive point to the horizontal edge from the same k_+: these start with no more
+    active points, so they take at least as long.
     """
     plus, minus = path[:-1].T
-    # edges of P_max: 0..n_- - 2 lose (k_- = n_-, ..., 2), n_- - 1 gains from (0, 1), n_- loses (1, 1), the rest gain
+    # edges of P_max: 0..n_- - 2 lose (k_- = n_-, ..., 2), n_- - 1 gains from (0, 1), n_- loses (1,
+    # 1), the rest gain
     loses = np.where(minus > 1, n_minus - minus, n_minus)
     gains = np.where(plus == 0, n_minus - 1, n_minus + plus)
     return np.where(np.diff(path[:, 1]) < 0, loses, gains)

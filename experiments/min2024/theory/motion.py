@@ -1,4 +1,6 @@
-"""How fast the neurons of a two-layer network grow and turn along gradient flow (Min et al. 2024, Appendix A.5)."""
+"""How fast the neurons of a two-layer network grow and turn along gradient flow (Min et al.
+2024, Appendix A.5).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from dynamics_cli.measures.neurons import norms
 
 
 def motion(W: Floats, gradient: Floats) -> tuple[float, float]:
-    """Return the changes in norms and in directions of neurons `W` (m, d) for the `gradient` (m, d) of the loss.
+    """Return the changes in norms and in directions of neurons `W` (m, d) for the `gradient` (m, d)
+    of the loss.
 
-    With `w_j' = -grad_j L` these are `sum_j d/dt ||w_j||^2` and `sum_j || d/dt (w_j / ||w_j||) ||`, in which a neuron
-    that is 0 does not count.
+    With `w_j' = -grad_j L` these are `sum_j d/dt ||w_j||^2` and `sum_j || d/dt (w_j / ||w_j||) ||`,
+    in which a neuron that is 0 does not count.
     """
     lengths = norms(W)
     kept = lengths > 0

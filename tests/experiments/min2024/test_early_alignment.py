@@ -107,7 +107,8 @@ def test_longest_times_are_those_of_all_paths(n_plus: int, n_minus: int) -> None
 @pytest.mark.parametrize("leaves_at", [0.0, 0.7, np.inf])
 def test_solutions_that_leave_at_any_time(leaves_at: float) -> None:
     one = CaratheodoryNeuron(np.array([1.0, 0.0]), 1.0)
-    coarse, fine = np.linspace(0.0, 1.5, 1501), np.linspace(0.0, 1.5, 15001)
+    coarse = np.linspace(0.0, 1.5, 1501)
+    fine = np.linspace(0.0, 1.5, 15001)
     start = np.array([0.0, 1.0, 1.0])
     path = one.leave(start, leaves_at, fine)
     # balanced at first, so v^2 - ||w||^2 stays 0
