@@ -43,7 +43,7 @@ SLOW = 100.0
 """A slow network moves by its step over this, along the same axis of time."""
 SCALE = 100.0
 """Factor of the initial weights under another scale."""
-MUST_FAIL = ("untrained", "linear", "decay")
+MUST_FAIL = ("untrained", "one_step", "early", "slow", "random_features", "linear", "decay")
 """Nulls under which a claim fails, or says why it holds."""
 Change = Callable[[RunConfig], list[str]]
 """A config -> changes to it, as `--set` takes them."""
