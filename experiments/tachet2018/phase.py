@@ -508,6 +508,9 @@ FIGURE_9 = kit.Figure(
         **configs(*FINE),
         "general": GENERAL,
     },
+    passes={
+        "random_features": {"stops": "The output layer alone learns until the output reaches 1."}
+    },
 )
 
 
