@@ -73,7 +73,7 @@ def main(folders: list[str]) -> None:
         files = sorted(
             file for file in (ROOT / folder).rglob("*.py") if "__pycache__" not in file.parts
         )
-        counts: Counter[str] = Counter()
+        counts: Counter[str] = Counter(lines=1)
         for file in files:
             counts += count(file)
         cells = [

@@ -193,7 +193,7 @@ def _below(node: ast.AST, field: str) -> Iterator[ast.AST]:
         yield from ast.walk(below)
 
 
-def test_few_places_outside_the_rooms_of_kinds_name_one() -> None:
+def test_only_the_kernels_of_two_layer_networks_name_kinds_outside_their_rooms() -> None:
     rooms = {
         "architectures",
         "datasets",
@@ -219,10 +219,8 @@ def test_few_places_outside_the_rooms_of_kinds_name_one() -> None:
         name: str(key.value.value) for name, key in kinds if isinstance(key.value, ast.Constant)
     }
     assert len(bundled) > 80
-    places = [
-        place for name in MODULES.keys() - inside for place in named_kinds(MODULES[name], bundled)
-    ]
-    assert len(places) <= 6, sorted(places)
+    naming = {name for name in MODULES.keys() - inside if named_kinds(MODULES[name], bundled)}
+    assert naming == {"dynamics_cli.training.kernels"}
 
 
 def test_experiments_do_not_import_the_command_line() -> None:
@@ -248,7 +246,6 @@ def test_there_are_configs() -> None:
 
 def test_the_readme_is_short_and_has_its_two_commands_first() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text) <= 6000
     blocks = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
     assert len(blocks) == 2
     assert blocks[0].rstrip().endswith("dyn reproduce boursier2022-fig2")
