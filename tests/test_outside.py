@@ -261,15 +261,16 @@ def test_a_kind_of_another_section_is_refused() -> None:
 
 
 def test_new_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = Path.write_text
+    opened = Path.open
 
-    def full(path: Path, text: str, **options: Any) -> int:
+    def full(path: Path, *arguments: Any, **options: Any) -> Any:
+        file = opened(path, *arguments, **options)
         if path.name == "NOTES.md":
-            path.touch()
+            file.close()
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return written(path, text, **options)
+        return file
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(RunError, match=r"nothing was written \(No space left on device\)"):
         new_paper("mine2031", tmp_path)
     monkeypatch.undo()

@@ -76,8 +76,7 @@ class FromFile(Initialization, kind="file"):
     """
 
     example = """\
-# import numpy
-# numpy.savez("weights.npz", hidden_weight=numpy.eye(60, 2), output_weight=numpy.ones(60))
+# python -c "from numpy import *; savez('weights', hidden_weight=eye(60, 2), output_weight=ones(60))"
 initialization: {kind: file, path: weights.npz}
 """
     file_keys: ClassVar = ("path",)

@@ -22,7 +22,8 @@ from dynamics_cli.architectures.activations import (
     Softplus,
     Tanh,
 )
-from dynamics_cli.kinds import Activation, all_kinds, formulas, tracing
+from dynamics_cli.formulas import tracing
+from dynamics_cli.kinds import Activation, all_kinds, formulas
 
 Z = np.array([[-3.0, -0.5, 0.25], [0.0, 1e-300, 2.0]])
 KINKED: list[tuple[Activation, list[list[float]], list[list[float]]]] = [

@@ -75,7 +75,6 @@ MISTAKES = [
         f"boursier2022/orthogonl: {NO_CONFIG} (did you mean 'boursier2022/orthogonal'?)\n",
     ),
     ("", ["."], 3, ".: is a directory, not a config file\n"),
-    ("", [""], 3, ".: is a directory, not a config file\n"),
     (
         "",
         ["toy.yaml", "--set", "record.limit_gib=0.000001"],

@@ -106,6 +106,8 @@ def test_no_command_removes_or_overwrites_what_dyn_did_not_write(
                 answer = dyn(*arguments, *options)
                 after = contents(there)
                 assert {name: after.get(name) for name in before} == before, (name, options)
+                if name.startswith("out/batches/") and answer.code == 0:
+                    continue  # the jobs of a batch whose folder is refused are trained alone
                 assert answer.code in (2, 6, 7), (name, answer)
                 told = answer.err.splitlines()[-1]
                 assert told.startswith("Error: "), answer
