@@ -263,14 +263,24 @@ def test_a_kind_of_another_section_is_refused() -> None:
 def test_new_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Path.open
 
-    def full(path: Path, *arguments: Any, **options: Any) -> Any:
-        file = opened(path, *arguments, **options)
-        if path.name == "NOTES.md":
-            file.close()
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return file
+    class Full:
+        def __init__(self, file: Any) -> None:
+            self.file = file
 
-    monkeypatch.setattr(Path, "open", full)
+        def __enter__(self) -> Full:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            self.file.close()
+
+        def write(self, text: str) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def open_full(path: Path, *arguments: Any, **options: Any) -> Any:
+        file = opened(path, *arguments, **options)
+        return Full(file) if path.name == "NOTES.md" else file
+
+    monkeypatch.setattr(Path, "open", open_full)
     with pytest.raises(RunError, match=r"nothing was written \(No space left on device\)"):
         new_paper("mine2031", tmp_path)
     monkeypatch.undo()

@@ -76,7 +76,7 @@ class FromFile(Initialization, kind="file"):
     """
 
     example = """\
-# python -c "from numpy import *; savez('weights', hidden_weight=eye(60, 2), output_weight=ones(60))"
+# python -c "from numpy import *; savez('weights', hidden_weight=eye(60,2), output_weight=ones(60))"
 initialization: {kind: file, path: weights.npz}
 """
     file_keys: ClassVar = ("path",)
