@@ -200,7 +200,8 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     assert tab.locator('tr[aria-current="true"]').inner_text().split("\t")[:4] == [
         str(rows[3][name]) for name in ("job", "optimizer.lr", "architecture.width", "seed")
     ]
-    assert "lr 0.01" in tab.locator(".panels .legend").last.inner_text()  # medians by settings
+    legend = tab.locator(".panels .legend").last.inner_text()  # medians by settings
+    assert "step size η = 0.01" in legend
     before = pixels(tab, "sweep")
     tab.get_by_label("y", exact=True).select_option("final_loss")
     tab.get_by_label("colour", exact=True).select_option("architecture.width")
