@@ -88,7 +88,7 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
                 progress(k + 1, len(states))
 
     contents = BytesIO()
-    (first, *others) = frames()
+    first, *others = frames()
     first.save(
         contents,
         format="GIF",

@@ -339,7 +339,7 @@ def layer_title(name: str) -> str:
     A layer of a player has its name before it: `generator W_2`.
     """
     number = name.rpartition("_")[2]
-    (player, of_player, _) = name.partition("_weight_")
+    player, of_player, _ = name.partition("_weight_")
     title = f"$W_{{{number}}}$" if number.isdigit() else "$W$" if number == "weight" else number
     return f"{player} {title}" if of_player else title
 

@@ -184,7 +184,7 @@ def claim(
     conserved quantity.
     """
     value = float(measured)
-    (low, high) = expected.ends
+    low, high = expected.ends
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     known = value if math.isfinite(value) else None
     return Claim(
@@ -298,7 +298,7 @@ class ClaimOverSeeds:
 
     @property
     def missed(self) -> bool:
-        """Whether the claim is decided and did not come out on every count."""
+        """Whether the claim is decided, and not reproduced or dependent on the seed."""
         return self.verdict in {"not reproduced", DEPENDS}
 
     @property
@@ -415,7 +415,8 @@ def summary(claims: Sequence[ClaimOverSeeds]) -> str:
     stated, theory = ([claim for claim in claims if claim.first.kind == kind] for kind in KINDS)
     parts = []
     if stated or not theory:
-        plural = "s" * (len(_counted(stated)) != 1)
+        counted = sum(bool(claim.decided) for claim in stated)
+        plural = "s" * (counted != 1)
         parts.append(f"{_share(stated)} claim{plural} reproduced{_on(stated)}")
     if depend := sum(claim.verdict == DEPENDS for claim in stated):
         parts.append(f"{depend} depend{'s' * (depend == 1)} on the seed")
@@ -427,14 +428,10 @@ def summary(claims: Sequence[ClaimOverSeeds]) -> str:
     return ", ".join(parts)
 
 
-def _counted(claims: Sequence[ClaimOverSeeds]) -> list[ClaimOverSeeds]:
-    """Return the claims that count: those that are reproduced, and those that are missed."""
-    return [claim for claim in claims if claim.verdict == "reproduced" or claim.missed]
-
-
 def _share(claims: Sequence[ClaimOverSeeds]) -> str:
     held = sum(claim.verdict == "reproduced" for claim in claims)
-    return f"{held} of {len(_counted(claims))}"
+    counted = sum(bool(claim.decided) for claim in claims)
+    return f"{held} of {counted}"
 
 
 def _on(claims: Sequence[ClaimOverSeeds]) -> str:

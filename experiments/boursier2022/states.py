@@ -216,7 +216,7 @@ def distinct_kinks(W: kit.Floats, within: tuple[float, float] = (-np.inf, np.inf
     """
     weights = W[kit.significant(W)]
     places = kit.kinks(weights)
-    (low, high) = within
+    low, high = within
     keep = np.isfinite(places) & (places >= low) & (places <= high)
     order = np.argsort(places[keep], kind="stable")
     places = places[keep][order]

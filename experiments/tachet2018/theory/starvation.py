@@ -87,7 +87,7 @@ def stopping_points(delta: ArrayLike, start: Iterable[ArrayLike], lambda_: Array
     """
     arrays = np.broadcast_arrays(required_logit(delta), lambda_, *start)
     shape = arrays[0].shape
-    (level, share, *neuron) = (array.ravel() for array in arrays)
+    level, share, *neuron = (array.ravel() for array in arrays)
     if not (level > neuron[2] * neuron[0]).all():
         raise ValueError("every confidence 1 - delta must exceed that at the start")
     span = np.log(level) - np.log(neuron[2] * neuron[0])
