@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from dynamics_cli.config.schema import SweepSection
+from dynamics_cli.config.schema import SWEEP, SweepSection
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.formulas.tracing import obstacle
@@ -40,21 +40,22 @@ def list_kinds(section: str | None = None) -> Table:
 
     Raises UsageError: there is no such section.
     """
-    if section is not None and section not in SECTIONS:
-        raise UsageError(
-            f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are"
-            f" {', '.join(SECTIONS)}"
-        )
-    return Table(
-        {"section": of, "kind": name, "from": origin(cls), "what": _sentence(cls)}
-        for of in ([section] if section else SECTIONS)
-        for name, cls in general_kinds(of).items()
-    )
+    sections = list(SECTIONS)
+    if section is not None:
+        if section not in SECTIONS:
+            meant = did_you_mean(section, SECTIONS)
+            raise UsageError(f"no section {section!r}{meant}; there are {', '.join(SECTIONS)}")
+        sections = [section]
+    table = Table()
+    for of in sections:
+        for name, cls in general_kinds(of).items():
+            row = {"section": of, "kind": name, "from": origin(cls), "what": _sentence(cls)}
+            table.append(row)
+    return table
 
 
 def find_explained(name: str) -> type[Section] | str:
-    """Return the kind that is called `section.kind`, or by its kind alone where that is unique, or
-    a section.
+    """Return a section, or the kind `section.kind`, whose section may be left out if it is unique.
 
     A section without kinds is returned as its class, another by its name.
 
@@ -65,17 +66,19 @@ def find_explained(name: str) -> type[Section] | str:
         return name
     if name in WHOLE:
         return WHOLE[name]
-    known = {
-        f"{section}.{kind}": cls for section in SECTIONS for kind, cls in all_kinds(section).items()
-    }
-    matching = [full for full in known if name in (full, full.partition(".")[2])]
-    if len(matching) == 1:
-        return known[matching[0]]
-    if matching:
+    known: dict[str, type[Kind]] = {}
+    short: dict[str, list[str]] = {}
+    for section in SECTIONS:
+        for kind, cls in all_kinds(section).items():
+            known[f"{section}.{kind}"] = cls
+            short.setdefault(kind, []).append(f"{section}.{kind}")
+
+    matching = short.get(name, [name])
+    if len(matching) > 1:
         raise UsageError(f"{name!r} is several kinds: {', '.join(matching)}")
-    close = did_you_mean(
-        name, [*WHOLE, *SECTIONS, *known, *(full.partition(".")[2] for full in known)]
-    )
+    if matching[0] in known:
+        return known[matching[0]]
+    close = did_you_mean(name, [*WHOLE, *SECTIONS, *known, *short])
     raise UsageError(
         f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with PATH` adds"
         " others"
@@ -91,45 +94,40 @@ def explain(kind: str) -> str:
 
     Raises UsageError: there is no such kind or section; the message names the closest one.
     """
-    cls = find_explained(kind)
-    if isinstance(cls, str):
-        title = cls
-        config = section_example(cls)
-        lines = [f"The kinds of the section `{cls}`; `dyn explain {cls}.KIND` says more.", ""]
-        for name, of in general_kinds(cls).items():
-            lines += [
-                name,
-                f"  {_sentence(of)}",
-                *(f"    {key['name']}{_by_default(key)}" for key in key_rows(of)),
-            ]
+    found = find_explained(kind)
+    if isinstance(found, str):
+        title = found
+        config = section_example(found)
+        lines = [f"The kinds of the section `{found}`; `dyn explain {found}.KIND` says more.", ""]
+        for name, cls in general_kinds(found).items():
+            lines += [name, f"  {_sentence(cls)}"]
+            lines += [f"    {key['name']}{_by_default(key)}" for key in key_rows(cls)]
     else:
-        title = next((name for name, section in WHOLE.items() if section is cls), "")
-        lines = [inspect.cleandoc(cls.__doc__ or ""), ""]
-        config = example(cls)
-        keys = key_rows(cls)
-        if issubclass(cls, Kind):
-            title = f"{cls.section}.{name_of(cls)}"
-            panel = getattr(cls, "panel", None)
-            why = obstacle_of(cls)
-            lines += [
-                f"From: {origin(cls)}",
-                *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else []),
-            ]
-            lines += [*([f"Trained by autograd, as it is no formula: {why}"] if why else []), ""]
-        lines.append("Keys:" if keys else "It has no keys.")
-        for key in keys:
-            lines.append(f"  {key['name']}: {key['type']}{_by_default(key)}")
-            lines += [f"      {line}" for line in key["what"].split("\n") if line]
-    return "\n".join(
-        [
-            title,
-            "-" * len(title),
-            *lines,
-            "",
-            "Example:",
-            *(f"  {line}" for line in config.splitlines()),
-        ]
-    )
+        title = kind
+        config = example(found)
+        lines = [inspect.cleandoc(found.__doc__ or ""), ""]
+        if issubclass(found, Kind):
+            title = f"{found.section}.{name_of(found)}"
+            lines.append(f"From: {origin(found)}")
+            if panel := getattr(found, "panel", None):
+                lines.append(f"Drawn by: dyn plot RUN --panel {panel}")
+            if why := obstacle_of(found):
+                lines.append(f"Trained by autograd, as it is no formula: {why}")
+            lines.append("")
+        lines += _keys(found)
+    shown = textwrap.indent(config.rstrip("\n"), "  ", lambda line: True)
+    return "\n".join([title, "-" * len(title), *lines, "", "Example:", shown])
+
+
+def _keys(cls: type[Section]) -> list[str]:
+    rows = key_rows(cls)
+    if not rows:
+        return ["It has no keys."]
+    lines = ["Keys:"]
+    for key in rows:
+        lines.append(f"  {key['name']}: {key['type']}{_by_default(key)}")
+        lines += [f"      {line}" for line in key["what"].split("\n") if line]
+    return lines
 
 
 def name_of(cls: type[Kind]) -> str:
@@ -140,16 +138,13 @@ def name_of(cls: type[Kind]) -> str:
 def origin(cls: type[Kind]) -> str:
     """Return the package, or the file, that a kind comes from."""
     try:
-        source = source_of(cls)
+        return getattr(source_of(cls), "origin", "dyn")
     except InputError:
         return "code without a source"
-    return "dyn" if source is None else source.origin
 
 
 def obstacle_of(cls: type[Kind]) -> str | None:
-    """Return why a kind is no formula, so that autograd trains it; numbers that a config must
-    give are 1.
-    """
+    """Return why a kind is no formula, and trained by autograd; numbers without a default are 1."""
     fields = cls.model_fields.items()
     needed: dict[str, Any] = {
         key: 1.0 for key, field in fields if field.is_required() and field.annotation is float
@@ -158,34 +153,25 @@ def obstacle_of(cls: type[Kind]) -> str | None:
 
 
 def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
-    """Return name, type, default and description of the keys of a section, and whether they must
-    be given.
-    """
+    """Return `name`, `type`, `required`, `default` and `what` it means of each key of a section."""
     properties = cls.model_json_schema()["properties"]
     descriptions: dict[str, str] = {}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for base in reversed(cls.__mro__):
         descriptions |= _descriptions(base)
     for key, field in cls.model_fields.items():
         if key == "kind":
             continue
-        default = None if field.is_required() else field.get_default(call_default_factory=True)
-        default = getattr(default, "kind", {}) if isinstance(default, Section) else default
-        values = describe(properties[key])
-        what = descriptions.get(key, "")
-        rows.append(
-            {
-                "name": key,
-                "type": values,
-                "required": field.is_required(),
-                "default": default,
-                "what": what,
-            }
-        )
+        row = {"name": key, "type": describe(properties[key]), "required": field.is_required()}
+        default = None
+        if not field.is_required():
+            default = field.get_default(call_default_factory=True)
+        if isinstance(default, Section):
+            default = getattr(default, "kind", {})
+        rows.append({**row, "default": default, "what": descriptions.get(key, "")})
     if cls is RunConfig:  # a key of files alone
-        rows.append(
-            {"name": "sweep", "type": describe({}), "required": False, "default": None, "what": ""}
-        )
+        row = {"name": SWEEP, "type": describe({}), "required": False}
+        rows.append({**row, "default": None, "what": ""})
     return rows
 
 
@@ -207,20 +193,14 @@ def _descriptions(cls: type) -> dict[str, str]:
 
 
 def section_example(section: str) -> str:
-    """Return a config in YAML that uses a kind of a section; the plain config where it already
-    does.
-    """
+    """Return a config in YAML that uses a kind of a section; the plain one if it already does."""
     known = all_kinds(section)
-    plain = next(
-        (cls for name, cls in known.items() if f"{section}: {{kind: {name}" in PLAIN), None
-    )
-    return example(plain or next(iter(known.values())))
+    used = [cls for name, cls in known.items() if f"{section}: {{kind: {name}" in PLAIN]
+    return example([*used, *known.values()][0])
 
 
 def example(cls: type[Section]) -> str:
-    """Return a config in YAML that uses a section: the config of two points with the sections of
-    the example.
-    """
+    """Return a config in YAML that uses a section: two points, and the sections of the example."""
     if not issubclass(cls, Kind):
         return f"{PLAIN}{cls.example}"
     written = cls.example or f"{{kind: {name_of(cls)}}}"
@@ -231,7 +211,9 @@ def example(cls: type[Section]) -> str:
         "snapshots": "record: {{snapshots: {}}}",
         "theory": "",
     }.get(cls.section, cls.section + ": {}")
-    changed = (written if "\n" in written else place.format(written)).strip().splitlines()
+    if "\n" not in written:
+        written = place.format(written)
+    changed = written.strip().splitlines()
     keys = {line.partition(":")[0] for line in changed}
     kept = [line for line in PLAIN.splitlines() if line.partition(":")[0] not in keys]
     return "\n".join([*kept, *changed])
@@ -240,10 +222,9 @@ def example(cls: type[Section]) -> str:
 def _by_default(key: Mapping[str, Any]) -> str:
     if key["required"]:
         return " (required)"
-    return (
-        ", by default"
-        f" {'none' if key['default'] is None else json.dumps(key['default'], default=str)}"
-    )
+    if key["default"] is None:
+        return ", by default none"
+    return f", by default {json.dumps(key['default'], default=str)}"
 
 
 def _sentence(cls: type[Kind]) -> str:

@@ -24,9 +24,7 @@ for _name, _pattern, _first in CORE_SCALARS:
 
 
 def to_plain(config: RunConfig) -> dict[str, Any]:
-    """Return the config as plain data with every default written out; keys without a value are
-    left out.
-    """
+    """Return the config as plain data with every default; keys without a value are left out."""
     plain: dict[str, Any] = _kind_first(config.model_dump(exclude_none=True))
     return plain
 
@@ -35,11 +33,10 @@ def flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the values of a config by `section.key`."""
     values: dict[str, Any] = {}
     for key, value in section.items():
-        values |= (
-            flat(value, f"{prefix}{key}.")
-            if isinstance(value, Mapping)
-            else {f"{prefix}{key}": value}
-        )
+        if isinstance(value, Mapping):
+            values |= flat(value, f"{prefix}{key}.")
+        else:
+            values[f"{prefix}{key}"] = value
     return values
 
 
@@ -57,7 +54,9 @@ def to_yaml(config: RunConfig | dict[str, Any], width: int | None = None) -> str
     Lines have at most `width` characters where that can be; by default some more than 120, as in
     run directories.
     """
-    plain = to_plain(config) if isinstance(config, RunConfig) else config
+    plain = config
+    if isinstance(config, RunConfig):
+        plain = to_plain(config)
 
     def written(width: int) -> str:
         # other than ASCII is escaped: PyYAML writes some line separators raw, which do not read
@@ -68,7 +67,6 @@ def to_yaml(config: RunConfig | dict[str, Any], width: int | None = None) -> str
 
     if width is None:
         return written(120)
-    texts = (
-        written(width - less) for less in range(0, 48, 8)
-    )  # PyYAML ends a line after the item that is too long
+    # PyYAML ends a line after the item that is too long
+    texts = [written(width - less) for less in range(0, 48, 8)]
     return min(texts, key=lambda text: max(width, *map(len, text.splitlines())))

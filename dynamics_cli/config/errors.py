@@ -14,10 +14,8 @@ KeyPath = tuple[str | int, ...]
 
 def key_text(path: KeyPath) -> str:
     """Return `path` as people write it: `dataset.x[0]`; empty for the whole config."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
 
 
 @dataclass(frozen=True)
@@ -25,9 +23,7 @@ class Mistake:
     """A mistake in a config: where it was written, the key, the remedy."""
 
     file: str
-    """The file as the user named it, or `--set`, `<config>` (a mapping), `<settings>` (keyword
-    arguments).
-    """
+    """The file as the user named it, `--set`, `<config>` (a mapping), `<settings>` (keywords)."""
     line: int | None
     """Line in the file, from 1; None where there are no lines."""
     key: str
@@ -36,8 +32,10 @@ class Mistake:
     """The mistake, the allowed values, and the value that was probably meant."""
 
     def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return one_line(": ".join(part for part in (where, self.key, self.message) if part))
+        where = self.file
+        if self.line is not None:
+            where = f"{where}:{self.line}"
+        return one_line(": ".join(filter(None, (where, self.key, self.message))))
 
 
 class ConfigError(InputError):

@@ -19,16 +19,13 @@ from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.registry import foreign_sources
 
 NUMERICS_VERSION = 3
-"""Raised when the same config gives other numbers than before, so that older runs are not taken
-for new ones.
-"""
+"""Raised when a config gives other numbers than before: no older run is taken for a new one."""
 
 
 def canonical(
     config: RunConfig, *, device: str, backend: str, digests: dict[str, str] | None = None
 ) -> str:
-    """Return the text that is hashed: JSON with sorted keys, resolved device and backend, and
-    contents for files.
+    """Return the text that is hashed: sorted JSON, with device and backend, and contents of files.
 
     `digests` keeps those of files, which many configs may name, from call to call.
 
@@ -37,7 +34,8 @@ def canonical(
         InputError: when a kind of somebody else has no source.
     """
     plain: Any = config.model_dump(exclude_none=True)
-    digests = {} if digests is None else digests
+    if digests is None:
+        digests = {}
     for path, file in named_files(dict(config)):
         *above, last = path
         if file not in digests:
@@ -73,9 +71,7 @@ def run_hash(
 
 
 def run_directory_name(config: RunConfig, identity: str) -> str:
-    """Return the name of the run's directory below the root of all runs: its name and the start
-    of its hash.
-    """
+    """Return the name of a run directory: the name of the config and the start of the hash."""
     return f"{config.name}-{identity[:10]}"
 
 

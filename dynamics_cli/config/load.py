@@ -1,6 +1,4 @@
-"""From a config file or a mapping to a validated `RunConfig`, or to everything that is wrong
-with it.
-"""
+"""From a config file or a mapping to a validated `RunConfig`, or to all that is wrong with it."""
 
 from __future__ import annotations
 
@@ -16,16 +14,13 @@ from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.reader import Assignment, apply, read_file, read_mapping
-from dynamics_cli.config.schema import SweepSection, section_at, value_at
+from dynamics_cli.config.schema import SWEEP, Node, SweepSection, look
 from dynamics_cli.config.source import Written
 from dynamics_cli.kinds import Finding, Kind, RunConfig, Sections
 from dynamics_cli.kinds.base import LENIENT, RECORDED, kinds_in
 
 MAX_TOLD = 50
 """Problems told of one config; of the rest only the number is."""
-
-SWEEP = "sweep"
-"""The section that says what `dyn sweep` varies; no run has it."""
 Source = str | os.PathLike[str] | Mapping[str, object]
 """A YAML or JSON file, or a mapping with the same content (called `<config>` in messages)."""
 
@@ -62,34 +57,37 @@ def load_config(
     """
     plain = written_config(source, overrides, **settings)
     if plain.data.pop(SWEEP, None) is not None and not swept:
-        file = [] if isinstance(source, Mapping) else [os.fspath(source)]
-        changes = [f"--set={text}" for text in overrides if isinstance(text, str)]
-        sweeping = shlex.join(["dyn", "sweep", *file, *changes])
-        told = (
-            f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config"
-            " without it"
-        )
-        plain.problems.append(plain.problem((SWEEP,), told))
+        plain.refuse((SWEEP,), _many_runs(source, overrides))
     if plain.data.get(RECORDED) and not lenient:
         told = "a training loop outside of dyn made this run: it can be read, not trained"
         raise ConfigError([plain.problem((RECORDED,), told)])
-    _make_paths_absolute(plain)
-    config, problems = _validate(plain, check_files_exist, lenient)
-    if config is None or problems:
-        raise ConfigError(_in_order(problems))
-    return config
+    _make_paths_absolute(plain, look((), plain.data))
+    return _validated(plain, check_files_exist, lenient)
+
+
+def _many_runs(source: Source, overrides: Sequence[str | Assignment]) -> str:
+    command = ["dyn", "sweep"]
+    if not isinstance(source, Mapping):
+        command.append(os.fspath(source))
+    command += [f"--set={text}" for text in overrides if isinstance(text, str)]
+    return (
+        f"describes many runs: `{shlex.join(command)}` trains them; `--set sweep=null` takes the"
+        " config without it"
+    )
 
 
 def written_config(
     source: Source, overrides: Sequence[str | Assignment] = (), **settings: object
 ) -> Written:
-    """Return a config as it is written, with all that it extends and all changes, before anything
-    is validated.
+    """Return a config as it is written, with what it extends and all changes, before validation.
 
     Raises:
         ConfigError: it cannot be read.
     """
-    plain = read_mapping(source) if isinstance(source, Mapping) else read_file(source)
+    if isinstance(source, Mapping):
+        plain = read_mapping(source)
+    else:
+        plain = read_file(source)
     apply(plain, overrides, settings)
     return plain
 
@@ -97,15 +95,14 @@ def written_config(
 def self_contained(
     source: Source, overrides: Sequence[str] = (), **settings: object
 ) -> dict[str, Any]:
-    """Return a config as it is written, without its section `sweep`, as plain data that any
-    directory may read.
+    """Return a config as it is written, but its section `sweep`, with absolute names of files.
 
     Raises:
         ConfigError: it cannot be read.
     """
     plain = written_config(source, overrides, **settings)
     plain.data.pop(SWEEP, None)
-    _make_paths_absolute(plain)
+    _make_paths_absolute(plain, look((), plain.data))
     data: dict[str, Any] = plain.data
     return data
 
@@ -113,8 +110,7 @@ def self_contained(
 def load_sweep(
     source: Source, overrides: Sequence[str] = ()
 ) -> tuple[SweepSection | None, Written]:
-    """Return the section `sweep` of a config, None where it has none, and the config as it is
-    written.
+    """Return the section `sweep` of a config, or None, and the config as it is written.
 
     Raises:
         ConfigError: the section is not valid.
@@ -128,40 +124,49 @@ def load_sweep(
         raise ConfigError(_in_order([*plain.problems, *explain(error, plain)])) from error
 
 
-def _make_paths_absolute(source: Written, path: KeyPath = ()) -> None:
-    """Replace the names of files in a section, and in those below it, by absolute paths."""
-    section: Any = value_at(path, source.data)
-    for key, value in section.items() if isinstance(section, dict) else enumerate(section):
-        if isinstance(value, dict) or (
-            isinstance(value, list) and any(isinstance(item, dict) for item in value)
-        ):
-            _make_paths_absolute(source, (*path, key))
-        elif isinstance(value, str) and key in getattr(
-            section_at(path, source.data), "file_keys", ()
-        ):
-            section[key] = os.path.normpath(source.origin((*path, key)).directory / value)
+def _make_paths_absolute(source: Written, node: Node, path: KeyPath = ()) -> None:
+    """Replace the names of files at `path`, and in sections below, by absolute names."""
+    items: Iterable[tuple[str | int, object]] = enumerate(node.value)
+    if isinstance(node.value, dict):
+        items = node.value.items()
+    for key, value in items:
+        place = (*path, key)
+        if isinstance(value, str):
+            if key in getattr(node.section, "file_keys", ()):
+                node.value[key] = os.path.normpath(source.origin(place).directory / value)
+        elif isinstance(value, dict | list):
+            inside = node.below(key)
+            if inside.choice is not None or inside.section is not None:
+                _make_paths_absolute(source, inside, place)
 
 
-def _validate(
-    source: Written, check_files_exist: bool, lenient: bool
-) -> tuple[RunConfig | None, list[Mistake]]:
-    """Return the config, if each value is right, and everything that is wrong."""
+def _validated(source: Written, check_files_exist: bool, lenient: bool) -> RunConfig:
+    """Return the config.
+
+    Raises:
+        ConfigError: with everything that is wrong with it.
+    """
     config = None
     problems = list(source.problems)
     context = {LENIENT: lenient}
     try:
         config = RunConfig.model_validate(source.data, context=context)
+        sections = dict(config)
     except ValidationError as error:
         problems += explain(error, source)
-    sections = _valid_sections(source.data, context) if config is None else dict(config)
-    findings = [
-        *(() if lenient else check_sections(sections)),
-        *(check_files(sections) if check_files_exist else ()),
-    ]
+        sections = _valid_sections(source.data, context)
+
+    findings: list[Finding] = []
+    if not lenient:
+        findings += check_sections(sections)
+    if check_files_exist:
+        findings += check_files(sections)
     problems += [
         source.problem(path, message) for path, message in findings if not source.is_broken(path)
     ]
-    return config, problems
+    if config is None or problems:
+        raise ConfigError(_in_order(problems))
+    return config
 
 
 def check_sections(sections: Sections) -> Iterator[Finding]:
@@ -169,18 +174,17 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
 
     Kinds inside a kind, such as a teacher's, are checked together with each other.
     """
-    above: dict[KeyPath, Mapping[str, Any]] = {(): sections}
+    inside: dict[KeyPath, Sections] = {}
     for path, kind in kinds_in(sections):
-        above[path] = {name: value for name, value in kind if isinstance(value, Kind)}
-        beside = above.get(path[:-1], {}) if len(path) > 1 else {}
+        inside[path] = {name: value for name, value in kind if isinstance(value, Kind)}
+        beside = inside.get(path[:-1], {})
         for place, message in kind.check({**sections, **beside}):
-            yield (*(path[:-1] if place[0] in beside else ()), *place), message
+            around = path[:-1] if place[0] in beside else ()
+            yield (*around, *place), message
 
 
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:
-    """Return the sections that are right by themselves, so that they are checked further even if
-    others are wrong.
-    """
+    """Return the sections that are right by themselves, which are checked further."""
     sections = {}
     for name, field in RunConfig.model_fields.items():
         limited: Any = Annotated[field.annotation, field]
@@ -192,9 +196,7 @@ def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[s
 
 
 def _in_order(problems: Iterable[Mistake]) -> list[Mistake]:
-    """Sort by line within each file, files in the order in which they first appear; of many only
-    the first are kept.
-    """
+    """Sort by line within each file, files as they first appear; of many keep the first."""
     problems = list(dict.fromkeys(problems))
     files = list(dict.fromkeys(problem.file for problem in problems))
     ordered = sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or 0))

@@ -1,5 +1,6 @@
-"""From YAML texts, files and mappings to plain data that know their origins; nothing in a config
-can run code.
+"""From YAML texts, files and mappings to plain data that know their origins.
+
+Nothing in a config can run code.
 
 Scalars follow the core schema of YAML 1.2, which includes JSON: `1e-3` is a number, `yes` is a
 text. Files bring what they extend. Before anything is validated, `--set section.key=value` and
@@ -49,9 +50,7 @@ CORE_SCALARS = (  # the first match wins
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's loader with the scalars of YAML 1.2, and without aliases, which can stand for
-    billions of values.
-    """
+    """PyYAML's loader with the scalars of YAML 1.2; aliases, perhaps billions, are refused."""
 
     # PyYAML's registry
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
@@ -78,25 +77,27 @@ def read_text(text: str, file: str, directory: Path) -> Written:
     """
     source = Written(None, {(): Place(file, 1, directory)})
     line = None
+    if text.lstrip().startswith("{"):
+        text = text.replace("\t", " ")  # JSON may be indented with tabs, which YAML forbids
     try:
-        is_json = text.lstrip().startswith("{")  # may be indented with tabs, which YAML forbids
-        node = _Loader(text.replace("\t", " ") if is_json else text).get_single_node()
-        source.data = None if node is None else _converted(node, (), source)
+        node = _Loader(text).get_single_node()
+        if node is not None:
+            source.data = _converted(node, (), source)
         return source
     except RecursionError:
         told = "is nested too deeply"
     except yaml.MarkedYAMLError as error:
-        told = ", ".join(part for part in (error.context, error.problem) if part)
-        told = f"not valid YAML: {told}" + (" (indent with spaces)" if "'\\t'" in told else "")
+        told = "not valid YAML: " + ", ".join(filter(None, (error.context, error.problem)))
+        if "'\\t'" in told:
+            told += " (indent with spaces)"
         mark = error.problem_mark or error.context_mark
-        line = None if mark is None else mark.line + 1
+        if mark is not None:
+            line = mark.line + 1
     except yaml.reader.ReaderError as error:
         told = f"not valid YAML: the character #x{error.character:04x} is not allowed"
         line = text[: error.position].count("\n") + 1
-    except (
-        ValueError,
-        OverflowError,
-    ):  # PyYAML converts the code of an escape such as "\UFFFFFFFF" unchecked
+    except (ValueError, OverflowError):
+        # PyYAML converts the code of an escape such as "\UFFFFFFFF" unchecked
         told = "not valid YAML: a text holds an escape that is no character"
     raise ConfigError([Mistake(file, line, "", told)])
 
@@ -113,9 +114,12 @@ def read_value(text: str, option: str, key: str) -> Any:
     except ConfigError as error:
         problems = error.problems
     if problems:
-        keys = [".".join(filter(None, (key, problem.key))) for problem in problems]
-        told = zip(keys, problems, strict=True)
-        raise ConfigError([Mistake(option, None, at, problem.message) for at, problem in told])
+        raise ConfigError(
+            [
+                Mistake(option, None, f"{key}.{problem.key}".strip("."), problem.message)
+                for problem in problems
+            ]
+        )
     return source.data
 
 
@@ -125,16 +129,16 @@ def _converted(node: Node, path: KeyPath, source: Written) -> Any:
     if isinstance(node, MappingNode) and kind == "map":
         return _mapping(node, path, source)
     if isinstance(node, SequenceNode) and kind == "seq":
+        items = []
         for place, item in enumerate(node.value):
             source.note((*path, place), item.start_mark.line + 1)
-        return [_converted(item, (*path, place), source) for place, item in enumerate(node.value)]
+            items.append(_converted(item, (*path, place), source))
+        return items
     if isinstance(node, ScalarNode) and kind in ("null", "bool", "int", "float", "str"):
         try:
             return _scalar(node.value, kind)
-        except (
-            ValueError,
-            KeyError,
-        ):  # an explicit tag that does not fit, or a number of too many digits
+        except (ValueError, KeyError):
+            # an explicit tag that does not fit, or a number of too many digits
             return source.refuse(path, f"{node.value[:60]!r} cannot be read as a YAML {kind}")
     tag = node.tag.replace(_TAG, "!!")
     return source.refuse(
@@ -148,9 +152,10 @@ def _mapping(node: MappingNode, path: KeyPath, source: Written) -> dict[str, Any
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         key = key_node.value
+        if not isinstance(key_node, ScalarNode):
+            key = "a collection"
         if not isinstance(key_node, ScalarNode) or key_node.tag != f"{_TAG}str":
-            shown = key if isinstance(key_node, ScalarNode) else "a collection"
-            told = f"a key must be a text, not {shown} (put it in quotes if it is meant)"
+            told = f"a key must be a text, not {key} (put it in quotes if it is meant)"
             source.problems.append(Mistake(file, line, key_text(path), told))
         elif key in mapping:
             told = f"duplicate key (first on line {source.origins[*path, key].line})"
@@ -167,8 +172,10 @@ def _scalar(text: str, kind: str) -> Any:
             return None
         case "bool":
             return {"true": True, "false": False}[text.lower()]
+        case "int" if text.startswith(("0x", "0o")):
+            return int(text, 0)
         case "int":
-            return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
+            return int(text)
         case "float":
             return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
     return text
@@ -203,7 +210,7 @@ def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Writte
         told = f"is not UTF-8 text (byte 0x{error.object[error.start]:02x})"
         line = error.object[: error.start].count(b"\n") + 1
     except (OSError, ValueError) as error:  # ValueError: too large, or a name that no file can have
-        told = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        told = f"cannot be read: {getattr(error, 'strerror', error)}"
     else:
         source = read_text(text, str(path), path.absolute().parent)
         if isinstance(source.data, dict):
@@ -227,17 +234,15 @@ def _with_parents(source: Written, chain: Sequence[str]) -> Written:
     wrong = f"must be the path of one config file (a text), not {show(extends)}"
     if isinstance(extends, str) and extends:
         origin = source.origin(("extends",))
-        # shown as the child was named: relative where that was
-        named = Path(origin.file).parent / extends if origin.line is not None else Path(extends)
-        found = origin.directory / extends
+        named = Path(extends)
+        if origin.line is not None:  # in a file: shown as the file was named, relative or absolute
+            named = Path(origin.file).parent / extends
         # `Path.exists` raises for a name that no file can have
-        is_there = os.path.exists(named)  # noqa: PTH110
-        if not is_there and (bundled := bundled_config(extends)) is not None:
-            named = found = bundled
-            is_there = True
-        if not is_there:
+        if not os.path.exists(named):  # noqa: PTH110
+            named = bundled_config(extends) or named
+        if not os.path.exists(named):  # noqa: PTH110
             wrong = f"there is no file {named}, nor a bundled config of this name"
-        elif os.path.realpath(found) in chain:
+        elif os.path.realpath(named) in chain:
             wrong = f"extending {named} would go round in a circle"
         else:
             return merge(read_file(named, chain), source)
@@ -255,7 +260,9 @@ def read_mapping(mapping: Mapping[str, object]) -> Written:
 
 
 def _text_of_path(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, Path):
+        return str(value)
+    return value
 
 
 # -- changes
@@ -270,14 +277,13 @@ def override_texts(overrides: Overrides) -> list[str]:
     """Return changes of settings as `--set` takes them: `key=value`, the value as YAML."""
     if isinstance(overrides, str):
         raise UsageError(f"overrides are a mapping or a list, not the text {overrides!r}")
-    if isinstance(
-        overrides, Mapping
-    ):  # JSON is YAML, and leaves no text that could be read as something else
-        return [
-            f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}"
-            for key, value in overrides.items()
-        ]
-    return list(overrides)
+    if not isinstance(overrides, Mapping):
+        return list(overrides)
+    # JSON is YAML, and leaves no text that could be read as something else
+    return [
+        f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}"
+        for key, value in overrides.items()
+    ]
 
 
 class Assignment(NamedTuple):
@@ -291,19 +297,21 @@ class Assignment(NamedTuple):
 def apply(
     source: Written, overrides: Iterable[str | Assignment], settings: Mapping[str, object]
 ) -> None:
-    """Apply each `key=value` to `source`, the value read as YAML, then `settings`; problems are
-    added to `source`.
+    """Apply each `key=value` to `source`, the value read as YAML, then `settings`.
+
+    Problems are added to `source`.
 
     A mapping replaces its section. Kinds are set first, whatever the order: setting one keeps the
     keys beside it that the new kind knows and drops the others, but none that another override
     sets. Paths in values are relative to the working directory. Settings replace top-level keys;
     None means that one was not given.
     """
-    given = [
-        change if isinstance(change, Assignment) else _assignment(change, source)
-        for change in overrides
-    ]
-    changes = [change for change in given if change is not None]
+    changes = []
+    for change in overrides:
+        try:
+            changes.append(_assignment(change))
+        except ConfigError as error:
+            source.problems += error.problems
     for path, value, origin in sorted(changes, key=lambda change: change.path[-1] != "kind"):
         source.assign(path, deepcopy(value), origin)
     for key, value in settings.items():
@@ -311,18 +319,14 @@ def apply(
             source.assign((key,), walked(value, _text_of_path), Place(SETTINGS, None, Path.cwd()))
 
 
-def _assignment(text: str, source: Written) -> Assignment | None:
-    key, equals, written = text.partition("=")
+def _assignment(change: str | Assignment) -> Assignment:
+    if isinstance(change, Assignment):
+        return change
+    key, equals, written = change.partition("=")
     path = tuple(part.strip() for part in key.split("."))
     if not equals or not all(path):
-        source.problems.append(
-            Mistake(SET, None, "", f"{text!r} must have the form section.key=value")
+        raise ConfigError(
+            [Mistake(SET, None, "", f"{change!r} must have the form section.key=value")]
         )
-        return None
-    try:
-        return Assignment(
-            path, read_value(written, SET, ".".join(path)), Place(SET, None, Path.cwd())
-        )
-    except ConfigError as error:
-        source.problems += error.problems
-        return None
+    value = read_value(written, SET, ".".join(path))
+    return Assignment(path, value, Place(SET, None, Path.cwd()))

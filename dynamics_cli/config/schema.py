@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,11 +14,12 @@ from dynamics_cli.kinds import OneOf, PositiveInt, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.base import RECORDED
 from dynamics_cli.kinds.registry import find_kind, general_kinds, one_of
 
+SWEEP = "sweep"
+"""The section that says what `dyn sweep` varies; no run has it."""
+
 
 class SweepSection(Section):
-    """The settings that `dyn sweep` varies: a section of a config file that is no part of any of
-    its runs.
-    """
+    """The settings that `dyn sweep` varies: a section of a file that is no part of any run."""
 
     example = """\
 sweep:
@@ -58,69 +61,63 @@ sweep:
     """
 
 
-def choice_at(path: KeyPath, data: object) -> OneOf | type[Section] | None:
-    """Return the kinds, or the section, that the value at `path` of a config must be; None where
-    it is neither.
-    """
-    *above, key = path
-    if isinstance(key, int):
-        return choice_at(tuple(above), data)
-    cls = section_at(tuple(above), data)
-    if cls is RunConfig and key == "sweep":
-        return SweepSection
-    field = cls.model_fields.get(key) if cls is not None else None
-    if field is None or (note := one_of(field)) is not None:
-        return None if field is None else note
-    return (
-        field.annotation
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-        else None
-    )
+@dataclass(frozen=True)
+class Node:
+    """A value of a config, right or wrong, and what the config may have in its place."""
+
+    value: Any
+    """Plain data; None where there is nothing."""
+    choice: OneOf | None = None
+    """The kinds that the value, or each of its items, chooses from; None where it has no kind."""
+    section: type[Section] | None = None
+    """The section that it is; None for any other value, and for a kind that nobody knows."""
+
+    def below(self, key: str | int) -> Node:
+        """Return the value under a key of this section, or at a place of this list."""
+        try:
+            value = self.value[key]
+        except (LookupError, TypeError):  # it is not there, or nothing can be below this value
+            value = None
+
+        if isinstance(key, int):
+            return _chosen(value, self.choice)
+        if self.section is RunConfig and key == SWEEP:
+            return Node(value, section=SweepSection)
+        field = getattr(self.section, "model_fields", {}).get(key)
+        if field is None:
+            return Node(value)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            return _chosen(value, one_of(field), field.annotation)
+        return _chosen(value, one_of(field))
+
+    def kinds(self) -> dict[str, bool]:
+        """Return the kinds to choose from, and whether each serves any paper."""
+        if self.choice is None:
+            return {}
+        general = general_kinds(self.choice.section)
+        return {name: name in general for name in all_kinds(self.choice.section)}
+
+    def keys(self) -> list[str]:
+        """Return the keys that the section may have, its kind first, inherited keys last."""
+        keys = list(getattr(self.section, "model_fields", ()))
+        if self.section is RunConfig:
+            keys.append(SWEEP)
+            keys.remove(RECORDED)  # nobody writes it
+        return sorted(keys, key=lambda key: key != "kind")
 
 
-def section_at(path: KeyPath, data: object) -> type[Section] | None:
-    """Return the class of the section at `path`, where `data` (the whole config) says which
-    kinds hold on the way.
-    """
-    choice = choice_at(path, data) if path else RunConfig
-    if not isinstance(choice, OneOf):
-        return choice
-    value = value_at(path, data)
-    kind = value.get("kind", choice.default) if isinstance(value, Mapping) else value
-    return find_kind(choice.section, kind) if isinstance(kind, str) else None
+def look(path: KeyPath, data: object) -> Node:
+    """Return the value at `path` of `data`, the whole config as plain data."""
+    return reduce(Node.below, path, Node(data, section=RunConfig))
 
 
-def value_at(path: KeyPath, data: object) -> object:
-    """Return the value at `path` of plain data; None where there is none."""
-    for part in path:
-        if isinstance(part, int):
-            data = data[part] if isinstance(data, list) and part < len(data) else None
-        else:
-            data = data.get(part) if isinstance(data, Mapping) else None
-    return data
-
-
-def kinds(path: KeyPath, data: object = None) -> dict[str, bool]:
-    """Return the kinds that the section at `path` has, and whether each serves any paper; empty
-    when it has none.
-    """
-    choice = choice_at(path, data) if path else None
-    if not isinstance(choice, OneOf):
-        return {}
-    general = general_kinds(choice.section)
-    return {name: name in general for name in all_kinds(choice.section)}
-
-
-def known_keys(path: KeyPath, kind: object = None, data: object = None) -> list[str] | None:
-    """Return the keys of the section at `path` under `kind`; None when there is no such section
-    or kind.
-    """
-    cls = choice_at(path, data) if path else RunConfig
-    if isinstance(cls, OneOf):
-        kind = cls.default if kind is None else kind
-        cls = find_kind(cls.section, kind) if isinstance(kind, str) else None
-    if cls is None:
-        return None
-    keys = [*cls.model_fields, *(["sweep"] if cls is RunConfig else [])]
-    keys = [key for key in keys if key != RECORDED]  # nobody writes it
-    return sorted(keys, key=lambda key: key != "kind")  # the kind first, inherited keys after it
+def _chosen(value: object, choice: OneOf | None, otherwise: type[Section] | None = None) -> Node:
+    """Return a value that is one of the kinds of `choice`; without a choice, the given section."""
+    if choice is None:
+        return Node(value, section=otherwise)
+    kind = value
+    if isinstance(value, Mapping):
+        kind = value.get("kind", choice.default)
+    if not isinstance(kind, str):
+        return Node(value, choice)
+    return Node(value, choice, find_kind(choice.section, kind))

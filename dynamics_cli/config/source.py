@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config.errors import KeyPath, Mistake, key_text
-from dynamics_cli.config.schema import kinds, known_keys, value_at
+from dynamics_cli.config.schema import look
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,7 @@ class Place:
 
 @dataclass
 class Written:
-    """Plain data (mappings, lists, texts, numbers, booleans, None), the place of each value, and
-    the mistakes.
-    """
+    """Plain data (mappings, lists, texts, numbers, ...), the place of each value, and mistakes."""
 
     data: Any
     origins: dict[KeyPath, Place]
@@ -60,11 +58,10 @@ class Written:
         self.broken.add(path)
 
     def assign(self, path: tuple[str, ...], value: object, origin: Place) -> None:
-        """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it
-        does not know.
+        """Set the value at `path`, creating the sections above it.
 
-        A number stands for the place of a value that a list has. Something on the way that is no
-        section is a problem.
+        A `kind` that is set drops the keys that it does not know. A number stands for the place of
+        a value that a list has. Something on the way that is no section is a problem.
         """
         section: Any = self.data
         place: KeyPath = ()
@@ -74,7 +71,9 @@ class Written:
                 told = f"{key_text(place)} is not a section with keys"
                 self.problems.append(Mistake(origin.file, None, key_text(path), told))
                 return
-            key: Any = int(part) if in_list else part
+            key: Any = part
+            if in_list:
+                key = int(part)
             place = (*place, key)
             if depth == len(path) - 1:
                 break
@@ -82,21 +81,25 @@ class Written:
                 section[key] = {}
                 self.origins[place] = origin
             section = section[key]
-        if key == "kind" and value != section.get("kind") and kinds(place[:-1]):
-            known = known_keys(place[:-1], value)
-            for stale in [name for name in section if known is not None and name not in known]:
-                del section[stale]
+
+        is_other_kind = key == "kind" and section.get(key) != value
         section[key] = value
-        self.origins = {
-            at: where for at, where in self.origins.items() if at[: len(place)] != place
-        }
+        if is_other_kind:
+            node = look(place[:-1], self.data)
+            if node.choice is not None and node.section is not None:
+                for stale in section.keys() - node.keys():
+                    del section[stale]
+
+        # what was noted of the value before, and of what it held, is no longer true
+        for at in [at for at in self.origins if at[: len(place)] == place]:
+            del self.origins[at]
         self.broken = {at for at in self.broken if at[: len(place)] != place}
         self.origins[place] = origin
 
 
 def merge(parent: Written, child: Written) -> Written:
     """Return the parent's data with the child's over it, key by key; problems of both are kept."""
-    _merge_sections(parent, child, (), child.data)
+    _merge_sections(parent, child, (), parent.data, child.data)
     parent.origins |= child.origins
     parent.problems += child.problems
     parent.broken |= child.broken
@@ -104,11 +107,16 @@ def merge(parent: Written, child: Written) -> Written:
 
 
 def _merge_sections(
-    parent: Written, child: Written, path: tuple[str, ...], section: dict[str, Any]
+    parent: Written,
+    child: Written,
+    path: tuple[str, ...],
+    below: dict[str, Any],
+    above: dict[str, Any],
 ) -> None:
-    for key in sorted(section, key=lambda key: key != "kind"):
-        below = (*path, key)
-        if isinstance(section[key], dict) and isinstance(value_at(below, parent.data), dict):
-            _merge_sections(parent, child, below, section[key])
+    """Assign the values of the child's section `above` in the parent's section `below` it."""
+    for key in sorted(above, key=lambda key: key != "kind"):
+        place = (*path, key)
+        if isinstance(above[key], dict) and isinstance(below.get(key), dict):
+            _merge_sections(parent, child, place, below[key], above[key])
         else:
-            parent.assign(below, section[key], child.origin(below))
+            parent.assign(place, above[key], child.origin(place))

@@ -29,13 +29,17 @@ def _words(node: dict[str, Any]) -> list[str]:  # noqa: PLR0911 - one return a t
             return [f"a number{_bounds(node)}"]
         case "boolean":
             return ["true or false"]
+        case "string" if "pattern" in node:
+            return [f"a text that matches {node['pattern']}"]
         case "string":
-            return ["a text" + (f" that matches {node['pattern']}" if "pattern" in node else "")]
+            return ["a text"]
         case "array":
+            items = _plural(node["items"])
             if "maxItems" in node and node["maxItems"] == node.get("minItems"):
-                return [f"a list of {node['maxItems']} {_plural(node['items'])}"]
-            empty = "non-empty " if node.get("minItems") else ""
-            return [f"a {empty}list of {_plural(node['items'])}"]
+                return [f"a list of {node['maxItems']} {items}"]
+            if node.get("minItems"):
+                return [f"a non-empty list of {items}"]
+            return [f"a list of {items}"]
         case "object" if isinstance(node.get("additionalProperties"), dict):
             return [f"a mapping of names to {_plural(node['additionalProperties'])}"]
     return ["a section (a mapping)"]
@@ -43,14 +47,15 @@ def _words(node: dict[str, Any]) -> list[str]:  # noqa: PLR0911 - one return a t
 
 def listing(words: list[str], most: int = 10) -> str:
     """Return `'a', 'b', 'c'`, or the first `most` words and the number of the others."""
-    more = f" and {len(words) - most} more" if len(words) > most else ""
-    return ", ".join(map(repr, words[:most])) + more
+    shown = ", ".join(map(repr, words[:most]))
+    if len(words) > most:
+        return f"{shown} and {len(words) - most} more"
+    return shown
 
 
 def _bounds(node: dict[str, Any]) -> str:
     bounds = [
-        # 0.0 by pydantic 2.8
-        f"{sign} {int(node[key]) if float(node[key]).is_integer() else node[key]}"
+        f" {sign} {node[key]:g}"
         for sign, key in (
             (">", "exclusiveMinimum"),
             (">=", "minimum"),
@@ -59,16 +64,14 @@ def _bounds(node: dict[str, Any]) -> str:
         )
         if key in node and node[key] != LIMIT
     ]
-    return f" {' and '.join(bounds)}" if bounds else ""
+    return " and".join(bounds)
 
 
 def _plural(node: dict[str, Any]) -> str:
-    """Return `integers >= 1` for `an integer >= 1`; of words and mappings only that they are
-    texts or mappings.
-    """
-    if "kinds" not in node and node.get("type") not in ("array", "integer", "number"):
-        return "mappings" if node.get("type") == "object" else "texts"
-    return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", describe(node))
+    """Return `integers >= 1` for `an integer >= 1`; words and sections are `texts`, `mappings`."""
+    if "kinds" in node or node.get("type") in ("array", "integer", "number"):
+        return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", describe(node))
+    return {"object": "mappings"}.get(node.get("type", ""), "texts")
 
 
 def show(value: object) -> str:  # noqa: PLR0911 - one return a type
@@ -77,17 +80,19 @@ def show(value: object) -> str:  # noqa: PLR0911 - one return a type
         case None:
             return "empty (null)"
         case bool():
-            return "true" if value else "false"
+            return repr(value).lower()
+        case str() if len(value) > 60:
+            return f"the text {value[:60]!r}..."
         case str():
-            return f"the text {value[:60]!r}" + ("..." if len(value) > 60 else "")
+            return f"the text {value!r}"
+        case int() if abs(value) >= 10**30:
+            return "an integer of many digits"
         case int() | float():
-            return (
-                repr(value)
-                if not isinstance(value, int) or abs(value) < 10**30
-                else "an integer of many digits"
-            )
+            return repr(value)
+        case []:
+            return "an empty list"
         case list():
-            return "an empty list" if not value else f"a list of {len(value)}"
+            return f"a list of {len(value)}"
         case dict():
             return "a mapping"
     return f"a {type(value).__name__}"

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from dynamics_cli.config.schema import section_at
+from dynamics_cli.config.schema import look
 from dynamics_cli.errors import UsageError, did_you_mean
 
 
 def title_of(key: str, config: Mapping[str, Any]) -> str:
-    """Return the title of an axis for a setting, as its kind gives it in `titles`; without one its
-    last word.
+    """Return the title of an axis for a setting: that of its kind, by default its last word.
 
     `config` is the config as plain data, which says the kinds.
     """
-    path = tuple(int(part) if part.isdigit() else part for part in key.split("."))
-    *above, last = path
-    cls = section_at(tuple(above), config) if above else None
-    for base in () if cls is None else cls.__mro__:
-        if last in vars(base).get("titles", {}):
-            return str(vars(base)["titles"][last])
-    if above and (last == "kind" or isinstance(last, int)):
-        last = above[-1] if last == "kind" else f"{above[-1]} {last}"
-    return str(last).replace("_", " ")
+    *above, last = key.split(".")
+    path = tuple(int(part) if part.isdigit() else part for part in above)
+    section = look(path, config).section
+    for base in getattr(section, "__mro__", ()):
+        titles = vars(base).get("titles", {})
+        if last in titles:
+            return str(titles[last])
+    if above and last == "kind":
+        last = above[-1]
+    elif above and last.isdigit():
+        last = f"{above[-1]} {last}"
+    return last.replace("_", " ")
 
 
 def check_labels(labels: Iterable[str], known: Collection[str]) -> None:
