@@ -1,6 +1,4 @@
-"""Changes outside a run directory since the run was trained: of the data files, and of code that
-is not bundled.
-"""
+"""Changes since a run was trained outside its directory: of data files, and of foreign code."""
 
 from __future__ import annotations
 
@@ -13,17 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import ChangedWarning, InputError
-from dynamics_cli.kinds.registry import foreign_sources
+from dynamics_cli.kinds.registry import KindSource, foreign_sources
+from dynamics_cli.runs.store import files
 
 _TOLD: set[str] = set()
-"""Changes that this process has told, without the runs concerned: a sweep has thousands of runs
-of one file.
-"""
+"""Changes that this process has told, not of which runs: thousands in a sweep share a file."""
 
 
 def changed_files(info: Mapping[str, Any]) -> list[Path]:
-    """Return the files of a run that hold something else than when it was trained, given its
-    `run.json`.
+    """Return the files of a run that have changed since it was trained, given its `run.json`.
 
     A file that is not there, or cannot be read, has not changed: a run can be read without its
     data.
@@ -41,32 +37,41 @@ def told_of_file(file: Path | str) -> str:
 
 
 def told_of_sources(directory: Path, info: Mapping[str, Any], config: object) -> dict[str, str]:
-    """Return a sentence for each source in use that is not the one which a run kept: `from` ->
-    sentence.
-    """
+    """Return a sentence for each source in use that is not the one which a run kept."""
     try:
         used = {kind: source.sha256 for kind, source in foreign_sources(config).items()}
     except InputError:  # a kind without a source, such as one typed into a console
         return {}
     told = {}
     for kind, kept in info.get("kinds", {}).items():
-        if used.get(kind, kept["sha256"]) == kept["sha256"]:
-            continue
-        copy = directory / kept["copy"]
-        way = f"`--with {copy / kept['from']}` takes the kept copy"
-        told[f"{kept['from']} {kept['sha256']}"] = (
-            f"{kept['from']} has changed since {directory} was trained with it, and may give other "
-            f"functions and numbers: {way}"
-        )
+        name = kept["from"]
+        sha256 = kept["sha256"]
+        if used.get(kind, sha256) != sha256:
+            told[f"{name} {sha256}"] = (
+                f"{name} has changed since {directory} was trained with it, and may give other"
+                f" functions and numbers: `--with {directory / kept['copy'] / name}` takes the"
+                " kept copy"
+            )
     return told
 
 
 def changes_of(directory: Path, info: Mapping[str, Any], config: object) -> dict[str, str]:
     """Return what has changed since a run was trained: a key for each change -> a sentence."""
-    files = {
-        f"{file} {info['files'][str(file)]}": told_of_file(file) for file in changed_files(info)
+    told = told_of_sources(directory, info, config)
+    for file in changed_files(info):
+        told[f"{file} {info['files'][str(file)]}"] = told_of_file(file)
+    return told
+
+
+def sha256_of_copy(folder: Path) -> str:
+    """Return the checksum of a copy of the source of kinds, as `KindSource.sha256` gives it.
+
+    Raises OSError: it cannot be read.
+    """
+    copied = {
+        file.relative_to(folder).as_posix(): files.read(file) for file in folder.rglob("*.py")
     }
-    return files | told_of_sources(directory, info, config)
+    return KindSource("", copied).sha256
 
 
 def warn_of_changes(directory: Path, info: Mapping[str, Any], config: object) -> None:

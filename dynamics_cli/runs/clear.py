@@ -1,5 +1,4 @@
-"""Making room for a new run: the files of the run that is there are removed, one by one, and
-nothing else.
+"""Making room for a new run: removing the files of the run that is there, and nothing else.
 
 A directory is a run when its `run.json` says so. `make_room` writes a `run.json` with the status
 `BEGINNING` before it removes a file, and it stays until the new run has begun: after a kill in
@@ -11,15 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.kinds.registry import KindSource
+from dynamics_cli.runs.changes import sha256_of_copy
 from dynamics_cli.runs.info import write_info
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import decode_header
+from dynamics_cli.runs.store.arrays import LONGEST_HEADER, decode_header
 from dynamics_cli.runs.store.checkpoints import is_checkpoint, load_checkpoint
 from dynamics_cli.runs.store.own import is_own
 from dynamics_cli.runs.store.sealed import read_sealed
@@ -27,15 +27,12 @@ from dynamics_cli.runs.store.sealed import read_sealed
 _FIRST_LINE = layout.CONFIG_FIRST_LINE.encode()
 _SHOWN = 3
 """Files that a message names."""
-_HEADER = 4096
-"""Bytes in which the header of an array ends."""
 
 
 def make_room(
     directory: Path, config: bytes, copies: Collection[str] = (), *, force: bool = False
 ) -> None:
-    """Let a new run begin in a directory, and remove the files of the run that is there, if `force`
-    allows it.
+    """Let a new run begin in a directory; remove the run that is there if `force` allows it.
 
     Files that `dyn` did not write stay where they are. A run that was killed before it began needs
     no `force`.
@@ -77,9 +74,7 @@ class Held:
     listed: Mapping[str, int]
     """Arrays that `run.json` or the checkpoint lists -> their rows."""
     copies: Mapping[str, str]
-    """Folders below `parts` that `run.json` lists -> their checksum; "" where they are being
-    written.
-    """
+    """Folders below `parts` that `run.json` lists -> their checksum; "" while they are written."""
 
 
 def check_room(directory: Path, config: bytes, *, force: bool = False) -> Held:
@@ -92,11 +87,15 @@ def check_room(directory: Path, config: bytes, *, force: bool = False) -> Held:
             f"{directory} holds a run already: give --resume to continue it or --force to start"
             " over"
         )
-    info = _read(directory / layout.INFO) if ours else {}
-    held = Held([], _arrays_of(directory, info), _copies_of(info))
     info_file = directory / layout.INFO
-    unknown = files.exists(info_file) and (info_file.is_symlink() or not ours)
-    foreign = [info_file] if unknown else []
+    info: dict[str, Any] = {}
+    if ours:
+        with suppress(RunError, OSError):  # damaged: headers and first lines tell whose files are
+            info = read_sealed(info_file)
+    held = Held([], _arrays_of(directory, info), _copies_of(info))
+    foreign = []
+    if files.exists(info_file) and (info_file.is_symlink() or not ours):
+        foreign.append(info_file)
     for path in _under_our_names(directory):
         name = path.relative_to(directory).as_posix()
         if _is_ours(path, name, config, ours, held):
@@ -118,49 +117,38 @@ def check_room(directory: Path, config: bytes, *, force: bool = False) -> Held:
 
 
 def _some(directory: Path, paths: list[Path]) -> str:
-    names = [path.relative_to(directory).as_posix() for path in paths[:_SHOWN]]
-    more = len(paths) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the contents of `run.json`; nothing where it is damaged."""
-    try:
-        return read_sealed(path)
-    except (RunError, OSError):
-        return {}
+    names = ", ".join(path.relative_to(directory).as_posix() for path in paths[:_SHOWN])
+    if len(paths) > _SHOWN:
+        return f"{names} and {len(paths) - _SHOWN} more"
+    return names
 
 
 def _arrays_of(directory: Path, info: Mapping[str, Any]) -> dict[str, int]:
     """Return the rows of the arrays that a run says it has, by name."""
-    try:
+    with suppress(RunError, ValueError):  # damaged: their headers tell whose the arrays are
         if info.get("rows"):
             return layout.counts(info["rows"])
-        saved = load_checkpoint(directory, info) if "config_sha256" in info else None
-    except (RunError, ValueError):  # damaged: their headers tell whose the arrays are
-        return {}
-    return saved.rows if saved else {}
+        if "config_sha256" in info and (saved := load_checkpoint(directory, info)):
+            return saved.rows
+    return {}
 
 
 def _copies_of(info: Mapping[str, Any]) -> dict[str, str]:
-    """Return the folders below `parts` that a run says it has -> their checksum; "" while they
-    are written.
-    """
-    kinds = info.get("kinds")
-    copied = kinds.values() if isinstance(kinds, Mapping) else ()
-    listed = {
-        Path(str(kind.get("copy"))).name: str(kind.get("sha256"))
-        for kind in copied
-        if isinstance(kind, Mapping)
-    }
-    unfinished = info.get("copies")
-    return listed | dict.fromkeys(unfinished if isinstance(unfinished, list) else (), "")
+    """Return the folders below `parts` that a run says it has, as in `Held.copies`."""
+    listed = {}
+    match info:
+        case {"kinds": Mapping() as kinds}:
+            for kind in kinds.values():
+                if isinstance(kind, Mapping):
+                    listed[Path(str(kind.get("copy"))).name] = str(kind.get("sha256"))
+    match info:
+        case {"copies": list(unfinished)}:
+            listed |= dict.fromkeys(unfinished, "")
+    return listed
 
 
 def _under_our_names(directory: Path) -> Iterator[Path]:
-    """Yield files, links and whatever else stands under the names of a run but `run.json`; links
-    are not followed.
-    """
+    """Yield what stands under the names of a run, but `run.json`; links are not followed."""
     for name in layout.RUN_FILES:
         path = directory / name
         if name not in layout.FOLDERS or path.is_symlink() or not path.is_dir():
@@ -169,9 +157,8 @@ def _under_our_names(directory: Path) -> Iterator[Path]:
             continue
         for folder, below, inside in os.walk(path):
             yield from (Path(folder, file) for file in sorted(inside))
-            yield from (
-                Path(folder, link) for link in sorted(below) if Path(folder, link).is_symlink()
-            )
+            links = (Path(folder, link) for link in sorted(below))
+            yield from filter(Path.is_symlink, links)
     yield from files.temporaries(directory)
 
 
@@ -185,19 +172,12 @@ def _is_ours(path: Path, name: str, config: bytes, ours: bool, held: Held) -> bo
     if folder == layout.PARTS:
         copy = rest.partition("/")[0]
         around = path.parents[rest.count("/") - 1]
-        return copy in held.copies and held.copies[copy] in ("", _sha256(around))
+        return copy in held.copies and held.copies[copy] in ("", sha256_of_copy(around))
     with files.open_read(path) as handle:
-        begins = files.read_at(handle, 0, _HEADER)
+        begins = files.read_at(handle, 0, LONGEST_HEADER)
     if name == layout.CONFIG and begins:
         # outside a run somebody may have kept it, and edited it
         return files.read(path) == config or (ours and begins.startswith(_FIRST_LINE))
     if path.suffix == ".npy" and begins:
         return name.removesuffix(".npy") in held.listed or decode_header(begins) is not None
     return not begins or files.is_temporary(path.name) or is_checkpoint(begins)
-
-
-def _sha256(copy: Path) -> str:
-    found = {
-        file.relative_to(copy).as_posix(): files.read(file) for file in sorted(copy.rglob("*.py"))
-    }
-    return KindSource("", found).sha256

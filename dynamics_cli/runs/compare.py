@@ -1,6 +1,4 @@
-"""Two runs side by side: settings, final numbers, and how far apart their losses and weights
-are.
-"""
+"""Two runs side by side: settings, final numbers, and distances of losses and weights."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ import numpy as np
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import flat
-from dynamics_cli.runs.run import Run, final_numbers
+from dynamics_cli.runs.run import Array, Run, final_numbers
 from dynamics_cli.text import Table
 
 
@@ -23,9 +21,7 @@ class Difference:
     common: int
     """Number of these iterations."""
     relative: float | None
-    """max |a - b| over all of them, divided by max(|a|, |b|) over all of them; None when nothing
-    can be compared.
-    """
+    """max |a - b|, divided by max(|a|, |b|), over all of them; None where nothing is compared."""
     iteration: int | None
     """Where they are farthest apart."""
     note: str = ""
@@ -39,9 +35,7 @@ class Comparison:
     a: Run
     b: Run
     settings: dict[str, tuple[Any, Any]]
-    """`section.key` -> (value in a, value in b) of those that differ; None where a config has no
-    such key.
-    """
+    """`section.key` -> (value in a, value in b) of those that differ; None where a key is not."""
     loss: Difference
     parameters: dict[str, Difference]
 
@@ -52,21 +46,16 @@ class Comparison:
 
     @property
     def rows(self) -> Table:
-        """Settings that differ, final numbers, and differences: `what`, `name`, `a`, `b`,
-        `difference`, `iteration`.
+        """Rows of `what`: settings that differ, final numbers (`a`, `b`), and recorded arrays.
+
+        Arrays have a `difference`, and the `iteration` of it.
         """
         rows = Table()
         for what, sides in (("setting", self.settings), ("final", self.final)):
             rows += [{"what": what, "name": name, "a": a, "b": b} for name, (a, b) in sides.items()]
         for name, apart in {"loss": self.loss, **self.parameters}.items():
-            rows.append(
-                {
-                    "what": "recorded",
-                    "name": name,
-                    "difference": apart.relative,
-                    "iteration": apart.iteration,
-                }
-            )
+            row = {"what": "recorded", "name": name}
+            rows.append({**row, "difference": apart.relative, "iteration": apart.iteration})
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,18 +91,13 @@ def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any
 
 
 def _difference(a: Run, b: Run, parameter: str | None = None) -> Difference:
-    """Compare a parameter, or the losses, at the iterations that both runs recorded, in blocks
-    that fit in memory.
-    """
+    """Compare a parameter, or the losses, where both runs recorded it, in blocks."""
     for run in (a, b):
         if parameter is not None and parameter not in run.parameters:
             return Difference(0, None, None, f"{run.path} has not recorded it")
-    left, right = (run.losses if parameter is None else run.parameters[parameter] for run in (a, b))
+    (at_a, left), (at_b, right) = (_recorded(run, parameter) for run in (a, b))
     if left.shape[1:] != right.shape[1:]:
         return Difference(0, None, None, f"shapes {left.shape[1:]} and {right.shape[1:]}")
-    at_a, at_b = (
-        run.loss_iterations if parameter is None else run.snapshot_iterations for run in (a, b)
-    )
     steps, i, j = np.intersect1d(at_a, at_b, return_indices=True)
     if len(steps) == 0:
         return Difference(0, None, None, "no iteration was recorded by both")
@@ -133,8 +117,18 @@ def _difference(a: Run, b: Run, parameter: str | None = None) -> Difference:
         both = np.abs(np.stack([x, y]))
         scale = max(scale, float(np.max(both, where=np.isfinite(both), initial=0.0)))
     k = int(np.argmax(apart))
-    relative = 0.0 if apart[k] == 0 else float(apart[k]) / scale if scale > 0 else float("inf")
+    relative = 0.0
+    if apart[k] > 0:
+        with np.errstate(divide="ignore"):  # where only one of the two is finite, perhaps x / 0
+            relative = float(apart[k] / scale)
     return Difference(len(steps), relative, int(steps[k]))
+
+
+def _recorded(run: Run, parameter: str | None) -> tuple[Array, Array]:
+    """Return iterations and values of a parameter, or of the losses."""
+    if parameter is None:
+        return run.loss_iterations, run.losses
+    return run.snapshot_iterations, run.parameters[parameter]
 
 
 def _side_by_side(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

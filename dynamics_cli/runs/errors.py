@@ -42,10 +42,17 @@ class CorruptRunError(RunError):
     """
 
     def __init__(self, file: Path, problem: str, usable: str = "") -> None:
-        super().__init__(f"{file} is damaged: {problem}" + (f" ({usable})" if usable else ""))
         self.file = file
         self.problem = problem
         self.usable = usable
+        super().__init__(f"{file} is damaged: {self.sentence}")
+
+    @property
+    def sentence(self) -> str:
+        """The problem, and what can still be used."""
+        if not self.usable:
+            return self.problem
+        return f"{self.problem} ({self.usable})"
 
     @property
     def unread(self) -> bool:

@@ -17,9 +17,7 @@ DAMAGED = "damaged"
 
 
 def runs_below(folder: Path, depth: int = 4) -> Iterator[Path]:
-    """Yield the run directories in a folder and in the folders below it, sorted; links are not
-    followed.
-    """
+    """Yield the run directories in and below a folder, sorted; links are not followed."""
     if layout.is_run(folder) or layout.was_run(folder):
         yield folder
     elif depth:
@@ -34,19 +32,32 @@ def runs_below(folder: Path, depth: int = 4) -> Iterator[Path]:
 
 
 def summarize(path: Path) -> dict[str, Any]:
-    """Return a row of the list of runs: how a run ended, `size` in bytes, `modified` in seconds
-    since 1970.
+    """Return a row of the list of runs: how a run ended, its `size` in bytes, when it was written.
 
-    A run that cannot be read has the status `damaged`, and `problem` says why. Arrays are not read.
+    `modified` is in seconds since 1970. A run that cannot be read has the status `damaged`, and
+    `problem` says why. Arrays are not read.
     """
-    held = [status for file, status in files.sizes(path).items() if file.name != layout.LOCK]
-    modified = max((status.st_mtime for status in held), default=0.0)
-    about = {"size": sum(status.st_size for status in held), "modified": modified}
+    row: dict[str, Any] = {
+        "path": path,
+        "name": path.name,
+        "status": DAMAGED,
+        "iterations": 0,
+        "final_loss": math.nan,
+        "size": 0,
+        "modified": 0.0,
+    }
+    for file, status in files.sizes(path).items():
+        if file.name != layout.LOCK:
+            row["size"] += status.st_size
+            row["modified"] = max(row["modified"], status.st_mtime)
     try:
         run = Run(path, any_config=True)
-        end = {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss}
-        return {"path": path, "name": str(run.info.get("name", path.name)), **end, **about}
+        row["iterations"] = run.iterations  # of a damaged checkpoint this raises
+        row["final_loss"] = run.final_loss
+        row["status"] = run.status
+        row["name"] = str(run.info.get("name", path.name))
     except DynError as error:
-        status = "running" if is_locked(path) else DAMAGED  # or it is being started over
-        end = {"status": status, "iterations": 0, "final_loss": math.nan}
-        return {"path": path, "name": path.name, **end, **about, "problem": str(error)}
+        row["problem"] = str(error)
+        if is_locked(path):
+            row["status"] = "running"  # it is being started over
+    return row

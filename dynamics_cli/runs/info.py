@@ -40,9 +40,7 @@ class _Source(BaseModel):
 
 
 class _Form(BaseModel):
-    """The entries of `run.json` that are read, each of its type: a checksum is no proof of who
-    wrote it.
-    """
+    """The entries of `run.json` that are read; a checksum is no proof of who wrote it."""
 
     model_config = ConfigDict(strict=True)
 
@@ -87,14 +85,13 @@ def check_form(form: type[BaseModel], content: Mapping[str, Any]) -> None:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
+        raise ValueError(f"{place}: {first['msg']}".removeprefix(": ")) from error
 
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:
     """Write `run.json` in one indivisible step."""
-    indent = (
-        None if "replicas" in info else 2
-    )  # a list of thousands is for machines, and indenting it takes seconds
+    # a list of thousands is for machines, and indenting it takes seconds
+    indent = None if "replicas" in info else 2
     write_sealed(directory / layout.INFO, info, indent=indent)
 
 
@@ -145,8 +142,7 @@ def check_config(directory: Path, info: Info) -> None:
 
 
 def read_config(directory: Path, info: Info) -> RunConfig:
-    """Read the resolved config of a run; it can be read when its data have moved and its own kinds
-    are not loaded.
+    """Read the resolved config of a run; neither its data nor its own kinds need be there.
 
     Raises:
         CorruptRunError: it is missing, or another config than the run began with.
@@ -165,8 +161,7 @@ def _why_not(directory: Path) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """Describe this process: time in UTC, versions, platform, threads, commit of the checkout if
-    there is one.
+    """Describe this process: time in UTC, versions, platform, threads, commit of a checkout.
 
     The threads of torch are given when torch is loaded; nothing heavy is imported here.
     """
@@ -190,21 +185,18 @@ def versions() -> Mapping[str, str]:
 
 
 def threads() -> int | None:
-    """Threads that numerical code may use: torch's number if it is loaded, else
-    `OMP_NUM_THREADS`.
-    """
+    """Threads that numerical code may use: torch's if it is loaded, else `OMP_NUM_THREADS`."""
     torch = sys.modules.get("torch")
     if torch is not None:
         return int(torch.get_num_threads())
-    text = os.environ.get("OMP_NUM_THREADS", "")
-    return int(text) if text.isdecimal() else None
+    with suppress(KeyError, ValueError):
+        return int(os.environ["OMP_NUM_THREADS"])
+    return None
 
 
 @cache
 def commit(root: Path = CHECKOUT) -> str | None:
-    """Commit checked out in `root`, with `-dirty` when files differ from it; `None` outside a
-    checkout.
-    """
+    """Commit checked out in `root`, `-dirty` when files differ from it; None if there is none."""
     if not (root / ".git").exists():
         return None
     # without optional locks: killed while it refreshes the index, git would leave its lock in a
@@ -215,4 +207,6 @@ def commit(root: Path = CHECKOUT) -> str | None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    if done.returncode != 0:
+        return None
+    return done.stdout.strip() or None

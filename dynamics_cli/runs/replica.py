@@ -9,8 +9,15 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.load import load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.kinds import RunConfig
-from dynamics_cli.runs.run import Array, Run
+from dynamics_cli.runs.run import Array, Counted, Run
 from dynamics_cli.runs.store import layout
+
+_EACH = {
+    "final_loss": "replica_losses",
+    "iterations": "replica_iterations",
+    "status": "replica_statuses",
+}
+"""Entry of `run.json` -> the entry that has it of each replica."""
 
 
 class ReplicaRun(Run):
@@ -21,21 +28,15 @@ class ReplicaRun(Run):
         self.path = together.path
         self.replica = r
         self._together = together
-        each = {
-            name: together.info[f"replica_{key}"][r] if f"replica_{key}" in together.info else None
-            for name, key in (
-                ("final_loss", "losses"),
-                ("iterations", "iterations"),
-                ("status", "statuses"),
-            )
-        }
-        self.info = {
-            **together.info,
-            **{name: value for name, value in each.items() if value is not None},
-        }
+        self.info = {**together.info, "final_loss": None}
         del self.info["replicas"]  # this is one network
-        self.info["final_loss"] = each["final_loss"]
-        self.status = each["status"] or together.status
+        for name, key in _EACH.items():
+            each = together.info.get(key)
+            if each is not None and each[r] is not None:
+                self.info[name] = each[r]
+        self.status = together.status
+        if together.info.get("replica_statuses"):
+            self.status = self.info["status"]
 
     def __repr__(self) -> str:
         return (
@@ -55,7 +56,7 @@ class ReplicaRun(Run):
         self._together.check_all(usable)
 
     @property
-    def _counted(self) -> tuple[dict[str, int], dict[str, int], int]:
+    def _counted(self) -> Counted:
         return self._together._counted
 
     @cached_property
@@ -67,7 +68,9 @@ class ReplicaRun(Run):
         array = self._together._read(name)
         if name in layout.LOSS_GROUP:
             array = array[: self._loss_rows]
-        return array if array.ndim == 1 else array[:, self.replica]  # all replicas share iterations
+        if array.ndim > 1:  # all replicas share iterations
+            array = array[:, self.replica]
+        return array
 
 
 def replicas_of(together: Run) -> list[ReplicaRun]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,10 +71,16 @@ class Arrays(Mapping[str, Array]):
         return f"<{', '.join(self._names) or 'nothing'}>"
 
 
+class Counted(NamedTuple):
+    """Rows and CRC-32 of each array by name, and the updates up to a checkpoint."""
+
+    rows: dict[str, int]
+    crc32: dict[str, int]
+    iterations: int = 0
+
+
 def stamp(directory: Path) -> tuple[int, ...]:
-    """Return which file `run.json` is: another one when a run is started over, or goes on;
-    nothing in between.
-    """
+    """Return which file `run.json` is: another when a run is started over or goes on; or none."""
     try:
         status = (directory / layout.INFO).lstat()
     except OSError:
@@ -83,9 +89,7 @@ def stamp(directory: Path) -> tuple[int, ...]:
 
 
 def is_rewritten(directory: Path, before: tuple[int, ...]) -> bool:
-    """Whether another process has written a run since `stamp` returned `before`, or is starting
-    it over.
-    """
+    """Whether another process has written a run since `stamp` returned `before`, or begins to."""
     return stamp(directory) != before or (not layout.has_begun(directory) and is_locked(directory))
 
 
@@ -115,17 +119,16 @@ class Run:
             self.status: str = self.info["status"]
             if self.status == "running" and not is_locked(self.path):
                 self.info = read_info(self.path)  # it may just have ended
-                self.status = (
-                    "interrupted" if self.info["status"] == "running" else self.info["status"]
-                )
+                self.status = self.info["status"]
+                if self.status == "running":
+                    self.status = "interrupted"
             if not any_config:
                 check_config(self.path, self.info)
         self._loaded: dict[str, Array] = {}
 
     @contextmanager
     def _steady(self) -> Iterator[None]:
-        """Let the error of reading say that another process is rewriting the run, where that is the
-        reason.
+        """Let an error of reading say that another process is rewriting the run, if that is why.
 
         Readers take no lock, which the writer of a run holds for hours.
         """
@@ -169,24 +172,26 @@ class Run:
         """Updates made; of an unfinished run up to its checkpoint."""
         if self.info.get("iterations") is not None:
             return int(self.info["iterations"])
-        return self._counted[2]
+        return self._counted.iterations
 
     @cached_property
-    def _counted(self) -> tuple[dict[str, int], dict[str, int], int]:
-        """Rows and CRC-32 of each array by name, and the updates, as the end of the run or its
-        checkpoint says.
-        """
+    def _counted(self) -> Counted:
+        """What the end of the run, or its checkpoint, says of the arrays."""
         if self.finished:
-            return self.info["rows"], self.info["crc32"], int(self.info.get("iterations") or 0)
+            return Counted(self.info["rows"], self.info["crc32"])
         with self._steady():
             saved = load_checkpoint(self.path, self.info)
-        return (saved.rows, saved.crc32, int(saved.meta["iteration"])) if saved else ({}, {}, 0)
+        if saved is None:
+            return Counted({}, {})
+        return Counted(saved.rows, saved.crc32, int(saved.meta["iteration"]))
 
     @property
     def final_loss(self) -> float:
         """Loss of the last state; NaN when it was not finite, or the run is unfinished."""
         value = self.info.get("final_loss")
-        return math.nan if value is None else float(value)
+        if value is None:
+            return math.nan
+        return float(value)
 
     @property
     def losses(self) -> Array:
@@ -201,7 +206,9 @@ class Run:
     @property
     def times(self) -> Array | None:
         """Times of the recorded losses (L,) float64; `None` where time is iterations x step."""
-        return self._array(layout.TIMES, np.float64) if layout.TIMES in self._counted[0] else None
+        if layout.TIMES not in self.array_names:
+            return None
+        return self._read(layout.TIMES)
 
     @property
     def snapshot_iterations(self) -> Array:
@@ -250,7 +257,10 @@ class Run:
         """
         architecture = loaded(self.config.architecture, "architecture")
         state = self.state(i)
-        h = architecture.function(state, self.state(0) if architecture.centered else None)
+        start = None
+        if architecture.centered:
+            start = self.state(0)
+        h = architecture.function(state, start)
 
         def network(x: Array) -> Array:
             x = np.asarray(x)
@@ -258,14 +268,11 @@ class Run:
                 raise UsageError(
                     f"inputs have the shape {x.shape}, a network takes (samples, columns)"
                 )
-            if any(
-                architecture.shapes(x.shape[1])[name] != weight.shape
-                for name, weight in state.items()
-            ):
-                bias = "np.column_stack([x, np.ones(len(x))]) adds the constant 1 of `append_bias`"
+            shapes = architecture.shapes(x.shape[1])
+            if any(shapes[name] != weight.shape for name, weight in state.items()):
                 raise UsageError(
                     f"inputs have {x.shape[1]} columns, this network takes another number of them;"
-                    f" {bias}"
+                    " np.column_stack([x, np.ones(len(x))]) adds the constant 1 of `append_bias`"
                 )
             return h(x)
 
@@ -286,8 +293,7 @@ class Run:
         return section.samples(Streams(self.config.seed))
 
     def to_pandas(self) -> DataFrame:
-        """Return a row for every iteration at which a loss or measures were recorded, NaN where
-        another was not.
+        """Return a row for every iteration at which the loss or a measure was recorded; others NaN.
 
         Columns are `iteration`, `loss`, and the measures by `name`, or `name.column` for those of
         several numbers.
@@ -301,25 +307,21 @@ class Run:
         series = {"loss": pandas.Series(self.losses, self.loss_iterations)}
         for name, values in self.measures.items():
             rows = values.reshape(len(values), -1)
-            several = [f"{name}.{column}" for column in columns_of(self, name)]
-            for k, column in enumerate([name] if values.ndim == 1 else several):
+            for k, column in enumerate(numbers_of(self, name)):
                 series[column] = pandas.Series(rows[:, k], self.snapshot_iterations)
         return pandas.DataFrame(series).rename_axis("iteration").reset_index()
 
     def check(self, name: str) -> Header:
-        """Compare an array, such as `losses` or `trajectory/hidden_weight`, with its checksum;
-        return its header.
+        """Compare an array, such as `trajectory/hidden_weight`, with its checksum.
 
-        Raises CorruptRunError: it is damaged, or rows are missing.
+        Returns its header. Raises CorruptRunError: it is damaged, or rows are missing.
         """
-        rows, crc32, _ = self._counted
-        return check_array(
-            layout.array_file(self.path, name), rows[name], crc32[name], ended=self.finished
-        )
+        rows = self._counted.rows[name]
+        crc32 = self._counted.crc32[name]
+        return check_array(layout.array_file(self.path, name), rows, crc32, ended=self.finished)
 
     def check_all(self, usable: str = "") -> None:
-        """Check every array now, instead of when it is first used; `usable` says the way out of
-        damage.
+        """Check every array now, not when it is first used; `usable` says the way out of damage.
 
         From then on the run stays as it is here, though another process may start it over.
 
@@ -335,73 +337,69 @@ class Run:
     @property
     def array_names(self) -> list[str]:
         """Names of all arrays, such as `losses` or `trajectory/hidden_weight`."""
-        return list(self._counted[0])
+        return list(self._counted.rows)
 
     def _read(self, name: str) -> Array:
         if name not in self._loaded:
             with self._steady():
                 header = self.check(name)
                 file = layout.array_file(self.path, name)
-                self._loaded[name] = map_array(file, header, self._counted[0][name])
+                self._loaded[name] = map_array(file, header, self._counted.rows[name])
         return self._loaded[name]
 
     def _array(self, name: str, dtype: type) -> Array:
-        return self._read(name) if name in self._counted[0] else np.empty(0, dtype)
+        if name not in self.array_names:
+            return np.empty(0, dtype)
+        return self._read(name)
 
     def _folder(self, folder: str) -> Mapping[str, Array]:
-        names = [name for name in self.array_names if name.startswith(f"{folder}/")]
         inside = [
-            name.removeprefix(f"{folder}/") for name in names if name != layout.SNAPSHOT_ITERATIONS
+            name.removeprefix(f"{folder}/")
+            for name in self.array_names
+            if name.startswith(f"{folder}/") and name != layout.SNAPSHOT_ITERATIONS
         ]
         return Arrays(inside, lambda name: self._read(f"{folder}/{name}"))
 
 
 def end_of(run: Run) -> dict[str, Any]:
-    """Return status, iterations, final loss, seconds, device and backend by name; None for
-    unknown values.
-    """
-    known = run.status == "diverged" or not math.isnan(run.final_loss)
-    end = {
-        "status": run.status,
-        "iterations": run.iterations,
-        "final_loss": run.final_loss if known else None,
-    }
+    """Return status, iterations, final loss, seconds, device, backend by name; None if unknown."""
+    end = {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss}
+    if run.status != "diverged" and math.isnan(run.final_loss):
+        end["final_loss"] = None
     return end | {name: run.info.get(name) for name in ("seconds", "device", "backend")}
 
 
 def final_measures(run: Run) -> dict[str, float]:
-    """Return the last recorded value of every measure; small arrays as `name.1` or `name.class 0`,
-    a number each.
+    """Return the last recorded value of every measure; numbers of small arrays by `numbers_of`.
 
     For a run that was interrupted, failed or stopped early, taken at the last state at which the
     measure was due.
     """
     final: dict[str, float] = {}
-    for name, recorded_values in run.measures.items():
-        values = recorded_values if measures_last_state(run) else due_rows(recorded_values)
-        if values.ndim == 1 and len(values):
-            final[name] = float(values[-1])
-        elif values.ndim > 1 and len(values) and values[-1].size <= FEW_NUMBERS:
-            last = values[-1].ravel().tolist()
-            final |= {
-                f"{name}.{column}": value
-                for column, value in zip(columns_of(run, name), last, strict=True)
-            }
+    for name in run.measures:
+        values = run.measures[name]
+        if not measures_last_state(run):
+            values = due_rows(values)
+        if len(values) and values[-1].size <= FEW_NUMBERS:
+            final |= zip(numbers_of(run, name), values[-1].ravel().tolist(), strict=True)
     return final
 
 
+def numbers_of(run: Run, name: str) -> list[str]:
+    """Return the names of the numbers of a measure: `name`, or `name.1`, `name.class 0`, ..."""
+    if run.measures[name].ndim == 1:
+        return [name]
+    return [f"{name}.{column}" for column in columns_of(run, name)]
+
+
 def measures_last_state(run: Run) -> bool:
-    """Return whether a run came to the end at which every measure is due; NaN as its last number
-    is a result.
-    """
+    """Return whether a run came to the end, where every measure is due and NaN is a result."""
     at_end = run.status == "complete" and not run.info.get("stopped_early")
     return at_end or run.status == "diverged"
 
 
 def due_rows(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows (k, ...) of states at which a measure was due: rows of its other states
-    are NaN.
-    """
+    """Return the rows (k, ...) of states at which a measure was due; its other rows are NaN."""
     due: NDArray[Any] = values[~np.isnan(values.reshape(len(values), -1)).all(1)]
     return due
 
@@ -413,11 +411,11 @@ def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | N
 
 
 def column_names(config: RunConfig, name: str, count: int) -> list[str]:
-    """Return the names of the `count` numbers of a measure of runs of a config, as `columns_of`
-    does.
-    """
+    """Return the names of the `count` numbers of a measure of a config, as `columns_of` does."""
     named = list(recorded(config, name, lambda measure: measure.columns(dict(config))) or ())
-    return named if len(set(named)) == len(named) == count else [str(k + 1) for k in range(count)]
+    if len(set(named)) == len(named) == count:
+        return named
+    return [str(k + 1) for k in range(count)]
 
 
 def columns_of(run: Run, name: str) -> list[str]:
@@ -426,9 +424,7 @@ def columns_of(run: Run, name: str) -> list[str]:
 
 
 def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return iterations (k,) and values (k, c) of a measure, without states at which it was not
-    due.
-    """
+    """Return iterations (k,) and values (k, c) of a measure, at the states where it was due."""
     steps = np.asarray(run.snapshot_iterations)
     values = np.array(run.measures[name], dtype=np.float64).reshape(len(steps), -1)
     due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
@@ -436,8 +432,7 @@ def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64
 
 
 def curve_of(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return iterations (k,) and values (k,) of `loss`, of a measure, or of a number of a measure,
-    `name.column`.
+    """Return iterations (k,) and values (k,) of `loss`, a measure, or its number `name.column`.
 
     States at which a measure was not due are left out; both are empty where the run has no such
     curve.
@@ -487,9 +482,8 @@ def describe(run: Run) -> dict[str, Any]:
 
 def file_sizes(directory: Path) -> dict[str, int]:
     """Return the size in bytes of every file below a run directory, without the lock."""
-    sizes = {
-        path: status.st_size
+    return {
+        path.relative_to(directory).as_posix(): status.st_size
         for path, status in files.sizes(directory).items()
         if path.name != layout.LOCK
     }
-    return {path.relative_to(directory).as_posix(): size for path, size in sizes.items()}

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DamageWarning, DynError
-from dynamics_cli.kinds.registry import KindSource
-from dynamics_cli.runs.changes import changed_files, told_of_file
+from dynamics_cli.runs.changes import changed_files, sha256_of_copy, told_of_file
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run, is_rewritten, stamp
@@ -30,9 +29,7 @@ class Finding:
         """Return an error as a finding; an error that names no file is about `file`."""
         if not isinstance(error, CorruptRunError):
             return cls(file, str(error))
-        return cls(
-            error.file, f"{error.problem} ({error.usable})" if error.usable else error.problem
-        )
+        return cls(error.file, error.sentence)
 
 
 def verify_run(path: str | Path) -> list[Finding]:
@@ -59,16 +56,7 @@ def _faults(directory: Path) -> Iterator[Finding]:
         yield Finding.of(error, directory / layout.CONFIG)
     yield from _copies(directory, run.info.get("kinds", {}))
     yield from (Finding(file, told_of_file("it")) for file in changed_files(run.info))
-    before = _checkpoint_fault(directory, run.info, layout.CHECKPOINT_BEFORE)
-    last = _checkpoint_fault(directory, run.info, layout.CHECKPOINT)
-    if before is not None:
-        yield Finding(before.file, before.problem)
-    if last is not None:
-        instead = before is None and files.exists(directory / layout.CHECKPOINT_BEFORE)
-        if instead:
-            yield Finding(last.file, f"{last.problem} (the one before takes its place)")
-        else:
-            yield Finding.of(last, directory)
+    yield from _checkpoints(directory, run.info)
     try:
         with warnings.catch_warnings(action="ignore", category=DamageWarning):  # found above
             names = run.array_names
@@ -81,29 +69,29 @@ def _faults(directory: Path) -> Iterator[Finding]:
             yield Finding.of(error, directory)
 
 
-def _checkpoint_fault(
-    directory: Path, info: Mapping[str, Any], name: str
-) -> CorruptRunError | None:
+def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the faults of both checkpoints; the one before takes the place of the last."""
+    instead = files.exists(directory / layout.CHECKPOINT_BEFORE)
     try:
-        read_checkpoint(directory, info, name)
-        return None
+        read_checkpoint(directory, info, layout.CHECKPOINT_BEFORE)
     except CorruptRunError as error:
-        return error
+        instead = False
+        yield Finding(error.file, error.problem)
+    try:
+        read_checkpoint(directory, info)
+    except CorruptRunError as error:
+        if instead:
+            yield Finding(error.file, f"{error.problem} (the one before takes its place)")
+        else:
+            yield Finding.of(error, directory)
 
 
 def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
     """Yield a finding for each copied source of foreign kinds that has changed."""
-    for origin, place, sha256 in {
-        (kind["from"], kind["copy"], kind["sha256"]) for kind in kinds.values()
-    }:
+    for place, sha256 in {(kind["copy"], kind["sha256"]) for kind in kinds.values()}:
         folder = directory / layout.PARTS / Path(place).name
         try:
-            copied = {
-                file.relative_to(folder).as_posix(): files.read(file)
-                for file in sorted(folder.rglob("*.py"))
-            }
+            if sha256_of_copy(folder) != sha256:
+                yield Finding(folder, "the copied source is not the one that the run used")
         except OSError as error:
             yield Finding(folder, f"it cannot be read ({error.strerror})")
-            continue
-        if KindSource(origin, copied).sha256 != sha256:
-            yield Finding(folder, "the copied source is not the one that the run used")

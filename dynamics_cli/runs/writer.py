@@ -50,11 +50,14 @@ class RunWriter:
         self.directory = directory
         self.config = config
         self.resumed = resumed
-        self._info, self._lock_file, self._lock = info, directory / layout.LOCK, None
+        self._info = info
+        self._lock_file = directory / layout.LOCK
+        self._lock = None
         with suppress(OSError):
             self._lock = self._lock_file.stat()
         self.arrays: dict[str, ArrayWriter] = {}
-        self.last_loss = self.last_snapshot = -1
+        self.last_loss = -1
+        self.last_snapshot = -1
 
     @classmethod
     def create(
@@ -65,8 +68,7 @@ class RunWriter:
         *,
         force: bool = False,
     ) -> RunWriter:
-        """Start a run in a directory without one, or with `force` in place of the run that is
-        there.
+        """Start a run in a directory without one, or with `force` in place of the run there.
 
         `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`,
         and other entries; the provenance of this process is added.
@@ -105,8 +107,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, directory: Path, saved: Checkpoint | None = None) -> RunWriter:
-        """Go on with a run from a checkpoint, by default its own, or from iteration 0 when it has
-        none.
+        """Go on with a run from a checkpoint, by default its own; without one from iteration 0.
 
         Rows behind the checkpoint are dropped: training records them again, bit for bit.
 
@@ -130,23 +131,26 @@ class RunWriter:
         writer = cls(directory, config, info, checkpoint)
         write_info(directory, info)
         _make_folders(directory)
-        rows, crc32 = (checkpoint.rows, checkpoint.crc32) if checkpoint else ({}, {})
-        for name in rows:
-            writer.arrays[name] = ArrayWriter.reopen(
-                layout.array_file(directory, name), rows[name], crc32[name]
-            )
+        if checkpoint is not None:
+            for name, rows in checkpoint.rows.items():
+                file = layout.array_file(directory, name)
+                writer.arrays[name] = ArrayWriter.reopen(file, rows, checkpoint.crc32[name])
         writer.last_loss = writer._last(layout.LOSS_ITERATIONS)
         writer.last_snapshot = writer._last(layout.SNAPSHOT_ITERATIONS)
         return writer
 
     def _last(self, name: str) -> int:
         array = self.arrays.get(name)
-        return int(np.load(array.path, mmap_mode="r")[-1]) if array and array.rows else -1
+        if array is None or not array.rows:
+            return -1
+        return int(np.load(array.path, mmap_mode="r")[-1])
 
     @property
     def resumed_at(self) -> int:
         """Iteration from which the run goes on; 0 for a run that starts."""
-        return 0 if self.resumed is None else int(self.resumed.meta["iteration"])
+        if self.resumed is None:
+            return 0
+        return int(self.resumed.meta["iteration"])
 
     def append_losses(
         self, iterations: ArrayLike, values: ArrayLike, times: ArrayLike | None = None
@@ -196,19 +200,16 @@ class RunWriter:
         """
         steps = np.asarray(iterations, np.int64)
         _check_increase(steps, self.last_snapshot)
+        blocks = {}
         for name, parameter in parameters.items():
-            if np.issubdtype(parameter.dtype, np.inexact) and parameter.dtype != np.dtype(
-                self.config.dtype
-            ):
+            is_weight = np.issubdtype(parameter.dtype, np.inexact)
+            if is_weight and parameter.dtype != np.dtype(self.config.dtype):
                 raise ValueError(
                     f"parameter {name} is {parameter.dtype} in a run in {self.config.dtype}"
                 )
-        folders = ((layout.TRAJECTORY, parameters), (layout.MEASURES, measures))
-        blocks = {
-            f"{folder}/{name}": array
-            for folder, arrays in folders
-            for name, array in arrays.items()
-        }
+            blocks[f"{layout.TRAJECTORY}/{name}"] = parameter
+        for name, measure in measures.items():
+            blocks[f"{layout.MEASURES}/{name}"] = measure
         if layout.SNAPSHOT_ITERATIONS in blocks:
             raise ValueError("no parameter can be called 'iterations'")
         blocks[layout.SNAPSHOT_ITERATIONS] = steps
@@ -216,9 +217,7 @@ class RunWriter:
         self.last_snapshot = int(steps[-1])
 
     def _append(self, blocks: Mapping[str, NDArray[Any]], known: set[str]) -> None:
-        """Append one block to each array of a group, whose arrays so far are `known`; all of it
-        counts, or nothing.
-        """
+        """Append a block to each array of a group, `known` so far; all of it counts, or nothing."""
         if known and known != blocks.keys():
             raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(known)}")
         layout.check_array_names(blocks)
@@ -260,8 +259,7 @@ class RunWriter:
         messages: Sequence[str] = (),
         **numbers: Any,
     ) -> None:
-        """End the writing: `run.json` gets the status, the final numbers and the rows of every
-        array.
+        """End the writing: `run.json` gets the status, final numbers, and the rows of all arrays.
 
         Non-finite numbers are kept as null. A run that nothing can continue loses its checkpoint.
 
@@ -282,30 +280,21 @@ class RunWriter:
                     files.remove(self.directory / name)
 
     def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return rows and CRC-32 of each array once they are on the disk, and the headers count
-        them.
-        """
+        """Return rows and CRC-32 of each array, once the disk has them and headers count them."""
         self._check_lock()
         for array in self.arrays.values():
             array.write_header()
         with files.os_errors_as_run_errors(self.directory):
-            for folder in (
-                self.directory / layout.TRAJECTORY,
-                self.directory / layout.MEASURES,
-                self.directory,
-            ):
-                files.sync_directory(folder)
-        names = sorted(
-            self.arrays, key=lambda name: name not in layout.LOSS_GROUP
-        )  # not: whichever came first
-        return {name: self.arrays[name].rows for name in names}, {
-            name: self.arrays[name].crc32 for name in names
-        }
+            for folder in reversed(layout.WRITTEN_FOLDERS):
+                files.sync_directory(self.directory / folder)
+        # losses first, whichever was recorded first
+        names = sorted(self.arrays, key=lambda name: name not in layout.LOSS_GROUP)
+        rows = {name: self.arrays[name].rows for name in names}
+        crc32 = {name: self.arrays[name].crc32 for name in names}
+        return rows, crc32
 
     def _check_lock(self) -> None:
-        """Raise RunError when the directory was deleted, lock and all: another process may write
-        the run there now.
-        """
+        """Raise RunError when the directory was deleted: another process may write there now."""
         with files.os_errors_as_run_errors(self.directory):
             if self._lock is not None and not os.path.samestat(self._lock, self._lock_file.stat()):
                 raise FileNotFoundError(

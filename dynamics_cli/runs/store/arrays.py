@@ -32,8 +32,8 @@ _NPY = b"\x93NUMPY\x01\x00"
 _TEXT_AT = len(_NPY) + 2
 _ALIGNMENT = 64
 _COUNT_DIGITS = 20
-_LONGEST = 4096
-"""Bytes of a header."""
+LONGEST_HEADER = 4096
+"""Bytes in which the header of an array ends."""
 _PIECE = 1 << 20
 """Bytes read at once."""
 _PATTERN = re.compile(
@@ -82,14 +82,15 @@ def decode_header(start: bytes) -> Header | None:
     except TypeError:  # such as 'f3'
         return None
     header = Header(dtype, tuple(int(n) for n in (match[3] or b"").split(b",") if n), int(match[2]))
-    expected = header.encode()
-    return header if start[: len(expected)] == expected and header.row_bytes else None
+    if not header.row_bytes or not start.startswith(header.encode()):
+        return None
+    return header
 
 
 def is_array(path: Path) -> bool:
     """Whether a file begins as an array that dyn writes."""
     with files.open_read(path) as handle:
-        return decode_header(files.read_at(handle, 0, _LONGEST)) is not None
+        return decode_header(files.read_at(handle, 0, LONGEST_HEADER)) is not None
 
 
 class ArrayWriter:
@@ -172,7 +173,7 @@ def check_array(path: Path, rows: int, crc32: int, *, ended: bool = False) -> He
     Raises CorruptRunError: the file is missing or damaged.
     """
     with unreadable_as_corrupt(path), files.open_read(path) as handle:
-        header = decode_header(files.read_at(handle, 0, _LONGEST))
+        header = decode_header(files.read_at(handle, 0, LONGEST_HEADER))
         if header is None:
             raise CorruptRunError(path, "its header is not one that dyn writes")
         checksum = header.crc32()

@@ -1,5 +1,4 @@
-"""The checkpoint of a run: the state of its stepper, and the rows and the checksum of each array at
-that moment.
+"""The checkpoint of a run: the state of its stepper, with rows and checksum of each array then.
 
 One `.npz` file (that `np.load` opens too) whose archive comment is the CRC-32 of all bytes before
 it. The checkpoint before it is kept too, so that a flipped bit costs seconds of training, not the
@@ -33,9 +32,7 @@ _AGAIN = "start again with --force"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The stepper's arrays, the caller's `meta`, and the rows and the CRC-32 of each array of
-    the run, by name.
-    """
+    """The stepper's arrays, the caller's `meta`, rows and CRC-32 of the run's arrays by name."""
 
     arrays: dict[str, NDArray[Any]]
     meta: dict[str, Any]
@@ -56,9 +53,8 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
     counted = {"rows": checkpoint.rows, "crc32": checkpoint.crc32}
     described = {"meta": checkpoint.meta, **counted, "config_sha256": config_sha256}
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(
-            zipfile.ZipInfo(_META), json.dumps(described)
-        )  # ZipInfo: without the time of day
+        # `ZipInfo` holds no time of day, so that equal checkpoints have equal bytes
+        archive.writestr(zipfile.ZipInfo(_META), json.dumps(described))
         for name, array in checkpoint.arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
@@ -75,9 +71,7 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
 
 
 def is_checkpoint(data: bytes) -> bool:
-    """Whether a file begins as a checkpoint does, damaged or not; archives of NumPy begin
-    otherwise.
-    """
+    """Whether a file begins as a checkpoint, damaged or not; archives of NumPy begin otherwise."""
     return data.startswith(b"PK") and _META.encode() in data[:64]
 
 

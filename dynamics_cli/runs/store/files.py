@@ -1,5 +1,4 @@
-"""File operations of everything that is written, in few primitives, so that tests can make each of
-them fail.
+"""File operations of everything that is written: a few primitives, which tests make fail.
 
 Modules that write runs call `files.name(...)` and touch no file otherwise; data files and pictures
 share `replacing`. `OSError` passes through; `os_errors_as_run_errors` turns it into the message
@@ -29,8 +28,7 @@ _REMEDY = ContextVar("remedy", default="")
 
 @contextlib.contextmanager
 def os_errors_as_run_errors(path: Path, advice: str = "") -> Iterator[None]:
-    """Turn an `OSError` while writing at or below `path` into a `RunError`, which ends with
-    `advice`.
+    """Turn an `OSError` while writing at or below `path` into a `RunError` ending with `advice`.
 
     By default the advice is to continue the run that is trained (see `continued_by`), if there is
     one.
@@ -38,11 +36,13 @@ def os_errors_as_run_errors(path: Path, advice: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        inside = isinstance(error.filename, str) and Path(error.filename).is_relative_to(path)
-        where = error.filename if inside else path
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        if full:
+        where = path
+        if isinstance(error.filename, str) and Path(error.filename).is_relative_to(path):
+            where = Path(error.filename)
+        remedy = f"continue with {_REMEDY.get()}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             problem = f"disk full while writing {where}"
+            remedy = f"free space and {remedy}"
         elif error.errno == errno.ELOOP:
             problem = (
                 f"{where} is a link, and dyn does not write through links: put a copy in its place"
@@ -51,11 +51,9 @@ def os_errors_as_run_errors(path: Path, advice: str = "") -> Iterator[None]:
             problem = f"{where} is gone: was its directory deleted or moved?"
         else:
             problem = f"cannot write {where}: {error.strerror or error}"
-        if not advice and (remedy := _REMEDY.get()):
-            advice = (
-                f"what was saved is kept; {'free space and ' if full else ''}continue with {remedy}"
-            )
-        raise RunError(f"{problem}; {advice}" if advice else problem) from error
+        if not advice and _REMEDY.get():
+            advice = f"what was saved is kept; {remedy}"
+        raise RunError("; ".join(filter(None, (problem, advice)))) from error
 
 
 @contextlib.contextmanager
@@ -77,8 +75,7 @@ def create(path: Path) -> BinaryIO:
 
 
 def open_update(path: Path) -> BinaryIO:
-    """Open an existing file for reading and writing in place; it has no other name, which may be
-    somebody else's.
+    """Open an existing file to change it in place; another name of it may be somebody else's.
 
     Raises OSError: it is a link, or has hard links.
     """
@@ -146,9 +143,7 @@ def remove_directory(path: Path) -> None:
 
 
 def open_read(path: Path) -> BinaryIO:
-    """Open a file for reading; a pipe in its place reads as empty instead of making us wait for
-    its writer.
-    """
+    """Open a file for reading; a pipe in its place reads as empty: nobody waits for its writer."""
     return open(path, "rb", buffering=0, opener=_at_once)
 
 
@@ -157,9 +152,7 @@ def _at_once(name: str, flags: int) -> int:
 
 
 def check_regular(path: Path) -> None:
-    """Raise `OSError` for a pipe or a device, whose reader may wait for ever; a missing file is
-    told when it is opened.
-    """
+    """Raise `OSError` for a pipe or a device, whose reader may wait for ever; not if missing."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
@@ -211,15 +204,12 @@ def sizes(directory: Path) -> dict[Path, os.stat_result]:
 # Composites.
 
 _TEMPORARY = re.compile(r"\.(run\.json|config\.yaml|[A-Za-z0-9_.\-]+\.(npy|npz|py))\.[0-9]+\.tmp")
-"""Names of files of a run that are not finished yet; a hidden `.tmp` of somebody else is not
-ours to delete.
-"""
+"""Names of unfinished files of a run; a hidden `.tmp` of somebody else is not ours to delete."""
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a free name beside `path`; the file of that name becomes `path` in one step when the
-    block ends well.
+    """Yield a free name beside `path`; its file becomes `path` in one step if the block ends well.
 
     After an error it is deleted. The block syncs the contents if they must survive a power cut.
     """
@@ -235,9 +225,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: Path, data: Buffer) -> None:
-    """Give `path` the contents `data`: after a kill or a power cut it holds the old contents or
-    the new contents.
-    """
+    """Give `path` the contents `data`; after a kill or a power cut it holds the old or the new."""
     with replacing(path) as temporary, create(temporary) as handle:
         write_at(handle, data, 0)
         sync(handle)

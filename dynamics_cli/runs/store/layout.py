@@ -1,6 +1,4 @@
-"""Names inside a run directory, where run directories are, and how a directory is recognised as
-a run.
-"""
+"""Names inside a run directory, where run directories are, and what makes a directory a run."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ RUN_FILES = (
 """Files and folders of a run directory besides its lock."""
 
 BEGINNING = "beginning"
-"""Status in the `run.json` of a directory in which a run is about to begin: it holds nothing to
-keep.
-"""
+"""Status in `run.json` where a run is about to begin: the directory holds nothing to keep."""
 
 CONFIG_FIRST_LINE = "# The resolved config of this run directory, written by dyn."
 """The first line of the `config.yaml` of a run."""
@@ -79,9 +75,7 @@ def runs_root() -> Path:
 
 
 def audits_root() -> Path:
-    """Folder of the runs that audits train under nulls: no names in it are searched, and no list
-    shows them.
-    """
+    """Folder of the runs that audits train under nulls, which no list shows and no name finds."""
     return outputs_root() / "audits"
 
 
@@ -91,14 +85,11 @@ def is_array_name(name: str) -> bool:
 
 
 def check_array_names(names: Iterable[str]) -> None:
-    """Raise `ValueError` unless all are names of arrays of a run, such as `losses` or
-    `trajectory/hidden_weight`.
-    """
+    """Raise `ValueError` unless all name arrays of a run: `losses`, `trajectory/hidden_weight`."""
     for name in names:
         folder, _, array = name.partition("/")
-        if name not in LOSS_GROUP and not (
-            folder in (TRAJECTORY, MEASURES) and is_array_name(array)
-        ):
+        recorded = folder in (TRAJECTORY, MEASURES) and is_array_name(array)
+        if not recorded and name not in LOSS_GROUP:
             raise ValueError(
                 f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can"
             )
@@ -129,15 +120,12 @@ def is_run(directory: Path) -> bool:
 
 def has_begun(directory: Path) -> bool:
     """Whether a directory holds a run that has begun, perhaps damaged."""
-    return is_run(directory) and f'"status": "{BEGINNING}"'.encode() not in _contents(
-        directory / INFO
-    )
+    begins = _INFO_BEGINS.match(contents := _contents(directory / INFO))
+    return begins is not None and f'"status": "{BEGINNING}"'.encode() not in contents
 
 
 def was_run(directory: Path) -> bool:
-    """Whether a directory without `run.json` holds the config of a run, as where a run was half
-    copied.
-    """
+    """Whether a directory holds the config of a run, as where a run was half copied."""
     return _contents(directory / CONFIG).startswith(CONFIG_FIRST_LINE.encode())
 
 

@@ -13,9 +13,7 @@ from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.store import files, layout
 
 _GRACE = 0.3
-"""Seconds to try before the lock counts as held; a reader that looks at the lock holds it for
-microseconds.
-"""
+"""Seconds to try before the lock counts as held; who looks at it holds it for microseconds."""
 
 
 @contextlib.contextmanager

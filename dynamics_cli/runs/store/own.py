@@ -1,10 +1,9 @@
-"""Files that `dyn` writes under names that it chooses: by a mark in them `dyn` knows its own,
-and overwrites no other.
-"""
+"""Files that `dyn` writes under names that it chooses: it knows its own by a mark in them."""
 
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 from dynamics_cli.errors import RunError, UsageError
@@ -23,8 +22,7 @@ _MARKS = {
 
 
 def is_own(path: Path) -> bool:
-    """Whether `dyn` wrote a file: sealed JSON, or a picture, a page or a table by a mark or the
-    sealed JSON beside it.
+    """Whether `dyn` wrote a file: sealed JSON, or marked, or listed in the sealed JSON beside it.
 
     A link is not `dyn`'s.
     """
@@ -33,23 +31,17 @@ def is_own(path: Path) -> bool:
     contents = files.read(path)
     if path.suffix == ".json":
         return looks_sealed(contents)
-    marked = path.suffix in _MARKS and _MARKS[path.suffix].encode() in contents
-    return marked or hashlib.sha256(contents).hexdigest() == _sealed_sum(path)
-
-
-def _sealed_sum(path: Path) -> str | None:
-    """Return the SHA-256 of a file by the sealed JSON of its name, as it stands beside a figure."""
-    try:
-        sums = read_sealed(path.with_suffix(".json")).get("sha256")
-    except (RunError, OSError):
-        return None
-    return sums.get(path.name) if isinstance(sums, dict) else None
+    if path.suffix in _MARKS and _MARKS[path.suffix].encode() in contents:
+        return True
+    with suppress(RunError, OSError):  # as it stands beside a figure
+        listed = read_sealed(path.with_suffix(".json")).get("sha256")
+        if isinstance(listed, dict):
+            return bool(listed.get(path.name) == hashlib.sha256(contents).hexdigest())
+    return False
 
 
 def refuse_links(*folders: Path) -> None:
-    """Raise `UsageError` when a folder of a run, in which files are to be written, is a link to
-    another place.
-    """
+    """Raise `UsageError` when a folder of a run in which files are to be written is a link."""
     for folder in folders:
         if folder.is_symlink():
             raise UsageError(
@@ -59,9 +51,7 @@ def refuse_links(*folders: Path) -> None:
 
 
 def refuse_foreign(*paths: Path) -> None:
-    """Raise `UsageError` when one of the files that are to be written is there already, and
-    somebody else's.
-    """
+    """Raise `UsageError` when a file that is to be written is there, and somebody else's."""
     for path in paths:
         if files.exists(path) and not is_own(path):
             raise UsageError(

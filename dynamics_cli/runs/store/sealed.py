@@ -1,6 +1,4 @@
-"""JSON files that carry a checksum of their contents, so that a change of any of their bytes is
-noticed.
-"""
+"""JSON files that carry a checksum of their contents: a change of any of their bytes shows."""
 
 from __future__ import annotations
 
@@ -32,8 +30,7 @@ def write_sealed(path: Path, content: Mapping[str, Any], *, indent: int | None =
 
 
 def read_sealed(path: Path, usable: str = "") -> dict[str, Any]:
-    """Return the contents of a sealed file, without its checksum; `usable` names the way out of
-    damage.
+    """Return the contents of a sealed file; `usable` names the way out of damage.
 
     Raises:
         FileNotFoundError: it is not there.
@@ -64,8 +61,7 @@ def looks_sealed(data: bytes) -> bool:
 
 
 def seal(content: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
-    """Return the JSON text of `format` and `content`, with the SHA-256 of that text as its last
-    entry.
+    """Return the JSON text of `format` and `content`; the SHA-256 of it is the last entry.
 
     Raises ValueError: a number that is not finite.
     """
