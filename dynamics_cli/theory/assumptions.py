@@ -1,6 +1,4 @@
-"""Assumptions of theories of gradient flow on a run: squared loss, plain gradient flow, small
-steps; and its times.
-"""
+"""What theories of gradient flow assume of a run: squared loss, plain flow, small steps."""
 
 from __future__ import annotations
 
@@ -14,6 +12,8 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.recording.curvature import Sharpness
 from dynamics_cli.training.problem import build_problem
 
+SQUARED = {"half_mse": 1.0, "mse": 2.0}
+"""Kind of a squared loss -> c, where it is `c / (2n) sum_k ||h(x_k) - y_k||^2`."""
 SMALL = 0.2
 """Largest `lr x curvature` that counts as a small step: a step contracts too much by twice this
 share.
@@ -39,11 +39,10 @@ def loss_factor(run: Any) -> float:
     Raises ValueError for another loss.
     """
     loss = run.config.loss
-    factor = {"half_mse": 1.0, "mse": 2.0}.get(loss.kind)
-    if factor is None:
+    if loss.kind not in SQUARED:
         raise ValueError(f"the loss is not squared, but {loss.kind}")
     n: int = run.dataset().n
-    return factor * float(loss.sample_weight(n)) * n
+    return SQUARED[loss.kind] * float(loss.sample_weight(n)) * n
 
 
 def is_relu_network(architecture: Any) -> bool:
@@ -54,19 +53,16 @@ def is_relu_network(architecture: Any) -> bool:
 
 def plain_violations(architecture: Any) -> list[str]:
     """Return that parts of a network are frozen, scaled or subtracted, if they are."""
-    return (
-        []
-        if architecture.plain
-        else ["all weights are trained, and the output is neither scaled nor centred"]
-    )
+    if architecture.plain:
+        return []
+    return ["all weights are trained, and the output is neither scaled nor centred"]
 
 
 def largest_step(run: Any, states: int = MET) -> float:
-    """Return the largest `lr x curvature` (largest eigenvalue of the Hessian) of the first `states`
-    of `MET` states.
+    """Return the largest `lr x curvature`, the Hessian's largest eigenvalue, of some states.
 
-    They are evenly spread over the recorded states; those whose weights are not finite do not
-    count.
+    They are the first `states` of `MET` states, which are evenly spread over the recorded states.
+    States whose weights are not finite do not count.
     """
     problem = build_problem(run.config, run.dataset())
     steps = run.snapshot_iterations
@@ -85,13 +81,11 @@ def largest_step(run: Any, states: int = MET) -> float:
 
 
 def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> list[str]:
-    """Return in which respects a run is not gradient flow of a squared loss; steps are checked
-    at `states`.
-    """
+    """Return where a run is not gradient flow of a squared loss; steps are checked at `states`."""
     violations = []
     loss = run.config.loss
     optimizer = run.config.optimizer
-    if squared and loss.kind not in ("mse", "half_mse"):
+    if squared and loss.kind not in SQUARED:
         violations.append(f"the loss is squared: loss.kind is {loss.kind}")
     violations += descent_violations(
         optimizer, "training follows gradient flow", ("gd", "gradient_flow")
@@ -102,11 +96,11 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
 
 
 def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
-    """Return in which respects an optimizer differs from these kinds; `what` names the expected
-    optimizer.
-    """
-    violations = [] if optimizer.kind in kinds else [f"{what}: optimizer.kind is {optimizer.kind}"]
-    keys = [
-        key for key in ("momentum", "weight_decay", "layer_lr") if getattr(optimizer, key, None)
-    ]
-    return [*violations, *(f"{what}: optimizer.{key} is {getattr(optimizer, key)}" for key in keys)]
+    """Return where an optimizer differs from these kinds; `what` names the expected optimizer."""
+    violations = []
+    if optimizer.kind not in kinds:
+        violations.append(f"{what}: optimizer.kind is {optimizer.kind}")
+    for key in ("momentum", "weight_decay", "layer_lr"):
+        if value := getattr(optimizer, key, None):
+            violations.append(f"{what}: optimizer.{key} is {value}")
+    return violations

@@ -19,7 +19,13 @@ from scipy.integrate import solve_ivp
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.spectra import imbalances
-from dynamics_cli.theory.assumptions import flow_violations, loss_factor, plain_violations, times_of
+from dynamics_cli.theory.assumptions import (
+    SQUARED,
+    flow_violations,
+    loss_factor,
+    plain_violations,
+    times_of,
+)
 
 TOLERANCE = 0.05
 """Largest relative size of a number that an assumption says is 0."""
@@ -76,12 +82,9 @@ class LinearSetting:
 
 
 def read_setting(run: Any) -> LinearSetting:
-    """Return the modes of the data of a run, their measured strengths, and which assumptions its
-    start violates.
-    """
-    # whose message says that weights are not recorded
+    """Return the modes of a run's data, their strengths, and what its start violates."""
     samples = run.dataset()
-    _ = run.state(0)
+    run.state(0)  # whose message says that weights are not recorded
     x = samples.x
     y = samples.y.reshape(samples.n, -1)
     A, s, Bt = np.linalg.svd(y.T @ x / samples.n, full_matrices=False)
@@ -91,11 +94,10 @@ def read_setting(run: Any) -> LinearSetting:
     B = Bt[:r].T
     S_xx = x.T @ x / samples.n
     lambda_ = np.einsum("dr,de,er->r", B, S_xx, B)
-    layers = [
-        np.asarray(run.parameters[name], np.float64)
-        for name in run.config.architecture.shapes(samples.d)
-    ]
-    layers = [W if W.ndim == 3 else W[:, None] for W in layers]  # (K, out, in)
+    layers = []
+    for name in run.config.architecture.shapes(samples.d):
+        W = np.asarray(run.parameters[name], np.float64)
+        layers.append(W.reshape(len(W), -1, W.shape[-1]))  # (K, out, in)
     product = layers[0]
     for W in layers[1:]:
         product = W @ product
@@ -143,8 +145,9 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
             return None
         setting = read_setting(run)
         violations = plain_violations(net)
-        squared = run.config.loss.kind in ("mse", "half_mse")
-        return [*violations, *(setting.violations if squared else ()), *flow_violations(run)]
+        if run.config.loss.kind in SQUARED:
+            violations += setting.violations
+        return violations + flow_violations(run)
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the strengths of all modes, and the loss."""

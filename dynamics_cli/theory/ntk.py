@@ -1,5 +1,4 @@
-"""Neural tangent kernel of a two-layer network at given weights, where kernel regression with it
-ends, and its way.
+"""Neural tangent kernel of a two-layer network, and where kernel regression with it goes.
 
 In the lazy regime (Boursier et al. 2022, Appendix A, Figure 5) training follows `f_t(x) = f_0(x) +
 K(x, X) K(X, X)^+ (1 - exp(-loss_factor K(X, X) t / n)) (y - f_0(X))` (Jacot et al. 2018).
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats, as_floats, as_network, as_points
 from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
-from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
+from dynamics_cli.theory.assumptions import SQUARED, flow_violations, loss_factor, times_of
 
 Elementwise = Callable[[Floats], Floats]
 
@@ -43,14 +42,15 @@ def ntk(
     z_2 = preactivations(x_2, hidden)
     gates = (derivative(z) * output**2) @ derivative(z_2).T
     K: Floats = gates * (as_floats(x, "x", axes=2) @ as_floats(x_2, "x_2", axes=2).T)
-    return K + value(z) @ value(z_2).T if train_output else K
+    if train_output:
+        K = K + value(z) @ value(z_2).T
+    return K
 
 
 def ntk_interpolator(
     x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike
 ) -> Callable[[ArrayLike], Floats]:
-    """Return `f_0(x) + K(x, X) K(X, X)^+ (y - f_0(X))`, where kernel regression with the NTK at
-    `W`, `a` ends.
+    """Return `f_0(x) + K(x, X) K(X, X)^+ (y - f_0(X))`, the end of kernel regression at `W`, `a`.
 
     Eigenvalues of K(X, X) below 1e-12 times the largest count as 0 (pseudo-inverse): where K is
     singular the labels are fitted in the least-squares sense. Raises ValueError for shapes that do
@@ -94,11 +94,10 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
             violations.append(
                 f"the kernel is solved within a minute: {n} samples are more than {LARGE}"
             )
-        elif run.config.loss.kind in ("mse", "half_mse"):
+        elif run.config.loss.kind in SQUARED:
             values, moved, _, _ = _linearisation(run)
-            step = (
-                getattr(run.config.optimizer, "lr", 0.0) * loss_factor(run) * float(values[-1]) / n
-            )
+            lr = getattr(run.config.optimizer, "lr", 0.0)
+            step = lr * loss_factor(run) * float(values[-1]) / n
             if step >= 2:
                 violations.append(
                     f"the linearised model converges: lr x its largest curvature is {step:.3g}, at"
@@ -148,35 +147,33 @@ def _first_output(run: Any, x: Floats) -> Floats:
 
 
 def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
-    """Return the tangent kernel (n, n_2) of a run's two-layer network, of any activation, at its
-    initial weights.
-    """
+    """Return the tangent kernel (n, n_2) of a run's two-layer network at its initial weights."""
     net = run.config.architecture
     start = run.state(0)
-    W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
-    sigma: dict[str, Any] = {"value": net.sigma.value, "derivative": net.sigma.derivative}
-    return (net.output_scale or 1.0) ** 2 * ntk(
-        x, x_2, W, a, **sigma, train_output=net.train_output
+    kernel = ntk(
+        x,
+        x_2,
+        np.asarray(start["hidden_weight"], np.float64),
+        np.asarray(start["output_weight"], np.float64),
+        value=net.sigma.value,
+        derivative=net.sigma.derivative,
+        train_output=net.train_output,
     )
+    return (net.output_scale or 1.0) ** 2 * kernel
 
 
 def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], Floats]]:
-    """Return eigenvalues (n,) of the kernel, how far its fit moves the weights, and the first
-    residual in its vectors.
+    """Return the spectrum of the kernel of a run, and what the linearised model makes of it.
 
-    And their images under `K(x, X)`, (n', n).
+    Eigenvalues (n,), how far the fit moves the weights, the first residual in the eigenvectors, and
+    the images of the eigenvectors under `K(x, X)`, (n', n).
     """
     samples = run.dataset()
     values, vectors = np.linalg.eigh(_kernel(run, samples.x, samples.x))
     values = np.where(values > 1e-12 * values[-1], values, 0.0)
     parts = vectors.T @ (samples.y - _first_output(run, samples.x))
     step = np.divide(parts**2, values, out=np.zeros_like(values), where=values > 0)
-    size = np.sqrt(
-        sum(np.sum(np.square(value, dtype=np.float64)) for value in run.state(0).values())
-    )
-    return (
-        values,
-        float(np.sqrt(step.sum()) / size),
-        parts,
-        lambda x: _kernel(run, x, samples.x) @ vectors,
-    )
+    weights = run.state(0).values()
+    size = np.sqrt(sum(np.sum(np.square(weight, dtype=np.float64)) for weight in weights))
+    moved = float(np.sqrt(step.sum()) / size)
+    return values, moved, parts, lambda x: _kernel(run, x, samples.x) @ vectors

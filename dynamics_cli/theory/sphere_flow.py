@@ -1,5 +1,4 @@
-"""The early alignment of directions: Eq. 10 of Boursier et al. 2022, solved exactly between
-activation changes.
+"""The early alignment of directions: Eq. 10 of Boursier et al. 2022, solved piece by piece.
 
 With h = 0 a direction follows `dw/dt = s (D - <D, w> w)`, `D = (1/n) sum_k 1{<w, x_k> > 0} y_k
 x_k`. While the activation does not change, D is constant and w moves on the great circle towards `E
@@ -52,9 +51,7 @@ class SphereFlow:
     9).
     """
     switches: tuple[Floats, ...]
-    """For each neuron the times at which its activation (or the boundary that it slides along)
-    changed.
-    """
+    """For each neuron the times at which its activation, or the boundary that it is on, changed."""
 
 
 def sphere_flow(
@@ -66,8 +63,7 @@ def sphere_flow(
     *,
     loss_factor: float = 1.0,
 ) -> SphereFlow:
-    """Follow the directions of the neurons `W (m, d)` with signs of `a (m,)` along Eq. 10 from t =
-    0.
+    """Follow the directions of neurons `W (m, d)`, signs of `a (m,)`, along Eq. 10 from t = 0.
 
     `times (T,)` ascend from 0 on and may end with infinity (the limit; log_growth is then
     infinite). `x (n, d)`, `y (n,)`; `loss_factor` 2 makes time run twice as fast (mean squared
@@ -84,25 +80,19 @@ def sphere_flow(
         raise ValueError("a neuron that is 0 has no direction")
     pulls = loss_factor * labels / len(labels)
     heard = np.any(points != 0, axis=1)  # an input 0 pulls nowhere
-    paths = [
-        _follow(points[heard], s * pulls[heard], w, moments)
-        for w, s in zip(start, np.sign(output), strict=True)
-    ]
-    shape = (len(moments), len(hidden))
-    return SphereFlow(
-        times=moments,
-        directions=np.stack([path[0] for path in paths], axis=1)
-        if paths
-        else np.empty((*shape, hidden.shape[1])),
-        log_growth=np.stack([path[1] for path in paths], axis=1) if paths else np.empty(shape),
-        switches=tuple(path[2] for path in paths),
-    )
+    turned = np.empty((len(moments), *hidden.shape))
+    growth = np.empty((len(moments), len(hidden)))
+    switches = []
+    for j, sign in enumerate(np.sign(output)):
+        turned[:, j], growth[:, j], times_j = _follow(
+            points[heard], sign * pulls[heard], start[j], moments
+        )
+        switches.append(times_j)
+    return SphereFlow(moments, turned, growth, tuple(switches))
 
 
 def _follow(x: Floats, gains: Floats, w: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return directions (T, d), log growth (T,) and switching times of one neuron; `gains` are
-    `s y_k / n`.
-    """
+    """Return directions (T, d), log growth (T,) and switching times; `gains` are `s y_k / n`."""
     path = np.empty((len(times), len(w)))
     growth = np.empty(len(times))
     lengths = np.linalg.norm(x, axis=1)
@@ -121,15 +111,12 @@ def _follow(x: Floats, gains: Floats, w: Floats, times: Floats) -> tuple[Floats,
         force, pinned = _drift(x, gains, z > 0, boundary)
         arc = _Arc(_off(w, x[pinned]), force)
         duration = arc.next_event(x, z, boundary)
-        inside = (
-            np.searchsorted(times, now + duration, side="left")
-            if np.isfinite(duration)
-            else len(times)
-        )
-        for i in range(done, int(inside)):
-            path[i], growth[i] = arc.at(times[i] - now), gained + arc.growth(times[i] - now)
-        done = max(done, int(inside))
-        if np.isfinite(duration):
+        settles = not np.isfinite(duration)
+        while done < len(times) and (settles or times[done] < now + duration):
+            path[done] = arc.at(times[done] - now)
+            growth[done] = gained + arc.growth(times[done] - now)
+            done += 1
+        if not settles:
             w = arc.at(duration)
             gained = gained + arc.growth(duration)
             now = now + duration
@@ -168,8 +155,7 @@ def _drift(x: Floats, gains: Floats, active: Bools, boundary: Bools) -> tuple[Fl
 def _slide(
     x: Floats, gains: Floats, force: Floats, free: Bools, tolerance: Floats
 ) -> tuple[Floats, Bools]:
-    """Return the drift with fractions of the samples `free` added to `force`, and along which of
-    them it slides.
+    """Return `force` with fractions of the samples `free`, and along which of them it slides.
 
     The fractions solve a complementarity problem: 1 where the velocity `<s D, x_k>` points up, 0
     where it points down, between where it is 0. These are the optimality conditions of a
@@ -193,15 +179,18 @@ class _Arc:
     def __init__(self, w: Floats, force: Floats) -> None:
         self.w = w / np.linalg.norm(w)
         self.speed = float(np.linalg.norm(force))
-        self.E = force / self.speed if self.speed > 0 else np.zeros_like(w)
+        self.E = np.zeros_like(w)
+        if self.speed > 0:
+            self.E = force / self.speed
         along = float(self.w @ self.E)
         across = self.w - along * self.E
         across = across - (across @ self.E) * self.E
         width = float(np.linalg.norm(across))
         self.still = self.speed == 0 or width < 1e-15
         self.along = along
-        self.e = across / width if not self.still else np.zeros_like(w)
-        self.tau = float(np.arcsinh(along / width)) if not self.still else 0.0
+        if not self.still:
+            self.e = across / width
+            self.tau = float(np.arcsinh(along / width))
 
     def at(self, duration: float) -> Floats:
         """Return the unit direction after `duration`."""
@@ -222,9 +211,7 @@ class _Arc:
         return _log_cosh(tau) - _log_cosh(self.tau)
 
     def next_event(self, x: Floats, z: Floats, boundary: Bools) -> float:
-        """Return after which duration the first sample off the boundary reaches it; infinity
-        when none does.
-        """
+        """Return after which duration the first sample reaches the boundary; infinity for none."""
         if self.still:
             return np.inf
         towards = x @ self.E
@@ -264,9 +251,8 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
         samples = run.dataset()
         loss = run.config.loss
         start = run.state(0)
-        pulls, now = (
-            loss.derivatives(h, samples.y) for h in (np.zeros(samples.n), run.network(0)(samples.x))
-        )
+        pulls = loss.derivatives(np.zeros(samples.n), samples.y)
+        now = loss.derivatives(run.network(0)(samples.x), samples.y)
         if (part := float(np.abs(now - pulls).max() / np.abs(pulls).max())) > QUIET:
             violations.append(
                 f"the network starts near 0: it changes the forces on its neurons by {part:.2g}"
@@ -287,13 +273,12 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
         start = run.state(0)
         pulls = -run.config.loss.derivatives(np.zeros(samples.n), samples.y)
         pulls *= run.config.loss.sample_weight(samples.n) * samples.n
-        W, a = (
-            np.asarray(start[name], np.float64)[:SHOWN]
-            for name in ("hidden_weight", "output_weight")
-        )
-        steps = np.asarray(run.snapshot_iterations)
+        W = np.asarray(start["hidden_weight"], np.float64)[:SHOWN]
+        a = np.asarray(start["output_weight"], np.float64)[:SHOWN]
+        early = np.asarray(run.snapshot_iterations)
         fallen = np.flatnonzero(np.asarray(run.losses) < (1 - QUIET) * float(run.losses[0]))
-        early = steps[steps <= (run.loss_iterations[fallen[0]] if len(fallen) else steps[-1])]
+        if len(fallen):
+            early = early[early <= run.loss_iterations[fallen[0]]]
         times = np.append(times_of(run, early), np.inf)
         flow = sphere_flow(samples.x, pulls, W, a, times)
         ends = flow.directions[-1]
@@ -305,8 +290,6 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
 
 
 QUIET = 0.01
-"""Most difference at the start, and most fall of the loss, while directions move as if the
-output were 0.
-"""
+"""Most difference at the start, and fall of the loss, while directions move as at output 0."""
 SHOWN = 8
 """Neurons whose direction is followed."""
