@@ -1,6 +1,4 @@
-"""The networks themselves, as torch modules; each is built by the kind of its name (torch is
-imported only then).
-"""
+"""The networks themselves, as torch modules; the kind of its name builds each."""
 
 from __future__ import annotations
 
@@ -18,9 +16,15 @@ def _register(network: nn.Module, shapes: Shapes) -> None:
         network.register_parameter(name, nn.Parameter(torch.zeros(shape)))
 
 
+def _single(outputs: Tensor) -> Tensor:
+    """Return outputs (n, C), without their axis where C is 1: (n,)."""
+    if outputs.shape[-1] == 1:
+        return outputs.squeeze(-1)
+    return outputs
+
+
 class TwoLayerNetwork(nn.Module):
-    """Two-layer network; a bias is a constant 1 appended to the input, its weight the last column
-    of `hidden_weight`.
+    """Two-layer network; a bias is the last column of `hidden_weight`, its input a constant 1.
 
     Both weights may carry leading replica axes: `hidden_weight` (..., m, d) and `output_weight`
     (..., m).
@@ -54,7 +58,6 @@ class FullyConnectedNetwork(nn.Module):
         super().__init__()
         self.sigma = sigma.value
         self.depth = sum(name.startswith("weight") for name in shapes)
-        self.outputs = shapes[f"weight_{self.depth}"][0]
         _register(self, shapes)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -63,8 +66,9 @@ class FullyConnectedNetwork(nn.Module):
             bias = getattr(self, f"bias_{layer}", None)
             weight = getattr(self, f"weight_{layer}")
             x = nn.functional.linear(x, weight, bias)
-            x = self.sigma(x) if layer < self.depth else x
-        return x.squeeze(-1) if self.outputs == 1 else x
+            if layer < self.depth:
+                x = self.sigma(x)
+        return _single(x)
 
 
 class DiagonalLinearNetwork(nn.Module):
@@ -73,7 +77,8 @@ class DiagonalLinearNetwork(nn.Module):
     def __init__(self, depth: int, d: int) -> None:
         super().__init__()
         self.depth = depth
-        self.u, self.v = nn.Parameter(torch.zeros(d)), nn.Parameter(torch.zeros(d))
+        self.u = nn.Parameter(torch.zeros(d))
+        self.v = nn.Parameter(torch.zeros(d))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for inputs (n, d)."""
@@ -97,9 +102,7 @@ class MatrixProductNetwork(nn.Module):
 
 
 class ResidualNetwork(nn.Module):
-    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`; parameters
-    `weight_1`, ...
-    """
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`."""
 
     def __init__(self, width: int, depth: int, d: int) -> None:
         super().__init__()
@@ -121,20 +124,16 @@ class ResidualNetwork(nn.Module):
 
 def _channels_last(kernels: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return kernels and images with channels last in memory, which is twice as fast on a CPU."""
+    last = torch.channels_last
     try:
-        return kernels.contiguous(memory_format=torch.channels_last), x.contiguous(
-            memory_format=torch.channels_last
-        )
-    except (
-        RuntimeError
-    ):  # `torch.func.vmap` has no such layout, and makes its convolutions those of groups
+        return kernels.contiguous(memory_format=last), x.contiguous(memory_format=last)
+    except RuntimeError:
+        # `torch.func.vmap` has no such layout, and makes its convolutions those of groups
         return kernels, x
 
 
 class ConvolutionalNetwork(nn.Module):
-    """Convolutions, some with a max pooling, then fully connected layers; ReLU after every layer
-    but the last.
-    """
+    """Convolutions, some with max pooling, then fully connected layers; ReLUs between layers."""
 
     def __init__(
         self, image: Sequence[int], layers: Sequence[tuple[tuple[int, ...], int, int, int]]
@@ -162,18 +161,17 @@ class ConvolutionalNetwork(nn.Module):
             yield z
             if number < len(self.layers):
                 x = torch.relu(z)
-                x = nn.functional.max_pool2d(x, pool) if pool > 1 else x
+                if pool > 1:
+                    x = nn.functional.max_pool2d(x, pool)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for inputs (n, pixels): (n,) for one output, (n, C) for several."""
         *_, z = self.preactivations(x)
-        return z.squeeze(-1) if z.shape[-1] == 1 else z
+        return _single(z)
 
 
 class TransformerNetwork(nn.Module):
-    """Attention and MLPs on a residual stream, normalised before each of them; see
-    `Transformer`.
-    """
+    """Attention and MLPs on a residual stream, normalised before each; see `Transformer`."""
 
     def __init__(
         self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, normalised: bool
@@ -193,11 +191,9 @@ class TransformerNetwork(nn.Module):
         for layer in range(1, sum(name.startswith("weight_query") for name in self.shapes) + 1):
             r = r + self._attention(layer, self._normal(r))
             if f"weight_in{layer}" in self.shapes:
-                r = r + self._map(
-                    f"out{layer}", self.sigma(self._map(f"in{layer}", self._normal(r)))
-                )
-        h = self._map("unembedding", self._normal(r[:, -1]))
-        return h.squeeze(-1) if h.shape[-1] == 1 else h
+                hidden = self.sigma(self._map(f"in{layer}", self._normal(r)))
+                r = r + self._map(f"out{layer}", hidden)
+        return _single(self._map("unembedding", self._normal(r[:, -1])))
 
     def _weight(self, name: str) -> Tensor:
         weight: Tensor = getattr(self, f"weight_{name}")
@@ -207,20 +203,21 @@ class TransformerNetwork(nn.Module):
         return nn.functional.linear(r, self._weight(name), getattr(self, f"bias_{name}", None))
 
     def _normal(self, r: Tensor) -> Tensor:
-        return nn.functional.layer_norm(r, r.shape[-1:]) if self.normalised else r
+        if not self.normalised:
+            return r
+        return nn.functional.layer_norm(r, r.shape[-1:])
 
     def _attention(self, layer: int, r: Tensor) -> Tensor:
-        """Return attention's change of the stream (n, T, D), written out: fused kernels have no
-        second derivative.
+        """Return attention's change of the stream (n, T, D).
+
+        It is written out, since fused kernels have no second derivative.
         """
         n, T, _ = r.shape
         parts = (self._map(f"{part}{layer}", r) for part in ("query", "key", "value"))
-        q, k, v = (
-            part.reshape(n, T, self.heads, -1).transpose(1, 2) for part in parts
-        )  # (n, H, T, k)
+        # (n, H, T, k)
+        q, k, v = (part.reshape(n, T, self.heads, -1).transpose(1, 2) for part in parts)
         scores = q @ k.mT / math.sqrt(q.shape[-1])  # (n, H, T, T)
         later = torch.ones(T, T, dtype=torch.bool, device=r.device).triu(1)
         scores = scores.masked_fill(later, -math.inf)
-        return self._map(
-            f"attention{layer}", (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1)
-        )
+        mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1)  # heads side by side
+        return self._map(f"attention{layer}", mixed)

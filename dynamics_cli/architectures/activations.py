@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import model_validator
@@ -61,8 +61,9 @@ class Tanh(Activation, kind="tanh"):
 
 
 class Erf(Activation, kind="erf"):
-    """`erf(beta z)`, `erf(u) = 2/sqrt(pi) int_0^u exp(-t^2) dt`; Saad and Solla 1995 take `beta
-    = 1/sqrt(2)`.
+    """`erf(beta z)`, `erf(u) = 2/sqrt(pi) int_0^u exp(-t^2) dt`.
+
+    Saad and Solla 1995 take `beta = 1/sqrt(2)`.
     """
 
     example = "{kind: erf, beta: 0.7071067811865476}"
@@ -96,9 +97,7 @@ class Softplus(Activation, kind="softplus"):
 
 
 class Gelu(Activation, kind="gelu"):
-    """`z Phi(z)`, Phi the distribution function of the standard Gaussian (Hendrycks and Gimpel
-    2016).
-    """
+    """`z Phi(z)`, Phi the standard Gaussian's distribution function (Hendrycks and Gimpel 2016)."""
 
     smooth = True
 
@@ -148,28 +147,20 @@ class Activated(Architecture):
     @model_validator(mode="before")
     @classmethod
     def _slope_beside_the_word(cls, data: Any) -> Any:
-        """Take `activation: {kind: leaky_relu, slope: s}` for the same as the word with its
-        slope beside it.
-        """
-        activation = data.get("activation") if isinstance(data, Mapping) else None
-        if isinstance(activation, LeakyRelu):
-            activation = activation.model_dump()
-        if (
-            isinstance(activation, Mapping)
-            and activation.get("kind") == "leaky_relu"
-            and "slope" in activation
-        ):
-            return {**data, "activation": "leaky_relu", "slope": activation["slope"]}
+        """Take `activation: {kind: leaky_relu, slope: s}` for the word with its slope beside it."""
+        match data:
+            case {"activation": LeakyRelu(slope=slope)}:
+                return {**data, "activation": "leaky_relu", "slope": slope}
+            case {"activation": {"kind": "leaky_relu", "slope": slope}}:
+                return {**data, "activation": "leaky_relu", "slope": slope}
         return data
 
     @property
     def sigma(self) -> Activation:
         """The activation, its slope filled in."""
-        return (
-            self.activation
-            if self.slope is None
-            else self.activation.model_copy(update={"slope": self.slope})
-        )
+        if self.slope is None:
+            return self.activation
+        return self.activation.model_copy(update={"slope": self.slope})
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether leaky_relu, and no other, has a slope."""

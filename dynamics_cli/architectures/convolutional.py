@@ -26,9 +26,7 @@ Convolution = Annotated[
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer: `conv(n, k, s, p)` or `fc(n, o)`; its parameters are `weight_<number>` and
-    `bias_<number>`.
-    """
+    """One layer, `conv(n, k, s, p)` or `fc(n, o)`, with `weight_<number>` and `bias_<number>`."""
 
     number: int
     """1, 2, ... from the input on."""
@@ -50,9 +48,7 @@ class Layer:
 
 
 class OfImages(Architecture):
-    """The base of networks of images: convolutions, then fully connected layers, a ReLU after
-    all but the last.
-    """
+    """The base of networks of images: convolutions, then fully connected layers, ReLUs between."""
 
     own_precision = True
     image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)]
@@ -60,9 +56,7 @@ class OfImages(Architecture):
 
     @abstractmethod
     def layers(self) -> list[Layer]:
-        """Return all layers with their shapes; InputError where a convolution does not fit the
-        images.
-        """
+        """Return all layers with their shapes; InputError where a convolution does not fit."""
 
     def chain(self, convolutions: Iterable[Sequence[int]], widths: Iterable[int]) -> list[Layer]:
         """Return layers of convolutions (kernels, size, stride, padding, pool) and of fully
@@ -83,7 +77,9 @@ class OfImages(Architecture):
             rows, columns = (
                 (pixels + 2 * padding - size) // stride + 1 for pixels in (rows, columns)
             )
-            pooled = pool if min(rows, columns) >= pool else 1
+            pooled = 1
+            if min(rows, columns) >= pool:
+                pooled = pool
             layers.append(
                 Layer(
                     len(layers) + 1, name, weight, (kernels, rows, columns), stride, padding, pooled
@@ -119,9 +115,7 @@ class OfImages(Architecture):
         return ConvolutionalNetwork(self.image, layers)
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return the multiply-adds for one image: every weight once for each pixel of its
-        layer's output.
-        """
+        """Return the multiply-adds for one image: each weight once for each pixel of its output."""
         return sum(math.prod(layer.weight) * math.prod(layer.output[1:]) for layer in self.layers())
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
@@ -152,9 +146,7 @@ class OfImages(Architecture):
 
 
 class Convolutional(OfImages, kind="convolutional"):
-    """Convolutions, then fully connected layers, all with biases and a ReLU after every layer
-    but the last.
-    """
+    """Convolutions, then fully connected layers, with biases, and a ReLU between two layers."""
 
     example = """\
 dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}

@@ -1,6 +1,4 @@
-"""Deep fully connected networks, the residual network of Phuong and Lampert 2021, Section 5.2,
-tied autoencoders.
-"""
+"""Deep fully connected networks, and the residual network of Phuong and Lampert 2021, 5.2."""
 
 from __future__ import annotations
 
@@ -25,13 +23,9 @@ initialization: {kind: default_scaled}
 """
     engine = True
     widths: list[PositiveInt]
-    """Widths of the hidden layers, from the input on; `[]` is a linear model, `h(x) = W_1 x +
-    b_1`.
-    """
+    """Widths of the hidden layers, inputs first; `[]` is a linear model, `h(x) = W_1 x + b_1`."""
     outputs: PositiveInt = 1
-    """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and cross
-    entropy over C classes.
-    """
+    """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
     bias: bool = True
     """Whether layers have bias vectors."""
 
@@ -57,9 +51,7 @@ initialization: {kind: default_scaled}
 
 
 class Residual(Architecture, kind="residual"):
-    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`, no biases
-    (Phuong 2021, 5.2).
-    """
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))` (Phuong 2021)."""
 
     example = """\
 architecture: {kind: residual, width: 50, depth: 4}

@@ -1,6 +1,4 @@
-"""Models that are linear in their inputs and deep in their weights: diagonal linear networks,
-products of matrices.
-"""
+"""Models linear in their inputs and deep in their weights: diagonal, and products of matrices."""
 
 from __future__ import annotations
 
@@ -65,7 +63,8 @@ initialization: {kind: constant, scale: 0.1}
 
     def predictor(self, parameters: Parameters) -> Floats:
         """Return `beta = u^D - v^D`, shape (..., d), float64."""
-        u, v = (np.asarray(parameters[name], np.float64) for name in ("u", "v"))
+        u = np.asarray(parameters["u"], np.float64)
+        v = np.asarray(parameters["v"], np.float64)
         beta: Floats = u**self.depth - v**self.depth
         return beta
 
@@ -93,9 +92,7 @@ initialization: {kind: unbalanced, scale: 0.01}
     depth: Annotated[int, Field(ge=1, le=100)] = 2
     """Number N of factors."""
     width: PositiveInt | None = None
-    """Rows of the factors between the first and the last; by default the smaller side of `W`: no
-    restriction.
-    """
+    """Rows of the factors between first and last (default: the smaller side, no restriction)."""
 
     @property
     def between_samples(self) -> bool:
@@ -108,9 +105,7 @@ initialization: {kind: unbalanced, scale: 0.01}
         return [columns, *[self.width or min(self.rows, columns)] * (self.depth - 1), self.rows]
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the factors; InputError where samples of `d` numbers are no
-        pairs.
-        """
+        """Return the shapes of the factors; InputError where samples (`d` columns) are no pairs."""
         sides = self.sides()
         if d != 2:
             raise InputError(

@@ -58,7 +58,9 @@ loss: {kind: cross_entropy}
     @property
     def sigma(self) -> Activation:
         """The activation of the MLPs; without MLPs nothing has a kink."""
-        return Linear() if self.mlp_width == 0 else super().sigma
+        if self.mlp_width == 0:
+            return Linear()
+        return super().sigma
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a width that the number of heads does not divide."""
@@ -80,7 +82,9 @@ loss: {kind: cross_entropy}
                 f" length; divisors of {d} will do: {divisors}"
             )
         D = self.width
-        M = 4 * D if self.mlp_width is None else self.mlp_width
+        M = self.mlp_width
+        if M is None:
+            M = 4 * D
         shapes: dict[str, tuple[int, ...]] = {}
 
         def matrix(name: str, rows: int, columns: int, *, bias: bool = self.bias) -> None:
@@ -113,15 +117,11 @@ loss: {kind: cross_entropy}
         )
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return the multiply-adds of one sample: tokens go through the matrices and meet the
-        others in every head.
-        """
-        matrices = sum(rows[0] * rows[-1] for name, rows in shapes.items() if len(rows) > 1)
+        """Return the multiply-adds of one sample: matrices, and pairs of tokens in every head."""
+        matrices = sum(shape[0] * shape[-1] for shape in shapes.values() if len(shape) > 1)
         return self.tokens * matrices + 2 * self.layers * self.tokens**2 * self.width
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
-        """Return the numbers that matrices give for all tokens, and the attention of every
-        layer.
-        """
+        """Return the numbers that matrices give for all tokens, and the attention of layers."""
         attention = [self.heads * self.tokens**2] * self.layers
         return [self.tokens * size for size in super().layer_sizes(shapes, d)] + attention

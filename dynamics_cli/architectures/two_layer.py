@@ -42,17 +42,17 @@ class TwoLayer(Activated, kind="two_layer"):
         return TwoLayerNetwork(self.sigma, self.shapes(d), train_output=self.train_output)
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of both weights; importing torch for them would take longer than
-        many a run.
-        """
-        several = () if self.outputs is None else (self.outputs,)
-        return {"hidden_weight": (self.width, d), "output_weight": (*several, self.width)}
+        """Return the shapes of both weights."""
+        # not those of `build`: to import torch would take longer than many a run
+        output: tuple[int, ...] = (self.width,)
+        if self.outputs is not None:
+            output = (self.outputs, self.width)
+        return {"hidden_weight": (self.width, d), "output_weight": output}
 
     def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
         """Return `x (n, d) -> h(x)`, (n,) or (n, C), without torch, light enough for plotting."""
         W = np.asarray(parameters["hidden_weight"], dtype=np.float64)
         a = np.asarray(parameters["output_weight"], dtype=np.float64)
         sigma = self.sigma
-        return lambda x: (
-            sigma.value(np.asarray(x, dtype=np.float64) @ W.T) @ a.T
-        )  # (n, m) @ (m,) or (m, C)
+        # (n, m) @ (m,) or (m, C)
+        return lambda x: sigma.value(np.asarray(x, dtype=np.float64) @ W.T) @ a.T

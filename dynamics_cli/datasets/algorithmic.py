@@ -16,9 +16,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class ModularArithmetic(Dataset, kind="modular_arithmetic"):
-    """All pairs (a, b) modulo p with `a + b`, `a - b` or `a b` (grokking: Power et al. 2022,
-    Gromov 2023).
-    """
+    """All pairs (a, b) modulo p with `a + b`, `a - b` or `a b` (Power et al. 2022, Gromov 2023)."""
 
     example = """\
 dataset: {kind: modular_arithmetic, p: 23, train_fraction: 0.5, replaced_labels: 0.2}
@@ -45,7 +43,9 @@ record: {measures: [{kind: train_accuracy, by_replaced: true}, test_accuracy]}
         a, b = np.divmod(np.arange(p * p), p)
         c = {"add": a + b, "subtract": a - b, "multiply": a * b}[self.operation] % p
         x = np.concatenate([np.eye(p)[a], np.eye(p)[b]], axis=1)
-        y = np.eye(p)[c] if self.labels == "one_hot" else c.astype(np.float64)
+        y = c.astype(np.float64)
+        if self.labels == "one_hot":
+            y = np.eye(p)[c]
         order = self.order(streams)
         return make_samples(x[order], y[order], trained=max(1, round(self.train_fraction * p * p)))
 
@@ -76,8 +76,7 @@ class Polynomial(Dataset, kind="polynomial"):
 
 
 class SparseParity(Dataset, kind="sparse_parity"):
-    """Uniform signs `x` in {-1, 1}^dim, labelled by `prod_{i <= k} x_i`, the parity of the first k
-    (Barak et al. 2022).
+    """Uniform signs `x` in {-1, 1}^dim and their parity `prod_{i <= k} x_i` (Barak et al. 2022).
 
     Which k entries matter is a matter of their numbering, for networks that treat all inputs alike.
     """

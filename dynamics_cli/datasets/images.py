@@ -1,5 +1,4 @@
-"""Data sets of images: MNIST's digits, a pair or all ten; CIFAR-10; cats and dogs; the light effect
-on two classes.
+"""Data sets of images: MNIST's digits, a pair or all ten; CIFAR-10; cats and dogs.
 
 The light effect makes one class dark, the other bright (Tachet des Combes et al. 2018, Section 5
 and Appendix E.2).
@@ -56,9 +55,7 @@ class OfClasses(Dataset):
         return pixels, classes
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield settings of held-out images that nobody asked for, and a loss or a network for
-        fewer classes.
-        """
+        """Yield settings of held-out images without any; a loss or network for fewer classes."""
         if self.test_per_class is not None and not self.test:
             yield ("dataset", "test_per_class"), "makes no sense with test: false"
         labels = getattr(sections.get("loss"), "labels", "real")
@@ -118,8 +115,9 @@ class Digits(OfClasses):
     """The base of data sets of MNIST's handwritten digits: rows of 784 pixels."""
 
     source: Literal["subset", "full"] = "subset"
-    """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`:
-    all 70 000, which `dyn data fetch mnist` downloads.
+    """`subset`: 1000 training and 200 held-out images of each digit, which come with dyn.
+
+    `full`: all 70 000, which `dyn data fetch mnist` downloads.
     """
 
     def chosen(self) -> list[int]:
@@ -132,12 +130,11 @@ class Digits(OfClasses):
 
 
 class Cifar10(OfClasses, kind="cifar10"):
-    """CIFAR-10 (Krizhevsky 2009): 32 x 32 colour images of ten classes, which `dyn data fetch
-    cifar10` downloads.
+    """CIFAR-10 (Krizhevsky 2009): 32 x 32 colour images of ten classes.
 
-    Rows have 3 072 numbers: the red, the green, then the blue plane. The label is the class, from
-    airplane (0) to truck (9). A subset of 5 000 images that all computers can train on is
-    `per_class: 500, test_per_class: 100`.
+    `dyn data fetch cifar10` downloads them. Rows have 3 072 numbers: the red, the green, then the
+    blue plane. The label is the class, from airplane (0) to truck (9). A subset of 5 000 images
+    that all computers can train on is `per_class: 500, test_per_class: 100`.
     """
 
     example = "{kind: cifar10, per_class: 500, test_per_class: 100, center: true}"
@@ -188,7 +185,9 @@ class MnistPair(Digits, kind="mnist_pair"):
         """Return images, darkened and brightened if that is asked for, and signs or classes."""
         if self.light_effect:
             pixels = light_effect(pixels, classes == 1)
-        return pixels, 1.0 - 2.0 * classes if self.labels == "signs" else classes
+        if self.labels == "signs":
+            return pixels, 1.0 - 2.0 * classes
+        return pixels, classes
 
 
 class DogsVsCats(Dataset, kind="dogs_vs_cats"):
@@ -208,19 +207,15 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
     (Tachet des Combes et al. 2018, Appendix E.2).
     """
     images: str | None = None
-    """SHA-256 of the images, which the run records; by default those that are there, and others
-    are refused.
-    """
+    """SHA-256 of the images, which the run records (default: of those that are there)."""
 
     def resolve(self) -> Self:
         """Say which images are there; DataMissingError: none were added."""
         from dynamics_cli.datasets.files.dogs_vs_cats import find_images
 
-        return (
-            self
-            if self.images is not None
-            else self.model_copy(update={"images": find_images()[1]})
-        )
+        if self.images is not None:
+            return self
+        return self.model_copy(update={"images": find_images()[1]})
 
     def load(self, streams: Streams) -> Samples:
         """Return images as rows of 3 size^2 numbers from 0 to 1, for training and held out.
@@ -243,7 +238,8 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
                 f"{path}: has changed since it was added; `dyn data add dogs-vs-cats PATH` checks"
                 " it again"
             )
-        pixels = light_effect(pixels, dogs) if self.light_effect else pixels
+        if self.light_effect:
+            pixels = light_effect(pixels, dogs)
         x = np.moveaxis(pixels, -1, 1).reshape(len(pixels), -1).astype(np.float32)  # (n, 3 size^2)
         x /= np.float32(255)
         y = np.where(dogs, -1.0, 1.0)
@@ -259,8 +255,7 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
 
 
 def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Scale pixels 0..255 to 0..127, or to 128..255 where `bright`, so that brightness alone tells
-    the classes apart.
+    """Scale pixels 0..255 to 0..127, or to 128..255 where `bright`, which tells classes apart.
 
     Each pixel value is halved and rounded down, and 128 is added to bright images: both halves of
     the scale are used fully, and the image stays the same up to one part in 255. The paper states
@@ -269,7 +264,6 @@ def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArra
     `images` (n, ...) are bytes, `bright` (n,) says which become bright; in the paper dogs do, cats
     become dark.
     """
-    offset = np.where(bright, np.uint8(128), np.uint8(0)).astype(np.uint8)  # (n,)
     halved: NDArray[np.uint8] = np.right_shift(images, np.uint8(1))
-    halved += offset.reshape(-1, *[1] * (images.ndim - 1))
+    halved[bright] += np.uint8(128)
     return halved

@@ -1,6 +1,4 @@
-"""Points of the config, or read from `.npz` and `.csv` files; orthonormal points (Boursier et
-al. 2022, A. 1).
-"""
+"""Points of the config, or read from `.npz` and `.csv` files."""
 
 from __future__ import annotations
 
@@ -54,10 +52,9 @@ class Points(Dataset, kind="points"):
     def load(self, streams: Streams) -> Samples:
         """Return the points of the config."""
         return make_samples(
-            np.array(self.x, dtype=np.float64),
-            np.array(self.y, dtype=np.float64),
-            x_test=None if self.x_test is None else np.array(self.x_test, dtype=np.float64),
-            y_test=None if self.y_test is None else np.array(self.y_test, dtype=np.float64),
+            np.array([*self.x, *(self.x_test or ())], dtype=np.float64),
+            np.array([*self.y, *(self.y_test or ())], dtype=np.float64),
+            trained=len(self.x),
             append_bias=self.append_bias,
         )
 
@@ -89,13 +86,13 @@ def _same_length(
 
 def counted(number: int, noun: str) -> str:
     """Return `1 label`, `2 labels`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}s"
 
 
 class File(Dataset, kind="file"):
-    """Points read from a `.npz` file (arrays `x`, `y`, optionally `x_test`, `y_test`) or a
-    `.csv` file.
-    """
+    """Points read from a `.npz` file (`x`, `y`, optionally `x_test`, `y_test`) or a `.csv` file."""
 
     example = """\
 # python -c "import numpy; numpy.savetxt('data.csv', numpy.random.randn(20, 3), delimiter=',')"
@@ -103,9 +100,7 @@ dataset: {kind: file, path: data.csv, test_fraction: 0.2}
 """
     file_keys: ClassVar = ("path",)
     path: str
-    """The file, relative to the config that names it. A CSV has a header or none; its last
-    columns are `y`.
-    """
+    """The file, relative to the config that names it. Of a CSV the last columns are `y`."""
     test_fraction: Fraction | None = None
     """Hold out this share of the samples, drawn from the data stream of the seed."""
     outputs: PositiveInt | None = None

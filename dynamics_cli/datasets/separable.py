@@ -20,23 +20,17 @@ class Gaussians(Dataset, kind="gaussians"):
     per_class: PositiveInt
     """Training points of each class."""
     mean: Coordinates
-    """Mean of the positive class; that of the negative class is the opposite. Coordinates left
-    out are 0.
-    """
+    """Mean of the positive class, the opposite of the other. Coordinates left out are 0."""
     dim: PositiveInt | None = None
     """Input dimension; by default the number of coordinates of `mean`."""
     deviation: Positive
-    """Standard deviation in every direction. Points on the wrong side of `<mean, x> = 0` are
-    drawn again.
-    """
+    """Standard deviation everywhere. Points on the wrong side of `<mean, x> = 0` are redrawn."""
     outliers: Annotated[list[Coordinates], Field(min_length=1)] | None = None
     """Further positive training points."""
     test_per_class: PositiveInt | None = None
     """Held-out points of each class."""
     draw: Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    """Draw from `numpy.random.default_rng(draw)`, the same data for every seed; by default from
-    the seed's stream.
-    """
+    """Draw from `numpy.random.default_rng(draw)` for every seed (default: the seed's stream)."""
     append_bias: bool = False
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""
 
@@ -63,7 +57,9 @@ class Gaussians(Dataset, kind="gaussians"):
         check_size(2 * (self.per_class + (self.test_per_class or 0)), dim + 1)
         mean = np.zeros(dim)
         mean[: len(self.mean)] = self.mean
-        rng = streams.rng("data") if self.draw is None else np.random.default_rng(self.draw)
+        rng = streams.rng("data")
+        if self.draw is not None:
+            rng = np.random.default_rng(self.draw)
 
         def one_class(sign: float, count: int) -> Floats:
             """Return `count` points, those on the wrong side replaced by new draws."""
@@ -74,16 +70,15 @@ class Gaussians(Dataset, kind="gaussians"):
                 wrong = np.flatnonzero(sign * (x @ mean) <= 0)
             return x
 
-        def draw(count: int) -> tuple[Floats, Floats]:
-            return np.concatenate([one_class(sign, count) for sign in (1.0, -1.0)]), np.repeat(
-                [1.0, -1.0], count
-            )
-
-        x, y = draw(self.per_class)
-        if self.outliers is not None:
-            x = np.concatenate([x[: self.per_class], np.array(self.outliers), x[self.per_class :]])
-            y = np.concatenate([np.ones(len(self.outliers)), y])
-        x_test, y_test = (
-            draw(self.test_per_class) if self.test_per_class is not None else (None, None)
+        outliers = np.array(self.outliers or np.empty((0, dim)))
+        positive = np.concatenate([one_class(1.0, self.per_class), outliers])
+        negative = one_class(-1.0, self.per_class)
+        trained = len(positive) + len(negative)
+        x = [positive, negative]
+        y = [np.ones(len(positive)), -np.ones(len(negative))]
+        if self.test_per_class is not None:
+            x += [one_class(sign, self.test_per_class) for sign in (1.0, -1.0)]
+            y.append(np.repeat([1.0, -1.0], self.test_per_class))
+        return make_samples(
+            np.concatenate(x), np.concatenate(y), trained=trained, append_bias=self.append_bias
         )
-        return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)

@@ -1,6 +1,4 @@
-"""Data that another network labels: teachers of any architecture, and linear maps of given
-singular values.
-"""
+"""Data that another network labels: teachers of any architecture, and linear maps."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ from dynamics_cli.kinds.data import Samples, check_size, make_samples
 
 
 class _WithoutSamples(SimpleNamespace):
-    """The problem of an initialisation that draws a teacher: there are no samples, loss or
-    optimizer.
-    """
+    """The problem of an initialisation that draws a teacher: without samples, loss, optimizer."""
 
     def __getattr__(self, name: str) -> Any:
         raise InputError(
@@ -39,9 +35,7 @@ class _WithoutSamples(SimpleNamespace):
 
 
 class Teacher(Dataset, kind="teacher"):
-    """Gaussian inputs labelled by a network with Gaussian weights, `y = phi(x) + noise` (Goldt
-    et al. 2019).
-    """
+    """Gaussian inputs labelled by a random network, `y = phi(x) + noise` (Goldt et al. 2019)."""
 
     example = (
         "{kind: teacher, n: 200, dim: 10, n_test: 200, architecture: {kind: two_layer, width: 2,"
@@ -55,9 +49,7 @@ class Teacher(Dataset, kind="teacher"):
     architecture: Annotated[Architecture, OneOf("architecture")]
     """The teacher."""
     initialization: Annotated[Initialization, OneOf("initialization")] | None = None
-    """Draws the teacher's weights, as that of a network does; by default Gaussians of one
-    `scale`.
-    """
+    """Draws the teacher's weights, as a network's; by default Gaussians of one `scale`."""
     scale: Positive = 1.0
     """Standard deviation of the teacher's weights."""
     output_value: float | None = None
@@ -79,11 +71,10 @@ class Teacher(Dataset, kind="teacher"):
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield sizes of weights beside an initialisation that draws them."""
+        if self.initialization is None:
+            return
         for key in ("scale", "output_value", "divide_inputs"):
-            if (
-                self.initialization is not None
-                and getattr(self, key) != type(self).model_fields[key].default
-            ):
+            if getattr(self, key) != type(self).model_fields[key].default:
                 yield (
                     ("dataset", key),
                     "does not go with dataset.initialization, which says the size of all weights",
@@ -100,12 +91,15 @@ class Teacher(Dataset, kind="teacher"):
             check_size(math.prod(shape), 1)
         streams = streams.by(self.generator)
         if self.initialization is not None:
-            seed = streams.seed if self.initialization.seed is None else self.initialization.seed
             columns = _WithoutSamples(d=d, input_dim=self.dim, bias=self.append_bias)
             config = _WithoutSamples(architecture=self.architecture)
             problem: Any = _WithoutSamples(config=config, dataset=columns, shapes=shapes)
-            drawing = streams if self.generator == "torch" else TeacherStreams(seed)
-            return dict(self.initialization.draw(problem, drawing))
+            if self.generator is None:
+                seed = self.initialization.seed
+                if seed is None:
+                    seed = streams.seed
+                streams = TeacherStreams(seed)
+            return dict(self.initialization.draw(problem, streams))
         rng = streams.rng("teacher")
         weights = {name: self.scale * rng.standard_normal(shape) for name, shape in shapes.items()}
         if self.output_value is not None and "output_weight" in weights:
@@ -127,20 +121,26 @@ class Teacher(Dataset, kind="teacher"):
 
         def draw(count: int) -> tuple[Floats, Floats]:
             x = rng.standard_normal((count, self.dim))
-            y = phi(np.column_stack([x, np.ones(count)]) if self.append_bias else x)
-            return x, np.where(y >= 0, 1.0, -1.0) if self.sign else y
+            inputs = x
+            if self.append_bias:
+                inputs = np.column_stack([x, np.ones(count)])
+            y = phi(inputs)
+            if self.sign:
+                y = np.where(y >= 0, 1.0, -1.0)
+            return x, y
 
         x, y = draw(self.n)
         if self.noise:
             y = y + self.noise * streams.rng("label noise").standard_normal(y.shape)
-        x_test, y_test = draw(self.n_test) if self.n_test is not None else (None, None)
+        x_test = None
+        y_test = None
+        if self.n_test is not None:
+            x_test, y_test = draw(self.n_test)
         return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
 
 
 class SphereTeacher(Dataset, kind="sphere_teacher"):
-    """Inputs on the unit sphere, `y = sum_k s_k relu(<t_k, x>)`, unit `t_k` and fair signs
-    (Chizat et al. 2019).
-    """
+    """Inputs on the unit sphere, `y = sum_k s_k relu(<t_k, x>)`, |t_k| = 1 (Chizat et al. 2019)."""
 
     example = "{kind: sphere_teacher, n: 100, dim: 10, n_test: 100}"
     endless = True
@@ -158,9 +158,8 @@ class SphereTeacher(Dataset, kind="sphere_teacher"):
         check_size(self.neurons, self.dim + self.n + (self.n_test or 0))
         rng = streams.rng("teacher")
         rows = rng.standard_normal((self.neurons, self.dim))
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.choice(
-            [-1.0, 1.0], self.neurons
-        )
+        signs = rng.choice([-1.0, 1.0], self.neurons)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True), signs
 
     def load(self, streams: Streams) -> Samples:
         """Draw inputs and label them.
@@ -176,9 +175,7 @@ class SphereTeacher(Dataset, kind="sphere_teacher"):
 
 
 class SparseRegression(Dataset, kind="sparse_regression"):
-    """`y = <beta, x> + noise`, x Gaussian, the first entries of beta `1/sqrt(nonzero)`
-    (Woodworth et al. 2020).
-    """
+    """`y = <beta, x> + noise`, first entries of beta `1/sqrt(nonzero)` (Woodworth et al. 2020)."""
 
     example = "{kind: sparse_regression, n: 20, dim: 50, nonzero: 3, noise: 0.1}"
     n: PositiveInt
@@ -211,9 +208,7 @@ class SparseRegression(Dataset, kind="sparse_regression"):
 
 
 class LinearMap(Dataset, kind="linear_map"):
-    """`y = U diag(s) V^T x` for random orthonormal `U`, `V`: modes of given strengths (Saxe et
-    al. 2014).
-    """
+    """`y = U diag(s) V^T x`, orthonormal `U`, `V`: modes of strength s (Saxe et al. 2014)."""
 
     example = """\
 dataset: {kind: linear_map, inputs: 8, outputs: 5, singular_values: [4.0, 2.0, 1.0]}
@@ -228,15 +223,11 @@ initialization: {kind: unbalanced, scale: 0.01}
     singular_values: list[Positive] = Field(min_length=1)
     """Singular values `s` of the map, at most as many as inputs and as outputs."""
     n: PositiveInt | None = None
-    """Number of samples; by default as many as inputs, which are then orthogonal: `sum_k x_k
-    x_k^T / n = I` exactly.
-    """
+    """Number of samples; by default as many as inputs, orthogonal: `sum_k x_k x_k^T / n = I`."""
     noise: NonNegative = 0.0
     """Standard deviation of Gaussian noise on the labels."""
     anisotropy: NonNegative | None = None
-    """`gamma`: column k of the inputs has variance `(d / (H k))^gamma`, `H = sum_k 1/k`, in
-    place of 1.
-    """
+    """`gamma`: input k has variance `(d / (H k))^gamma`, `H = sum_k 1/k`, in place of 1."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield more singular values than the map can have."""
@@ -259,22 +250,24 @@ initialization: {kind: unbalanced, scale: 0.01}
         """Return `U` (outputs, r) and `V` (inputs, r), drawn from the Haar measure."""
         rng = streams.rng("teacher")
         r = len(self.singular_values)
-        U, V = (
-            np.linalg.qr(rng.standard_normal((side, r)))[0] for side in (self.outputs, self.inputs)
-        )
+        U, _ = np.linalg.qr(rng.standard_normal((self.outputs, r)))
+        V, _ = np.linalg.qr(rng.standard_normal((self.inputs, r)))
         return U, V
 
     def load(self, streams: Streams) -> Samples:
         """Return inputs of unit covariance, unless they are anisotropic, and their images."""
         n = self.n or self.inputs
         check_size(n, self.inputs + self.outputs)
-        (U, V), rng = self.vectors(streams), streams.rng("data")
-        drawn = rng.standard_normal((n, self.inputs))
-        x = drawn if self.n is not None else np.sqrt(n) * np.linalg.qr(drawn)[0]
+        U, V = self.vectors(streams)
+        x = streams.rng("data").standard_normal((n, self.inputs))
+        if self.n is None:
+            x = np.sqrt(n) * np.linalg.qr(x)[0]
         if self.anisotropy:
             k = np.arange(1, self.inputs + 1)
             x *= (self.inputs / (k * np.sum(1 / k))) ** (self.anisotropy / 2)
         y = x @ V * np.array(self.singular_values) @ U.T
         if self.noise:
             y = y + self.noise * streams.rng("label noise").standard_normal(y.shape)
-        return make_samples(x, y if self.outputs > 1 else y[:, 0])
+        if self.outputs == 1:
+            y = y[:, 0]
+        return make_samples(x, y)

@@ -16,9 +16,7 @@ from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Proble
 
 
 class Values(Initialization, kind="values"):
-    """Weights of a two-layer network written in the config itself, e.g. one neuron whose start
-    is swept over a grid.
-    """
+    """Weights of a two-layer network written in the config itself, such as one swept neuron."""
 
     example = """\
 architecture: {kind: two_layer, width: 1}
@@ -56,9 +54,7 @@ initialization: {kind: values, hidden_weight: [[1.0, 0.0]], output_weight: [1.0]
 
 
 class Constant(Initialization, kind="constant"):
-    """All weights equal to the scale: of a diagonal linear network `u = v = alpha 1` (Woodworth
-    et al. 2020).
-    """
+    """All weights equal to the scale, as `u = v = alpha 1` (Woodworth et al. 2020)."""
 
     example = "{kind: constant, scale: 0.1}"
     titles: ClassVar[Mapping[str, str]] = {"scale": "scale α"}
@@ -71,8 +67,9 @@ class Constant(Initialization, kind="constant"):
 
 
 class FromFile(Initialization, kind="file"):
-    """Weights read from a `.npz` file: `hidden_weight` (m, d), optional `hidden_bias` (m,),
-    `output_weight` (m,).
+    """Weights from a `.npz` file: `hidden_weight` (m, d), `output_weight` (m,), `hidden_bias` (m,).
+
+    The bias is optional. Other networks have arrays named as their parameters.
     """
 
     example = """\

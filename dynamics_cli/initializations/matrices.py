@@ -1,5 +1,4 @@
-"""Weights drawn matrix by matrix: of a variance that fits their sizes, orthogonal, or with a given
-product.
+"""Weights drawn matrix by matrix: of fitting variance, orthogonal, or with a given product.
 
 Biases are 0; the output weights (m,) of a two-layer network are the matrix (1, m).
 """
@@ -41,25 +40,22 @@ def matrices(shapes: Shapes, kind: str) -> dict[str, tuple[int, ...]]:
     Raises:
         InputError: there is a vector that is no bias.
     """
-    weights = {
-        name: (1, *shape) if name == "output_weight" and len(shape) == 1 else shape
-        for name, shape in shapes.items()
-    }
-    weights = {name: shape for name, shape in weights.items() if "bias" not in name}
+    weights = {name: shape for name, shape in shapes.items() if "bias" not in name}
     for name, shape in weights.items():
-        if len(shape) < 2:
+        if name == "output_weight" and len(shape) == 1:
+            weights[name] = (1, *shape)
+        elif len(shape) < 2:
             others = "unbalanced and default_scaled draw weights of any shape"
             raise InputError(f"initialization.kind {kind}: {name} {shape} is no matrix; {others}")
     return weights
 
 
 def orthonormal(rng: Generator, rows: int, columns: int) -> Floats:
-    """Return `Q (rows, columns)` with orthonormal columns, or rows where they are fewer; uniform
-    (Haar).
-    """
-    Q, R = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
-    Q = Q * np.where(np.diag(R) < 0, -1.0, 1.0)  # of one sign by LAPACK's choice otherwise
-    return Q if rows >= columns else Q.T
+    """Return a uniform (Haar) `Q (rows, columns)` with orthonormal columns, or rows if fewer."""
+    if rows < columns:
+        return orthonormal(rng, columns, rows).T
+    Q, R = np.linalg.qr(rng.standard_normal((rows, columns)))
+    return Q * np.where(np.diag(R) < 0, -1.0, 1.0)  # of one sign by LAPACK's choice otherwise
 
 
 class PerMatrix(PerLayer):
@@ -84,8 +80,7 @@ class PerMatrix(PerLayer):
 
 
 class Orthogonal(PerMatrix, kind="orthogonal"):
-    """Every matrix is uniform among those with `W^T W` or `W W^T` (of the fewer) `= scale^2 I`
-    (Saxe et al. 2014).
+    """Uniform matrices with `W^T W` or `W W^T` (of the fewer) `= scale^2 I` (Saxe et al. 2014).
 
     Convolutions are matrices (out, in x pixels), as in `torch.nn.init.orthogonal_`.
     """
@@ -99,9 +94,7 @@ class FanScaled(PerMatrix):
     """The base of kinds whose variance follows from the number of inputs or outputs of a neuron."""
 
     law: Literal["normal", "uniform", "truncated_normal"] = "normal"
-    """Gaussian, uniform around 0, or Gaussian cut at two standard deviations; all of the same
-    variance.
-    """
+    """Gaussian, uniform around 0, or Gaussian cut at two standard deviations; of one variance."""
 
     @abstractmethod
     def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
@@ -124,9 +117,7 @@ class FanScaled(PerMatrix):
 
 
 class Lecun(FanScaled, kind="lecun"):
-    """Variance `1 / fan_in`: preactivations keep their variance along a linear network (LeCun et
-    al. 1998).
-    """
+    """Variance `1 / fan_in`: linear networks keep that of preactivations (LeCun et al. 1998)."""
 
     def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
         """Return `1 / fan_in`."""
@@ -134,9 +125,7 @@ class Lecun(FanScaled, kind="lecun"):
 
 
 class Xavier(FanScaled, kind="xavier"):
-    """Variance `2 / (fan_in + fan_out)`, for outputs and gradients alike (Glorot and Bengio
-    2010, Eq. 12).
-    """
+    """Variance `2 / (fan_in + fan_out)`, of outputs and gradients (Glorot, Bengio 2010, Eq. 12)."""
 
     def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
         """Return `2 / (fan_in + fan_out)`."""
@@ -144,8 +133,7 @@ class Xavier(FanScaled, kind="xavier"):
 
 
 class Kaiming(FanScaled, kind="kaiming"):
-    """Variance `2 / ((1 + alpha^2) fan_in)`, alpha the activation's negative slope (He et al. 2015,
-    Eqs. 10 and 15).
+    """Variance `2 / ((1 + alpha^2) fan_in)` for a negative slope alpha (He et al. 2015, Eq. 15).
 
     alpha is 0 for ReLU and activations without a slope, 1 for linear networks.
     """
@@ -170,9 +158,7 @@ class Product(Initialization):
     def product(
         self, rng: Generator, problem: Problem, outputs: int
     ) -> tuple[Floats, Floats, Floats]:
-        """Return `U (C, k)`, the singular values (k,), descending, and `V (d, k)`; parts beyond
-        all widths are cut.
-        """
+        """Return `U (C, k)`, descending singular values (k,), `V (d, k)`; widths cut all three."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a network that is no product of matrices."""
@@ -189,11 +175,9 @@ class Product(Initialization):
         """
         rng = streams.rng("initialization")
         shapes = matrices(problem.shapes, self.kind)
-        sizes = [
-            next(iter(shapes.values()))[1],
-            *(shape[0] for shape in shapes.values()),
-        ]  # d, m_1, ..., C
-        if [shape[1:] for shape in shapes.values()] != [(size,) for size in sizes[:-1]]:
+        first = next(iter(shapes.values()))
+        sizes = [first[1], *(shape[0] for shape in shapes.values())]  # d, m_1, ..., C
+        if list(shapes.values()) != [(after, before) for before, after in pairwise(sizes)]:
             raise InputError(
                 f"initialization.kind {self.kind}: {', '.join(shapes)} are no matrices to be"
                 " multiplied"
@@ -209,8 +193,7 @@ class Product(Initialization):
 
 
 class Decoupled(Product, kind="decoupled"):
-    """Linear networks along the singular vectors of the input-output correlation (Saxe et al. 2014,
-    Section 1).
+    """Linear networks along the singular vectors of the correlation (Saxe et al. 2014, Section 1).
 
     `sum_k y_k x_k^T / n = U S V^T`, and the network starts as `W_L ... W_1 = scale U V^T` in
     balanced layers: every mode at the strength `scale`. Where `sum_k x_k x_k^T / n` is diagonal in
@@ -244,11 +227,9 @@ initialization: {kind: decoupled, scale: 1.0e-3}
         """
         x = problem.dataset.x
         y = problem.dataset.y
-        labels = (
-            np.eye(outputs)[y.astype(int)]
-            if problem.loss.labels == "classes"
-            else y.reshape(len(x), -1)
-        )
+        labels = y.reshape(len(x), -1)
+        if problem.loss.labels == "classes":
+            labels = np.eye(outputs)[y.astype(int)]
         U, s, Vt = np.linalg.svd(labels.T @ x / len(x), full_matrices=False)
         rank = int((s > 1e-12 * s[0]).sum())
         if rank == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -25,9 +25,7 @@ DivideBy = Literal["none", "sqrt_width", "sqrt_dim", "sqrt_width_times_dim"]
 
 
 def needs_two_layers(sections: Sections, key: str, what: str = "") -> Iterator[Finding]:
-    """Yield that `key` of the initialisation, or its kind `what`, needs a two-layer network
-    where there is another.
-    """
+    """Yield that `key` of the initialisation, or its kind `what`, needs a two-layer network."""
     architecture = sections.get("architecture")
     if architecture is not None and architecture.kind != "two_layer":
         yield ("initialization", key), f"{what} needs architecture.kind two_layer".lstrip()
@@ -42,20 +40,26 @@ def on_sphere(rng: Generator, shape: tuple[int, ...]) -> Floats:
 
 def unit_rows(rng: Generator, shape: tuple[int, ...]) -> Floats:
     """Return incoming weights on the unit sphere for every neuron of a layer; 0 for biases."""
-    return (
-        on_sphere(rng, (shape[0], math.prod(shape[1:]))).reshape(shape)
-        if len(shape) > 1
-        else np.zeros(shape)
-    )
+    if len(shape) == 1:
+        return np.zeros(shape)
+    return on_sphere(rng, (shape[0], math.prod(shape[1:]))).reshape(shape)
+
+
+def check_names(key: str, names: Iterable[str], parameters: Collection[str]) -> None:
+    """Raise `InputError` where a key of the initialisation names no parameter of the network."""
+    for name in names:
+        if name not in parameters:
+            raise InputError(
+                f"initialization.{key}: no parameter {name!r}; this network has"
+                f" {', '.join(parameters)}"
+            )
 
 
 class PerLayer(Initialization):
     """The base of kinds whose layers are independent of each other."""
 
     scales: list[NonNegative] | dict[str, NonNegative] | None = None
-    """A further factor for each layer, from the input on (a bias has that of its weight), or for
-    parameters by name.
-    """
+    """A further factor for each layer and its bias, inputs first; or for parameters by name."""
 
     def scaled(self, drawn: Mapping[str, Floats]) -> Mapping[str, Floats]:
         """Return the weights times the factors of their layers.
@@ -67,11 +71,7 @@ class PerLayer(Initialization):
         if self.scales is None:
             return drawn
         if isinstance(self.scales, dict):
-            for name in self.scales.keys() - drawn.keys():
-                raise InputError(
-                    f"initialization.scales: no parameter {name!r}; this network has"
-                    f" {', '.join(drawn)}"
-                )
+            check_names("scales", self.scales, drawn)
             return {name: self.scales.get(name, 1.0) * value for name, value in drawn.items()}
         layers = np.cumsum(["bias" not in name for name in drawn]) - 1
         if len(self.scales) != layers[-1] + 1:
@@ -92,15 +92,11 @@ class Scaled(Initialization):
     scale: Positive
     """Scale lambda of the weights, before the division."""
     divide_by: DivideBy = "none"
-    """Divide the scale by 1, sqrt(m), sqrt(d) or sqrt(m d); m is the width, d the input
-    dimension without the bias.
-    """
+    """Divide the scale by 1, sqrt(m), sqrt(d), sqrt(m d): width m, inputs d without the bias."""
     output_value: Positive | None = None
     """If given, output weights are ± this value instead of the kind's draws."""
     output_signs: Literal["random", "halves"] = "random"
-    """Signs of the output weights: uniform on ±1, or + for the first half of the neurons and -
-    for the second.
-    """
+    """Signs of the output weights: uniform on ±1, or + for the first half of neurons, then -."""
     only_two_layers: ClassVar[bool] = True
     """Whether the kind is defined for two-layer networks alone."""
 
@@ -137,8 +133,9 @@ class Scaled(Initialization):
         return rng.standard_normal(shape)
 
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
-        """Return output weights (m,) of the norms of hidden weights `W` (m, d); (C, m) have uniform
-        directions.
+        """Return output weights (m,) of the norms of hidden weights `W` (m, d).
+
+        Several outputs (C, m) have uniform directions.
 
         Raises:
             InputError: signs by halves are asked for and there are several outputs.
@@ -176,9 +173,7 @@ class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
     only_two_layers = False
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
-        """Return Gaussian weights, each of the scale of its own layer; of two-layer networks all
-        of the same.
-        """
+        """Return Gaussian weights of the scale of each layer; two layers have the same scale."""
         if problem.config.architecture.kind == "two_layer":
             return self.scaled(super().draw(problem, streams))
         rng = streams.rng("initialization")
@@ -190,20 +185,18 @@ class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
 
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
         """Return output weights of the same law, unless their value is given."""
-        return (
-            s * self.law(rng, shape)
-            if self.output_value is None
-            else super().output(rng, s, W, shape)
-        )
+        if self.output_value is None:
+            return s * self.law(rng, shape)
+        return super().output(rng, s, W, shape)
 
 
 class Paired(Unbalanced, kind="paired"):
-    """Gaussians, the last hidden layer in pairs: equal incoming and opposite outgoing weights (the
-    doubling trick).
+    """Gaussians, the last hidden layer in pairs: equal incoming and opposite outgoing weights.
 
-    The network is 0 at first (up to the rounding of sums), as in Chizat et al. 2019, and the
-    tangent kernel of a two-layer network is twice the kernel of half its neurons; in a deep
-    network, earlier layers have the gradient 0 at first. Neuron j has the partner `j + m/2`.
+    The network is 0 at first (up to the rounding of sums), as in Chizat et al. 2019 (the doubling
+    trick), and the tangent kernel of a two-layer network is twice the kernel of half its neurons;
+    in a deep network, earlier layers have the gradient 0 at first. Neuron j has the partner
+    `j + m/2`.
     """
 
     example = "{kind: paired, scale: 0.1}"
@@ -214,15 +207,15 @@ class Paired(Unbalanced, kind="paired"):
 
     def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
         """Return Gaussians, or rows on the unit sphere."""
-        return unit_rows(rng, shape) if self.sphere else super().law(rng, shape)
+        if self.sphere:
+            return unit_rows(rng, shape)
+        return super().law(rng, shape)
 
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
         """Return output weights of the same law."""
-        return (
-            Scaled.output(self, rng, s, W, shape)
-            if self.sphere
-            else super().output(rng, s, W, shape)
-        )
+        if self.sphere:
+            return Scaled.output(self, rng, s, W, shape)
+        return super().output(rng, s, W, shape)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield another network, and a width that is odd."""
@@ -230,27 +223,21 @@ class Paired(Unbalanced, kind="paired"):
         architecture = sections.get("architecture")
         if architecture is None:
             return
-        widths = (
-            [architecture.width]
-            if architecture.kind == "two_layer"
-            else getattr(architecture, "widths", None)
-        )
+        widths = getattr(architecture, "widths", [])
+        place: tuple[str | int, ...] = ("architecture", "widths", len(widths) - 1)
+        if architecture.kind == "two_layer":
+            widths = [architecture.width]
+            place = ("architecture", "width")
         if not widths:
             yield (
                 ("initialization", "kind"),
                 "paired needs the hidden layer of a two_layer or fully_connected network",
             )
         elif widths[-1] % 2:
-            place = ("width",) if architecture.kind == "two_layer" else ("widths", len(widths) - 1)
-            yield (
-                ("architecture", *place),
-                f"must be even for the initialization paired, not {widths[-1]}",
-            )
+            yield place, f"must be even for the initialization paired, not {widths[-1]}"
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
-        """Return weights whose second half of neurons in the last hidden layer takes the first
-        half back.
-        """
+        """Return weights; the second half of the last hidden neurons takes the first half back."""
         drawn = {name: np.array(value) for name, value in super().draw(problem, streams).items()}
         *_, before, last = [name for name in drawn if "bias" not in name]
         half = len(drawn[before]) // 2
@@ -267,9 +254,7 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
     factor: Positive = 1.0
     """Multiplies every initial weight."""
     only: list[str] | None = None
-    """Names of the parameters that the factor multiplies, the others stay as drawn; by default
-    all.
-    """
+    """Names of the parameters that the factor multiplies (default: all); others stay as drawn."""
     generator: Literal["torch"] | None = None
     """Draw from PyTorch's generator, as a script that builds a `float32` network after
     `torch.manual_seed(seed)`; by default from a stream of dyn's.
@@ -284,12 +269,7 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
         """
         shapes = problem.shapes
         rng = streams.by(self.generator).rng("initialization")
-        for name in self.only or ():
-            if name not in shapes:
-                raise InputError(
-                    f"initialization.only: no parameter {name!r}; this network has"
-                    f" {', '.join(shapes)}"
-                )
+        check_names("only", self.only or (), shapes)
         parameters = {}
         fan_in = 1
         for name, shape in shapes.items():
@@ -298,6 +278,7 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
             elif name == "output_weight":
                 fan_in = shape[0]
             bound = 1 / math.sqrt(fan_in)
-            factor = self.factor if self.only is None or name in self.only else 1.0
-            parameters[name] = factor * rng.uniform(-bound, bound, shape)
+            parameters[name] = rng.uniform(-bound, bound, shape)
+            if self.only is None or name in self.only:
+                parameters[name] *= self.factor
         return self.scaled(parameters)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -28,16 +27,12 @@ from dynamics_cli.optimizers.descent import Plain
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
 NUDGE = 1e-2
-"""Size of the random part of the vector where Lanczos iterations begin, beside that of the last
-state.
-"""
+"""Size of the random part of the vector where Lanczos iterations begin, beside the last vector."""
 
 
 @lru_cache(8)
 def _first(P: int, k: int, size: float) -> Floats:
-    """Return random vectors (P, k) for the start of Lanczos iterations: along every eigenvector
-    they have a part.
-    """
+    """Return random vectors (P, k) to start Lanczos iterations: each has a part of all others."""
     return np.random.default_rng(0).standard_normal((k, P)).T * size
 
 
@@ -48,9 +43,7 @@ class Curvature(Measure):
     instead: ClassVar[str] = ""
     """What to take for a large network, where the whole Hessian is formed."""
     bounded: ClassVar[bool] = True
-    """Whether it is a curvature: gradient descent on a quadratic diverges where that is above `2
-    / η`.
-    """
+    """Whether it is a curvature: gradient descent on a quadratic diverges above `2 / η`."""
 
     @property
     def dense(self) -> bool:
@@ -74,7 +67,9 @@ class Curvature(Measure):
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
         """Return the curvature above which gradient descent diverges, `2 / η`."""
-        return stability_threshold(sections) if self.bounded else None
+        if not self.bounded:
+            return None
+        return stability_threshold(sections)
 
     def weights(self, problem: Problem) -> int:
         """Return the number of trained weights."""
@@ -93,25 +88,29 @@ class OfBlocks(Curvature):
     @property
     def name(self) -> str:
         """The kind, and whether it is by layer or by blocks."""
-        return (
-            self.kind
-            if self.blocks is None
-            else f"{self.kind}_by_{'layer' if self.blocks == 'layer' else 'block'}"
-        )
+        if self.blocks is None:
+            return self.kind
+        if self.blocks == "layer":
+            return f"{self.kind}_by_layer"
+        return f"{self.kind}_by_block"
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of the blocks; of layers, unless the network is for images or
-        sequences of one size.
-        """
+        """Return the names of the blocks; of layers, unless inputs can have one size alone."""
         if isinstance(self.blocks, dict):
             return list(self.blocks)
         architecture = sections["architecture"]
         with suppress(InputError):
-            if self.blocks == "layer":
-                return trained_among(
-                    architecture, architecture.shapes(2)
-                )  # names do not depend on the columns
+            if self.blocks == "layer":  # whose names do not depend on the columns of the inputs
+                return trained_among(architecture, architecture.shapes(2))
         return ()
+
+    def of_blocks(self, values: Floats) -> float | Floats:
+        """Return the values (blocks, ...) of all blocks; of the whole Hessian its own (...)."""
+        if self.blocks is not None:
+            return values
+        if values.ndim == 1:
+            return float(values[0])
+        return np.asarray(values[0])
 
     def places(self, derivatives: Derivatives) -> list[Ints]:
         """Return the places of the blocks among the trained weights; a single block is the whole.
@@ -121,27 +120,25 @@ class OfBlocks(Curvature):
         """
         if self.blocks is None:
             return [np.arange(derivatives.size)]
-        ends = np.cumsum(
-            [0, *(math.prod(derivatives.problem.shapes[name]) for name in derivatives.names)]
-        ).tolist()
-        layers = {
-            name: np.arange(*bounds)
-            for name, bounds in zip(derivatives.names, pairwise(ends), strict=True)
-        }
+        layers: dict[str, Ints] = {}
+        end = 0
+        for name in derivatives.names:
+            begin = end
+            end += math.prod(derivatives.problem.shapes[name])
+            layers[name] = np.arange(begin, end)
         if self.blocks == "layer":
             return list(layers.values())
-        blocks = [
-            [layers[name] for name in layers if fnmatchcase(name, pattern)]
-            for pattern in self.blocks.values()
-        ]
-        for pattern, matched in zip(self.blocks.values(), blocks, strict=True):
+
+        places = []
+        for pattern in self.blocks.values():
+            matched = [layers[name] for name in layers if fnmatchcase(name, pattern)]
             if not matched:
-                names = ", ".join(derivatives.names)
                 raise InputError(
                     f"record.measures: {self.kind}.blocks: {pattern!r} is no trained weight of:"
-                    f" {names}"
+                    f" {', '.join(layers)}"
                 )
-        return [np.concatenate(matched) for matched in blocks]
+            places.append(np.concatenate(matched))
+        return places
 
 
 class Sharpness(OfBlocks, kind="sharpness"):
@@ -157,7 +154,9 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the blocks, where each has a single eigenvalue."""
-        return super().columns(sections) if self.top == 1 else ()
+        if self.top > 1:
+            return ()
+        return super().columns(sections)
 
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalue, or (top,) of them; of each block, (blocks,) or (blocks, top)."""
@@ -169,23 +168,23 @@ class Sharpness(OfBlocks, kind="sharpness"):
         for row, place in zip(values, places, strict=True):
             size = len(place)
             k = min(self.top, size)
-            start = _first(size, k, 1.0 if near is None else NUDGE / size**0.5)
-            if near is not None:
-                start = start + near[place, :k]
+            if near is None:
+                start = _first(size, k, 1.0)
+            else:
+                start = _first(size, k, NUDGE / size**0.5) + near[place, :k]
             row[:k], vectors[place, :k] = derivatives.largest(start, k, block=place)
         state.memory["vectors"] = vectors
-        if self.top > 1:
-            return values[0] if self.blocks is None else values
-        return float(values[0, 0]) if self.blocks is None else values[:, 0]
+        if self.top == 1:
+            values = values[:, 0]
+        return self.of_blocks(values)
 
 
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:
-    """Return the largest curvature at which gradient descent on a quadratic does not diverge; None
-    where it is unknown.
+    """Return the largest curvature at which gradient descent on a quadratic does not diverge.
 
     It is `2 / lr`, with momentum `(2 + 2 mu) / lr`, Nesterov's `(2 + 2 mu) / ((1 + 2 mu) lr)`
     (Cohen et al. 2021, Appendix B), less lambda of a coupled weight decay. Optimizers that divide
-    the gradient, such as Adam, and steps that differ by layer or change have none.
+    the gradient, such as Adam, and steps that differ by layer or change have none: None.
     """
     optimizer = sections["optimizer"]
     if not isinstance(optimizer, Plain) or optimizer.schedule or optimizer.layer_lr:
@@ -202,7 +201,9 @@ def stability_threshold(sections: Sections) -> tuple[str, float] | None:
     elif mu is not None:
         name = "(2 + 2μ) / η"
         value = (2 + 2 * mu) / optimizer.lr
-    return (f"{name} - λ", value - decay) if decay else (name, value)
+    if decay:
+        return f"{name} - λ", value - decay
+    return name, value
 
 
 class HessianSpectrum(Curvature, kind="hessian_spectrum"):
@@ -250,8 +251,7 @@ class SpectralDensity(Curvature, kind="spectral_density"):
 
 
 class HessianTrace(OfBlocks, kind="hessian_trace"):
-    """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or
-    exactly.
+    """Trace of the Hessian of the training loss, exact or estimated (Hutchinson 1989).
 
     `tr H = E v^T H v` for vectors of independent random signs; the mean over `probes` of them is
     recorded.
@@ -260,9 +260,7 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
     bounded = False
     instead = "give it `probes`, such as {kind: hessian_trace, probes: 100}, to estimate the trace"
     probes: PositiveInt | None = None
-    """Number of random vectors, the same at every state; by default the trace is exact (small
-    networks).
-    """
+    """Number of random vectors, the same at every state; by default the trace is exact."""
 
     @property
     def dense(self) -> bool:
@@ -283,12 +281,11 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
                 np.mean([v[place] @ Hv[place] for v, Hv in zip(signs, turned, strict=True)])
                 for place in places
             ]
-        return float(traces[0]) if self.blocks is None else np.array(traces)
+        return self.of_blocks(np.array(traces))
 
 
 class GaussNewton(Curvature, kind="gauss_newton"):
-    """Largest eigenvalue of the Gauss-Newton matrix `J^T (d2L/df2) J`, the Hessian without the
-    network's curvature.
+    """Largest eigenvalue of `J^T (d2L/df2) J`, the Hessian without the network's curvature.
 
     By Lanczos iterations, as the sharpness (Schraudolph 2002; Papyan 2019).
     """
@@ -296,12 +293,11 @@ class GaussNewton(Curvature, kind="gauss_newton"):
     def measure(self, state: State) -> float:
         """Return the eigenvalue."""
         derivatives = derivatives_of(state)
-        near = state.memory.get("vector", 0.0)
-        start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(
-            derivatives.size
-        )
-        scale = NUDGE / np.sqrt(len(start)) if "vector" in state.memory else 1.0
-        values, vectors = derivatives.largest(near + scale * start, whole=False)
+        rng = stream(state.problem.config.seed, self.kind, state.iteration)
+        start = rng.standard_normal(derivatives.size)
+        if "vector" in state.memory:
+            start = state.memory["vector"] + NUDGE / np.sqrt(len(start)) * start
+        values, vectors = derivatives.largest(start, whole=False)
         state.memory["vector"] = vectors[:, 0]
         return float(values[0])
 
@@ -317,8 +313,7 @@ class GradientNorm(Curvature, kind="gradient_norm"):
 
 
 class GradientNoise(Curvature, kind="gradient_noise"):
-    """Trace of the covariance of the gradients of single samples, `mean_k ||g_k||^2 - ||mean_k
-    g_k||^2`.
+    """Trace of the covariance of samples' gradients, `mean_k ||g_k||^2 - ||mean_k g_k||^2`.
 
     The gradient of a batch of B samples drawn with replacement has `1/B` of it (Mandt et al. 2017).
     """
@@ -328,8 +323,6 @@ class GradientNoise(Curvature, kind="gradient_noise"):
     def measure(self, state: State) -> float:
         """Return the trace."""
         derivatives = derivatives_of(state)
-        problem = state.problem
-        mean = derivatives.gradient() / (
-            problem.loss.sample_weight(problem.dataset.n) * problem.dataset.n
-        )
+        n = state.problem.dataset.n
+        mean = derivatives.gradient() / (state.problem.loss.sample_weight(n) * n)
         return float(np.mean(derivatives.squared_gradients()) - mean @ mean)

@@ -1,5 +1,6 @@
-"""Measures of the tangent kernel `K(x, x') = <grad f(x), grad f(x')>` (Jacot et al. 2018) of
-training samples.
+"""Measures of the tangent kernel of training samples (Jacot et al. 2018).
+
+`K(x, x') = <grad f(x), grad f(x')>`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import numpy as np
 from dynamics_cli.gradients.derivatives import KERNEL, derivatives_of
 from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State, stream
 from dynamics_cli.measures.spectra import eigenvalues
+from dynamics_cli.recording.measures import once
 
 
 class TangentKernel(Measure):
@@ -24,20 +26,12 @@ class TangentKernel(Measure):
 
     def kernel(self, state: State) -> Floats:
         """Return the kernel (n C, n C), computed once a state for measures of the same samples."""
-        key = f"kernel of {self.count}"
-        if key not in state.shared:
-            state.shared[key] = derivatives_of(state).kernel(
-                min(self.count, state.problem.dataset.n)
-            )
-        kernel: Floats = state.shared[key]
-        return kernel
+        n = min(self.count, state.problem.dataset.n)
+        return once(state.shared, f"kernel of {n}", lambda: derivatives_of(state).kernel(n))
 
     def first(self, state: State) -> Floats:
         """Return the kernel of the initial network."""
-        if "kernel" not in state.memory:
-            state.memory["kernel"] = self.kernel(state.first)
-        start: Floats = state.memory["kernel"]
-        return start
+        return once(state.memory, "kernel", lambda: self.kernel(state.first))
 
 
 class KernelDistance(TangentKernel, kind="kernel_distance"):
@@ -58,9 +52,7 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
     needs = "a label for every output, or a class for every sample"
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether the network is a single function, and labels are classes or a number
-        for each output.
-        """
+        """Return whether the network is one function whose outputs have labels, or classes."""
         outputs = getattr(problem.config.architecture, "outputs", None) or 1
         alike = (
             problem.loss.labels == "classes"
@@ -73,18 +65,15 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
         problem = state.problem
         y = problem.dataset.y[: self.count]
         K = self.kernel(state)
-        if (
-            problem.loss.labels == "classes"
-        ):  # one-hot, centred: the constant carries no information
+        if problem.loss.labels == "classes":
             y = np.eye(len(K) // len(y))[y.astype(np.int64)]
-            y = y - y.mean(0)
+            y = y - y.mean(0)  # the constant carries no information
         y = y.ravel()
         return float(y @ K @ y / (np.linalg.norm(K) * (y @ y)))
 
 
 class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
-    """Largest eigenvalues of the tangent kernel: rates at which residuals along them fall (Jacot et
-    al. 2018).
+    """Largest eigenvalues of the tangent kernel, rates at which residuals fall (Jacot et al. 2018).
 
     By Lanczos iterations, without the kernel itself, where there are more than 2 000 outputs of
     samples.

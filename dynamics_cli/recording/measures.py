@@ -5,13 +5,21 @@ from __future__ import annotations
 import inspect
 import types
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, Problem, Sections, State
+
+
+def once(memory: MutableMapping[str, Any], key: str, compute: Callable[[], Floats]) -> Floats:
+    """Return what `memory` holds under `key`, computed where it holds nothing."""
+    if key not in memory:
+        memory[key] = compute()
+    value: Floats = memory[key]
+    return value
 
 
 class WeightNorm(Measure, kind="weight_norm"):
@@ -26,40 +34,32 @@ class WeightNorm(Measure, kind="weight_norm"):
 
 
 def classifies(problem: Problem) -> bool:
-    """Return whether labels are classes: of the loss, or real labels that are all ±1, or one-hot
-    vectors.
-    """
+    """Return whether labels are classes: those of the loss; if real, all ±1, or one-hot vectors."""
     y = problem.dataset.y
     if problem.loss.labels != "real":
         return True
-    return (
-        bool(np.isin(y, [0.0, 1.0]).all() and (y.sum(-1) == 1).all())
-        if y.ndim == 2
-        else bool((abs(y) == 1).all())
-    )
+    if y.ndim == 2:
+        return bool(np.isin(y, [0.0, 1.0]).all() and (y.sum(-1) == 1).all())
+    return bool((abs(y) == 1).all())
 
 
 def right(problem: Problem, h: Floats, y: Floats) -> float:
-    """Return the share of outputs `h` (n,) or (n, C) that are classified as their labels `y`
-    say.
-    """
+    """Return the share of outputs `h` (n,) or (n, C) that are classified as labels `y` say."""
     if problem.loss.labels != "real":
         return float(np.mean(problem.loss.predictions(h) == y))
-    return float(np.mean(h.argmax(-1) == y.argmax(-1) if y.ndim == 2 else np.sign(h) == y))
+    if y.ndim == 2:
+        return float(np.mean(h.argmax(-1) == y.argmax(-1)))
+    return float(np.mean(np.sign(h) == y))
 
 
 class OfSamples(Measure):
-    """The base of losses and accuracies: of the training or the held-out samples, or by replaced
-    labels.
-    """
+    """The base of losses and accuracies of training or held-out samples, or by replaced labels."""
 
     needs = "a single network"
     held_out: ClassVar[bool] = False
     """Whether it is of the held-out samples and not of the training samples."""
     by_replaced: bool | None = None
-    """Measure training samples that keep their label and those of `dataset.replaced_labels` by
-    themselves.
-    """
+    """Measure training samples with their own and those with a replaced label by themselves."""
 
     @property
     def name(self) -> str:
@@ -67,9 +67,7 @@ class OfSamples(Measure):
         return self.kind + "_by_replaced" * bool(self.by_replaced)
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether there are such samples, and where it is by replaced labels, whether
-        labels are replaced.
-        """
+        """Return whether there are such samples and, by replaced labels, whether any is."""
         offered = not self.held_out or problem.dataset.y_test is not None
         if self.by_replaced:
             offered = bool(problem.config.dataset.replaced_labels) and not self.held_out
@@ -77,7 +75,9 @@ class OfSamples(Measure):
 
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the parts."""
-        return ("kept", "replaced") if self.by_replaced else ()
+        if self.by_replaced:
+            return ("kept", "replaced")
+        return ()
 
     @abstractmethod
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
@@ -85,24 +85,24 @@ class OfSamples(Measure):
 
     def measure(self, state: State) -> float | Floats:
         """Return the number, or the numbers for kept and replaced labels (2,)."""
-        x, y = self._chosen(state.problem)
+        samples = state.problem.dataset
+        if self.held_out:
+            x = samples.x_test
+            y = samples.y_test
+        else:
+            x = samples.x
+            y = samples.y
         assert x is not None
         assert y is not None
-        key = f"outputs, held out: {self.held_out}"
-        if key not in state.shared:
-            state.shared[key] = state.network(x)
-        h = state.shared[key]
+        h = once(state.shared, f"outputs, held out: {self.held_out}", lambda: state.network(x))
         if not self.by_replaced:
             return self.of(state.problem, h, y)
-        replaced = np.asarray(state.problem.dataset.replaced)
-        parts = (~replaced, replaced)
-        return np.array(
-            [self.of(state.problem, h[part], y[part]) if part.any() else np.nan for part in parts]
-        )
-
-    def _chosen(self, problem: Problem) -> tuple[Floats | None, Floats | None]:
-        samples = problem.dataset
-        return (samples.x_test, samples.y_test) if self.held_out else (samples.x, samples.y)
+        values = np.full(2, np.nan)
+        replaced = np.asarray(samples.replaced)
+        for k, part in enumerate((~replaced, replaced)):
+            if part.any():
+                values[k] = self.of(state.problem, h[part], y[part])
+        return values
 
 
 class TrainLoss(OfSamples, kind="train_loss"):
@@ -110,9 +110,8 @@ class TrainLoss(OfSamples, kind="train_loss"):
 
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
         """Return the loss, reduced as on the training samples."""
-        whole = getattr(
-            problem.loss, "whole", problem.loss.total
-        )  # a function of torch may weight the samples
+        # a function of torch may weight the samples
+        whole = getattr(problem.loss, "whole", problem.loss.total)
         return float(whole(h, problem.loss.numbered(y)))
 
 

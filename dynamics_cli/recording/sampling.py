@@ -25,9 +25,7 @@ from dynamics_cli.recording.curvature import Curvature
 from dynamics_cli.waiting import Wait
 
 STIFFEST = 0.1
-"""The default step times the largest curvature of the sampled density: its bias is a quarter of
-it, 2.5 %.
-"""
+"""The default step times the largest curvature of the density; the bias is a quarter, 2.5 %."""
 MOST_HALVINGS = 60
 """Halvings of the default step that are tried at most, where chains diverge."""
 LEAST = 300
@@ -38,14 +36,14 @@ them.
 MINUTES = 60.0
 """Most minutes for a state, where the config gives no limit."""
 AGREE = 1.05
-"""Split R-hat above which chains disagree (Gelman et al. 2013, Section 11.4, ask for 1.1;
-Vehtari et al. 2021 1.01).
+"""Split R-hat above which chains disagree.
+
+Gelman et al. 2013, Section 11.4, ask for 1.1; Vehtari et al. 2021 for 1.01.
 """
 
 
 class LocalLearningCoefficient(Curvature, kind="llc"):
-    """Local learning coefficient, `n beta (E[L_n(w)] - L_n(w*))` around the state w* (Lau et al.
-    2023).
+    """Local learning coefficient, `n beta (E[L_n(w)] - L_n(w*))` at a state w* (Lau et al. 2023).
 
     `L_n` is the mean loss of the training samples. The expectation is over the density proportional
     to `exp(-n beta L_n(w) - gamma/2 |w - w*|^2)` of the trained weights, by stochastic gradient
@@ -54,13 +52,12 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     the chains, the standard deviation from chain to chain (NaN for a single chain), and split R-hat
     of the losses: above 1.05 chains disagree, are too short, or have not left w*. All are NaN where
     the loss or a chain becomes infinite with the `step` that is given. A negative mean says that w*
-    is no
-    minimum: chains find lower losses nearby. The default step is halved until no chain does, and
-        all of them start over with the same draws: where curvature is 0, as at a saddle, it says
-        nothing of the curvature nearby. The draws are a function of the seed and the iteration. A
-        state takes `chains x (burn_in + draws)` gradients, by default up to 80 000 that count and
-        80 000 before: give it a schedule. What takes longer than some seconds is estimated on
-        stderr, from its first steps, before it goes on.
+    is no minimum: chains find lower losses nearby. The default step is halved until no chain
+    becomes infinite, and all of them start over with the same draws: where curvature is 0, as at a
+    saddle, it says nothing of the curvature nearby. The draws are a function of the seed and the
+    iteration. A state takes `chains x (burn_in + draws)` gradients, by default up to 80 000 that
+    count and 80 000 before: give it a schedule. What takes longer than some seconds is estimated on
+    stderr, from its first steps, before it goes on.
     """
 
     example = "{kind: llc, at: {kind: list, include: [100]}}"
@@ -102,7 +99,10 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     @property
     def name(self) -> str:
         """The kind, with the tag, and whether it is a trace."""
-        return self.kind + (f"_{self.tag}" if self.tag else "") + "_trace" * bool(self.trace)
+        parts = [self.kind, self.tag]
+        if self.trace:
+            parts.append("trace")
+        return "_".join(filter(None, parts))
 
     def offered(self, problem: Problem) -> bool:
         """Return whether a single network is trained.
@@ -126,21 +126,30 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
 
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the three numbers."""
-        return () if self.trace else ("mean", "standard deviation over chains", "R-hat")
+        if self.trace:
+            return ()
+        return ("mean", "standard deviation over chains", "R-hat")
 
     def measure(self, state: State) -> Floats:
         """Return the mean over chains, their standard deviation, and split R-hat; or the trace."""
-        coefficients = self._coefficients(state)
+        trace = self._coefficients(state)
         if self.trace:
-            return coefficients
-        estimates = coefficients.mean(0)
-        spread = estimates.std(ddof=1) if self.chains > 1 else np.nan
-        return np.array([estimates.mean(), spread, split_r_hat(coefficients)])
+            return trace
+        return self._summary(trace)
+
+    def _summary(self, trace: Floats) -> Floats:
+        """Return the three numbers of a trace (draws, chains)."""
+        estimates = trace.mean(0)
+        spread = np.nan
+        if self.chains > 1:
+            spread = estimates.std(ddof=1)
+        return np.array([estimates.mean(), spread, split_r_hat(trace)])
 
     def doubt(self, measured: Floats) -> str | None:
         """Return that chains disagree, or that the state is no minimum."""
-        mean = float(measured.mean()) if self.trace else float(measured[0])
-        r_hat = split_r_hat(measured) if self.trace else float(measured[2])
+        if self.trace:
+            measured = self._summary(measured)
+        mean, _, r_hat = measured.tolist()
         doubts = []
         if r_hat > AGREE:
             doubts.append(
@@ -156,8 +165,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         return "; ".join(doubts) or None
 
     def _coefficients(self, state: State) -> Floats:
-        """Return `n beta (L_n(w) - L_n(w*))` of the steps that count (draws, chains); NaN where a
-        loss is infinite.
+        """Return `n beta (L_n(w) - L_n(w*))` of the steps that count (draws, chains), or NaN.
 
         Raises:
             InputError: the chains would take longer than the limit.
@@ -167,17 +175,22 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         loss = state.problem.loss
         n = problem.dataset.n
         outputs = np.asarray(state.network(problem.dataset.x), np.float64)
-        labels = outputs if self.labels == "own" else problem.dataset.y
+        labels = problem.dataset.y
+        if self.labels == "own":
+            labels = outputs
         classes = loss.numbered(labels)
         nbeta = self.nbeta or n / math.log(n)
-        step = self.step or STIFFEST / (
-            nbeta * self._curvature(derivatives, state) + self.gamma or STIFFEST
-        )
+        step = self.step
+        halvings = 0
+        if step is None:
+            stiffness = nbeta * self._curvature(derivatives, state) + self.gamma
+            step = STIFFEST / (stiffness or STIFFEST)
+            halvings = MOST_HALVINGS
         potential = derivatives.potential(self.batch_size or n, labels)
         w_star = derivatives.weights(state.parameters)
         with np.errstate(all="ignore"):
             at_star = float(np.mean(np.asarray(loss.values(outputs, classes))))
-            for _ in range(1 if self.step else 1 + MOST_HALVINGS):
+            for _ in range(1 + halvings):
                 rng = stream(problem.config.seed, self.kind, state.iteration)
                 losses = self._losses(potential, w_star, nbeta, step, rng, state)
                 if np.isfinite(losses).all():
@@ -197,16 +210,18 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         rng: np.random.Generator,
         state: State,
     ) -> Floats:
-        """Return the losses of the steps that count (draws, chains); NaN from where any chain
-        diverges.
+        """Return the losses of steps that count (draws, chains); NaN once any chain diverges.
 
         Raises:
             InputError: they would take longer than the limit.
         """
         w = np.tile(w_star, (self.chains, 1))
         n = state.problem.dataset.n
-        slowest = 3 / (step * self.gamma) if self.gamma else LONGEST
-        burn_in = int(np.clip(slowest, LEAST, LONGEST)) if self.burn_in is None else self.burn_in
+        burn_in = self.burn_in
+        if burn_in is None:
+            burn_in = LONGEST
+            if self.gamma:
+                burn_in = int(np.clip(3 / (step * self.gamma), LEAST, LONGEST))
         draws = self.draws or int(np.clip(burn_in, LEAST, LONGEST))
         wait = Wait(
             f"{self.name} at iteration {state.iteration}",
@@ -219,11 +234,9 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
             nonlocal w
             trace = np.full((steps, self.chains), np.nan)
             for t in wait.over(range(steps)):
-                rows = (
-                    rng.integers(n, size=(self.chains, self.batch_size))
-                    if self.batch_size
-                    else None
-                )
+                rows = None
+                if self.batch_size:
+                    rows = rng.integers(n, size=(self.chains, self.batch_size))
                 losses, gradients = potential(w, rows)
                 drift = nbeta * gradients + self.gamma * (w - w_star)
                 w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
@@ -243,21 +256,17 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
 
     def _curvature(self, derivatives: Derivatives, state: State) -> float:
         """Return the largest eigenvalue of the Hessian of `L_n` at the state, at least 0."""
-        start = stream(state.problem.config.seed, self.kind, state.iteration, 1).standard_normal(
-            derivatives.size
-        )
-        # own labels: the Gauss-Newton part is all
-        n = state.problem.dataset.n
-        whole = self.labels == "data"
-        value = derivatives.largest(start, whole=whole)[0][0] / (
-            state.problem.loss.sample_weight(n) * n
-        )
-        return max(float(value), 0.0)
+        problem = state.problem
+        rng = stream(problem.config.seed, self.kind, state.iteration, 1)
+        start = rng.standard_normal(derivatives.size)
+        # of own labels the Gauss-Newton part is all
+        values, _ = derivatives.largest(start, whole=self.labels == "data")
+        n = problem.dataset.n
+        return max(float(values[0] / (problem.loss.sample_weight(n) * n)), 0.0)
 
 
 def split_r_hat(trace: Floats) -> float:
-    """Return the split R-hat of numbers (draws, chains): near 1 where halves of all chains have one
-    mean.
+    """Return the split R-hat of numbers (draws, chains): near 1 where halves of chains agree.
 
     `sqrt(V / W)`, W the mean variance within halves of chains, `V = (1 - 1/h) W + B / h`, B / h the
     variance of the means of halves of length h (Gelman et al. 2013, Bayesian Data Analysis, Section

@@ -1,6 +1,4 @@
-"""Measures of the weights: how far they went, how balanced they are, their singular values; and
-of neurons.
-"""
+"""Measures of weights and neurons: distances, balance, singular values, norms, angles, margins."""
 
 from __future__ import annotations
 
@@ -28,20 +26,19 @@ from dynamics_cli.kinds import (
 )
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import imbalances
+from dynamics_cli.recording.measures import once
 
 
 class OfLayer(Measure):
     """The base of measures of a layer's weights."""
 
     layer: str | None = None
-    """Name of the weights, by default all; or `end_to_end`: the product of the matrices of a
-    linear network, `beta`.
-    """
+    """Name of the weights, by default all; or `end_to_end`, the product of a linear network."""
 
     @property
     def name(self) -> str:
         """The kind, with the name of the layer."""
-        return self.kind if self.layer is None else f"{self.kind}_{self.layer}"
+        return "_".join(filter(None, (self.kind, self.layer)))
 
     def offered(self, problem: Problem) -> bool:
         """Return True.
@@ -71,9 +68,7 @@ class OfLayer(Measure):
 
 
 def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
-    """Return the weight matrices of a network without its biases, inputs first; the output
-    weights as (C, m).
-    """
+    """Return the weight matrices of a network, inputs first; output weights as (C, m)."""
     return [
         np.atleast_2d(np.asarray(parameters[name], np.float64))
         for name in problem.shapes
@@ -82,9 +77,7 @@ def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
 
 
 def end_to_end(problem: Problem, parameters: Parameters) -> Floats:
-    """Return the product of the matrices of a linear network, without biases; of a diagonal
-    network `beta` as a row.
-    """
+    """Return the product of a linear network's matrices; of a diagonal network `beta`, a row."""
     if isinstance(architecture := problem.config.architecture, DiagonalLinear):
         return architecture.predictor(parameters)[None]
     first, *others = matrices(problem, parameters)
@@ -107,8 +100,7 @@ def hidden_layers(architecture: Architecture) -> int:
 
 
 class Distance(OfLayer, kind="distance"):
-    """Distance of the weights from the initial weights, `||theta - theta_0||`, or relative to
-    `||theta_0||`.
+    """Distance `||theta - theta_0||` from the initial weights, or relative to `||theta_0||`.
 
     Of all weights, or of a layer; small in the lazy regime (Chizat et al. 2019, Section 3).
     """
@@ -118,17 +110,15 @@ class Distance(OfLayer, kind="distance"):
 
     def measure(self, state: State) -> float:
         """Return the distance."""
-        now, start = (
-            self.chosen(state.problem, weights) for weights in (state.parameters, state.start)
-        )
-        return float(
-            np.linalg.norm(now - start) / (np.linalg.norm(start) if self.relative else 1.0)
-        )
+        start = self.chosen(state.problem, state.start)
+        distance = np.linalg.norm(self.chosen(state.problem, state.parameters) - start)
+        if self.relative:
+            distance = distance / np.linalg.norm(start)
+        return float(distance)
 
 
 class Predictor(Measure, kind="predictor"):
-    """Entries of the product of the matrices of a linear network; of a diagonal network the
-    coordinates of `beta`.
+    """Entries of the product of a linear network's matrices; of a diagonal network, of `beta`.
 
     Weights are taken as they stand: `output_scale` and biases are no part of it.
     """
@@ -164,17 +154,16 @@ class SingularValues(OfLayer, kind="singular_values"):
     """How many, the largest first."""
 
     def measure(self, state: State) -> Floats:
-        """Return (top,) values, of a convolution with its kernels as rows; NaN beyond the
-        smaller side.
-        """
+        """Return (top,) values, NaN beyond the smaller side; rows of a convolution are kernels."""
         W = self.chosen(state.problem, state.parameters)
         values = np.linalg.svd(W.reshape(len(W), -1), compute_uv=False)[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
 
 
 class Balancedness(Measure, kind="balancedness"):
-    """`||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` of pairs of layers, kept by gradient flow if linear
-    (Arora et al. 2018).
+    """`||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` of pairs of layers (Arora et al. 2018).
+
+    Gradient flow of a linear network keeps it.
     """
 
     needs = "matrices that follow each other, of the program's own kinds"
@@ -192,8 +181,7 @@ class Balancedness(Measure, kind="balancedness"):
 
 
 class ActivationFlips(Measure, kind="activation_flips"):
-    """Share of pairs of neuron and training sample that are active now but not at first, or the
-    other way round.
+    """Share of pairs of a neuron and a training sample that are active either now or at first.
 
     Times n and the number of neurons it is the Hamming distance of activation patterns (Chizat et
     al. 2019, Section 3).
@@ -206,23 +194,19 @@ class ActivationFlips(Measure, kind="activation_flips"):
         return hidden_layers(problem.config.architecture) > 0
 
     def active(self, state: State) -> Floats:
-        """Return where neurons have a positive preactivation: (n, neurons), all hidden layers
-        side by side.
-        """
+        """Return where preactivations are positive: (n, neurons), hidden layers side by side."""
         problem = state.problem
         layers = features_of(problem.config.architecture, state.parameters, problem.dataset.x)
         return np.concatenate([z > 0 for z, _ in layers], axis=1)
 
     def measure(self, state: State) -> float:
         """Return the share."""
-        if "active" not in state.memory:
-            state.memory["active"] = self.active(state.first)
-        return float(np.mean(self.active(state) != state.memory["active"]))
+        at_first = once(state.memory, "active", lambda: self.active(state.first))
+        return float(np.mean(self.active(state) != at_first))
 
 
 class Alignment(Measure, kind="alignment"):
-    """Mean over neurons, weighted by their norms, of the largest `|cos|` with given directions
-    (two-layer networks).
+    """Mean over neurons, weighted by norm, of the largest `|cos|` with given directions.
 
     `sum_j max_i |<w_j, v_i>| / ||v_i|| / sum_j ||w_j||`: 1 where every neuron lies along one of
     them.
@@ -234,13 +218,9 @@ class Alignment(Measure, kind="alignment"):
     """Directions in the space of the inputs, the bias column included."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether there are neurons, and the directions are in the space of their
-        weights.
-        """
+        """Return whether there are neurons, with as many weights as directions have numbers."""
         shape = problem.shapes.get("hidden_weight")
-        return shape is not None and all(
-            len(direction) == shape[1] for direction in self.directions
-        )
+        return shape is not None and {shape[1]}.issuperset(map(len, self.directions))
 
     def measure(self, state: State) -> float:
         """Return the mean, from 0 to 1."""
@@ -294,8 +274,9 @@ class Neurons(Measure, kind="neurons"):
         neurons = shape[0]
         length = math.prod(shape[1:])
         told = ""
-        if max(self.which or [1]) > neurons:
-            told = f"neurons.which has {max(self.which or [1])}, {self.layer} has {neurons} neurons"
+        most = max(self.which or [1])
+        if most > neurons:
+            told = f"neurons.which has {most}, {self.layer} has {neurons} neurons"
         elif self.of == "angle" and length != 2:
             told = (
                 f"neurons.of: an angle needs neurons of 2 numbers, {self.layer} has {length}: take"
@@ -317,12 +298,13 @@ class Neurons(Measure, kind="neurons"):
             W = W[np.array(self.which) - 1]
         if self.direction is not None:
             return cosines(W, self.direction)
-        return norms(W) if self.of == "norm" else angle_of(W)
+        if self.of == "norm":
+            return norms(W)
+        return angle_of(W)
 
 
 class FourierConcentration(Measure, kind="fourier_concentration"):
-    """Mean inverse participation ratio of the Fourier power of the first p inputs' weights (Gromov
-    2023, Eq. 12).
+    """Mean inverse participation ratio of the Fourier power of weights (Gromov 2023, Eq. 12).
 
     With the power `P_f = |sum_a w_ja exp(-2 pi i f a / p)|^2` of neuron j, f = 1, ..., p // 2, the
     ratio is `sum_f P_f^2 / (sum_f P_f)^2`: 1 for a neuron that is periodic in its first number, `2
@@ -353,9 +335,7 @@ record: {measures: [fourier_concentration]}
 
 
 class Margin(Measure, kind="margin"):
-    """Smallest margin `min_k y_k h(x_k)` of the training samples, of classes the gap to the
-    largest other output.
-    """
+    """Smallest margin `min_k y_k h(x_k)` of training samples; of classes, the gap to the next."""
 
     example = """\
 loss: {kind: logistic}

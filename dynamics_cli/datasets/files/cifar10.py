@@ -1,6 +1,4 @@
-"""CIFAR-10 in its published binary form: one archive with five batches to train on and one to
-test.
-"""
+"""CIFAR-10 in its published binary form: an archive of five batches to train on, one to test."""
 
 from __future__ import annotations
 
@@ -33,8 +31,7 @@ MEMBERS = {"train": tuple(f"data_batch_{k}.bin" for k in range(1, 6)), "test": (
 
 
 def load_cifar10(part: str) -> dict[int, NDArray[np.uint8]]:
-    """Return the images (n, 3072) of each class in a part (train or test), in the order of the
-    archive.
+    """Return the images (n, 3072) of each class in a part (train or test), in their order.
 
     Raises:
         DataMissingError: the archive is not there; the message says how to get it.

@@ -1,6 +1,4 @@
-"""Kaggle's Dogs vs. Cats: the archive, or the folder it unpacks to, read by Pillow where the
-user keeps it.
-"""
+"""Kaggle's Dogs vs. Cats, read by Pillow from the user's archive, or the folder it unpacks to."""
 
 from __future__ import annotations
 
@@ -94,8 +92,7 @@ def find_images() -> tuple[Path, str]:
 def read_images(
     path: Path, size: int, progress: Progress | None = None
 ) -> tuple[str, NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return the images of an archive or a folder, cats first, each class by number, scaled to
-    squares.
+    """Return the images of an archive or a folder as squares, cats first, each class by number.
 
     Returns:
         The SHA-256 of names and contents, the same for an archive and its folder; the images (n,
@@ -110,10 +107,8 @@ def read_images(
         try:
             if isinstance(file, Path):
                 files.check_regular(file)
-            with (
-                reading,
-                file.open("rb") as handle,
-            ):  # a `ZipFile` counts its open files without a lock
+            # a `ZipFile` counts its open files without a lock
+            with reading, file.open("rb") as handle:
                 data = handle.read(MAX_BYTES + 1)
             return hashlib.sha256(data).hexdigest(), _decoded(data, size)
         except UnidentifiedImageError as error:
@@ -131,9 +126,7 @@ def read_images(
     ):
         check_size(len(pictures), size**2)  # three colours in float32, and the bytes
         images = np.empty((len(pictures), size, size, 3), np.uint8)
-        warnings.filterwarnings(
-            "ignore", module=r"PIL\."
-        )  # of odd metadata, which do not matter for pixels
+        warnings.filterwarnings("ignore", module=r"PIL\.")  # of odd metadata, not of pixels
         for k, (file, (checksum, image)) in enumerate(
             zip(pictures, pool.map(decode, pictures), strict=True)
         ):
@@ -146,9 +139,7 @@ def read_images(
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
-    """Yield the images of an archive or a folder, in `train/` or not, in order; other files do
-    not count.
-    """
+    """Yield the images of an archive or a folder, in `train/` or not, in order."""
     with contextlib.ExitStack() as stack:
         root: Path | zipfile.Path = path
         try:
@@ -159,8 +150,9 @@ def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
             raise InputError(
                 f"{path}: is neither a folder nor a complete zip archive ({error})"
             ) from error
-        inner = root / "train"
-        by_name = {file.name: file for file in (inner if inner.is_dir() else root).iterdir()}
+        if (root / "train").is_dir():
+            root = root / "train"
+        by_name = {file.name: file for file in root.iterdir()}
         named = [match for match in map(_IMAGE.fullmatch, by_name) if match]
         if {match[1] for match in named} != {"cat", "dog"}:
             raise InputError(
@@ -174,14 +166,11 @@ def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
 
 
 def _decoded(data: bytes, size: int) -> NDArray[np.uint8]:
-    """Decode a JPEG to its end and scale it to a square, whatever its aspect ratio: (size, size,
-    3).
-    """
+    """Return a JPEG, decoded to its end and scaled to a square: (size, size, 3)."""
     if len(data) > MAX_BYTES:
         raise ValueError(f"more than {MAX_BYTES} bytes")
-    with Image.open(
-        io.BytesIO(data), formats=("JPEG",)
-    ) as image:  # Pillow's other decoders stay out of reach
+    # Pillow's other decoders stay out of reach
+    with Image.open(io.BytesIO(data), formats=("JPEG",)) as image:
         if image.width * image.height > MAX_PIXELS:
             raise ValueError(f"{image.width} x {image.height} pixels are too many")
         # the format scales by 1/2, 1/4 or 1/8 while it decodes; twice the size is left for a good

@@ -1,6 +1,4 @@
-"""Published files of data sets: where they are kept, their pinned contents, and their copies and
-downloads.
-"""
+"""Published files of data sets: where they are kept, pinned contents, copies and downloads."""
 
 from __future__ import annotations
 
@@ -53,7 +51,9 @@ class Original:
     @property
     def served(self) -> str:
         """Name of the published file."""
-        return f"{self.name}.gz" if self.gzipped else self.name
+        if self.gzipped:
+            return f"{self.name}.gz"
+        return self.name
 
     def read(self, path: Path) -> bytes:
         """Return the contents of a file, gzipped or not; raises InputError: it cannot be read,

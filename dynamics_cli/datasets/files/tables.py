@@ -1,6 +1,4 @@
-"""Arrays from `.npz` and `.csv` files of unknown origin: nothing is unpickled, nothing larger
-than memory is read.
-"""
+"""Arrays from `.npz` and `.csv` files of unknown origin: no pickles, nothing beyond memory."""
 
 from __future__ import annotations
 
@@ -21,8 +19,7 @@ from dynamics_cli.runs.store import files
 
 
 def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
-    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them); `outputs`
-    columns of a CSV are `y`.
+    """Return arrays `x`, `y`, of an `.npz` also `x_test`, `y_test`; `outputs` columns of a CSV.
 
     Raises:
         DataMissingError: the file is not there.
@@ -95,7 +92,9 @@ def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
         _refuse_row_and_column_numbers(path, *rows[0])
     if rows and all(_number(cell) is None for cell in rows[0][1]):
         rows = rows[1:]  # a header
-    columns = len(rows[0][1]) if rows else 0
+    columns = 0
+    if rows:
+        columns = len(rows[0][1])
     if columns <= outputs:
         needed = f"at least {outputs + 1} columns between commas, inputs and, last, labels"
         raise InputError(f"{path}: it has {columns}; needed are {needed}")
@@ -139,10 +138,10 @@ def _refuse_row_and_column_numbers(path: Path, line: int, cells: Sequence[str]) 
 
 
 def _number(cell: str) -> float | None:
-    """Return the number in a cell; None for other texts, and for `1_000`, a number in Python
-    alone.
-    """
+    """Return the number in a cell; None for other texts, and for `1_000`, Python's alone."""
+    if "_" in cell:
+        return None
     try:
-        return None if "_" in cell else float(cell)
+        return float(cell)
     except ValueError:
         return None
