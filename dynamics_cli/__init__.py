@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MODULES = {
     "api": (
         "add_data animate compare describe export fetch_data list_panels load_config load_run"
-        " plan_sweep plot predictions sweep train"
+        " plan_sweep plan_train plot predictions sweep train"
     ),
     "config.describe": "explain list_kinds",
     "instruments": "measure",

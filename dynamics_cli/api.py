@@ -1,5 +1,4 @@
-"""The commands as functions: `import dynamics_cli as dyn`, then `dyn.train(...)` is `dyn train
-...`.
+"""The commands as functions: after `import dynamics_cli as dyn`, `dyn.train(...)` is `dyn train`.
 
 The docstrings are the help texts of the commands too: an option shows the description of its
 argument up to the first semicolon or full stop. Importing this module is light; each function
@@ -33,10 +32,12 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.jobs import PlannedSweep
     from dynamics_cli.training.loop import Progress
+    from dynamics_cli.training.session import Plan
 
     Config = RunConfig | str | os.PathLike[str] | Mapping[str, Any]
     Which = Run | str | Path
     Drawn = Which | Sweep | Sequence[Which]
+    Recorded = Sequence[str | Mapping[str, Any] | Callable[[Any], Any]]
     Messages = Callable[[str], None]
     """Called with sentences for the user."""
     Counted = Callable[[int, int | None], None]
@@ -64,33 +65,70 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
     """
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config import load_config as load
-    from dynamics_cli.config.dump import to_plain
     from dynamics_cli.config.reader import override_texts
-    from dynamics_cli.reproduction.catalogue import config_file
 
     changes = override_texts(overrides)
+    changed = changes or any(value is not None for value in options.values())
+    if isinstance(config, RunConfig) and not changed:
+        return config
+    return load(_source(config), changes, **options)
+
+
+def _source(config: Config) -> Mapping[str, Any] | Path:
+    """Return a config as plain data, or the file that its name stands for."""
+    from dynamics_cli.config import RunConfig
+    from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.config.load import config_file
+
     if isinstance(config, RunConfig):
-        unchanged = not changes and all(value is None for value in options.values())
-        return config if unchanged else load(to_plain(config), changes, **options)
-    return load(
-        config if isinstance(config, Mapping) else config_file(os.fspath(config)),
-        changes,
-        **options,
-    )
+        return to_plain(config)
+    if isinstance(config, Mapping):
+        return config
+    return config_file(os.fspath(config))
 
 
 # --- training
 
 
-def train(
+def plan_train(
     config: Config,
+    overrides: Overrides = (),
+    *,
+    out: str | Path | None = None,
+    measures: Recorded | None = None,
+    **settings: Any,
+) -> Plan:
+    """Return the plan of a run, checked, with its needs and its directory.
+
+    Takes the arguments of `train` and raises its errors.
+    """
+    from dynamics_cli.training.session import plan_run
+
+    loaded = load_config(config, overrides, **settings)
+    if measures is not None:
+        from dynamics_cli.recording.measures import measure_of
+
+        given = [measure_of(measure) if callable(measure) else measure for measure in measures]
+        record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
+        loaded = loaded.model_copy(update={"record": record})
+    return plan_run(loaded, _path(out))
+
+
+def _path(out: str | Path | None) -> Path | None:
+    if out is None:
+        return None
+    return Path(out)
+
+
+def train(
+    config: Config | Plan,
     overrides: Overrides = (),
     *,
     out: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
     wait: bool = True,
-    measures: Sequence[str | Mapping[str, Any] | Callable[[Any], Any]] | None = None,
+    measures: Recorded | None = None,
     progress: Progress | None = None,
     messages: Messages | None = None,
     **settings: Any,
@@ -100,7 +138,7 @@ def train(
     The same config is the same run: a finished run is shown again, not trained again.
 
     Args:
-        config: as `load_config` takes it.
+        config: as `load_config` takes it; in Python also a plan, which says all of the run.
         overrides: as `load_config` takes them.
         out: the run directory itself (default: named after the config below outputs/runs).
         resume: continue an interrupted run.
@@ -110,7 +148,7 @@ def train(
             state (`kinds.State`: parameters, network, start, problem, iteration) that give a number
             or an array.
         progress: called now and then with the iteration reached and the last loss.
-        messages: told that another process is waited for.
+        messages: told that another process is waited for, or that a finished run is shown.
         settings: top-level settings, such as `seed=3, device="cpu", backend="torch",
             dtype="float64"`.
 
@@ -118,19 +156,18 @@ def train(
         ConfigError: the config is not valid; all problems at once.
         DynError: any other mistake that a user can mend.
     """
-    from dynamics_cli.training.session import obtain_run, plan_run
+    from dynamics_cli.training.session import Plan, obtain_run
 
-    loaded = load_config(config, overrides, **settings)
-    if measures is not None:
-        from dynamics_cli.recording.measures import measure_of
-
-        given = [measure_of(measure) if callable(measure) else measure for measure in measures]
-        record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
-        loaded = loaded.model_copy(update={"record": record})
-    plan = plan_run(loaded, None if out is None else Path(out))
-    return obtain_run(
+    if isinstance(config, Plan):
+        plan = config
+    else:
+        plan = plan_train(config, overrides, out=out, measures=measures, **settings)
+    obtained = obtain_run(
         plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages
-    ).run
+    )
+    if obtained.reused and messages is not None:
+        messages("this run was finished before and is reused; --force trains it again")
+    return obtained.run
 
 
 def sweep(
@@ -196,14 +233,21 @@ def sweep(
         messages=messages,
         **settings,
     )
-    total = len(planned) if shard is None else None
+    total = None
+    if shard is None:
+        total = len(planned)
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
     return run_sweep(
         planned,
-        out=None if out is None else Path(out),
+        out=_path(out),
         shard=shard,
         executor=executor,
         workers=workers,
-        report=None if progress is None else lambda done: progress(done, total),
+        report=report,
         messages=messages,
     )
 
@@ -223,37 +267,37 @@ def plan_sweep(
 
     Takes the arguments of `sweep` and raises its errors.
     """
-    from dynamics_cli.config import RunConfig
-    from dynamics_cli.config.dump import to_plain
     from dynamics_cli.config.reader import override_texts
-    from dynamics_cli.reproduction.catalogue import config_file
     from dynamics_cli.sweeps.expressions import parse_let
     from dynamics_cli.sweeps.grid import axis_of, parse_axis
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
 
-    source: Any = to_plain(config) if isinstance(config, RunConfig) else config
-    source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
+    source = _source(config)
     texts = override_texts(overrides)
     of_section, columns, section = read_sweep_section(source, texts)
+
+    axes = []
     if isinstance(grid, Mapping):
-        given = {
-            key: values if isinstance(values, str) else jsonable(list(values))
-            for key, values in grid.items()
-        }
-        axes = [axis_of(key, values) for key, values in given.items()]
+        for key, values in grid.items():
+            points = values
+            if not isinstance(values, str):
+                points = jsonable(list(values))
+            axes.append(axis_of(key, points))
     else:
-        axes = [parse_axis(text) for text in grid]
-    axes = [*(axis for axis in of_section if axis.key not in {new.key for new in axes}), *axes]
-    expressions = {
-        **section.let,
-        **(let if isinstance(let, Mapping) else dict(map(parse_let, let))),
-    }
+        axes += map(parse_axis, grid)
+    given = {axis.key for axis in axes}
+    axes = [*(axis for axis in of_section if axis.key not in given), *axes]
+
+    if not isinstance(let, Mapping):
+        let = dict(map(parse_let, let))
+    if seeds is None:
+        seeds = section.seeds
     return PlannedSweep(
         source,
         texts,
         axes,
-        let={key: str(text) for key, text in expressions.items()},
-        seeds=section.seeds if seeds is None else seeds,
+        let={key: str(text) for key, text in {**section.let, **let}.items()},
+        seeds=seeds,
         record=record or section.record,
         labels=section.labels,
         columns=columns,
@@ -334,22 +378,29 @@ def export(run: Which | Sweep, out: str | Path) -> None:
         RunError: there is no such run, it is damaged, or `out` cannot be written.
     """
     from dynamics_cli.runs.store import files
-    from dynamics_cli.sweeps.directory import Sweep
-    from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     path = Path(out)
     if path.suffix not in (".csv", ".parquet"):
         raise UsageError(f"{path}: the table of a run is written as .csv or .parquet")
     if files.exists(path):
         raise UsageError(f"{path} is there already")
-    directory = sweep_directory(run)
-    opened = open_run(run, whole=True) if directory is None else Sweep(directory)
-    table = opened.to_pandas()
+    table = _open(run).to_pandas()
     with files.os_errors_as_run_errors(path, advice=""), files.replacing(path) as temporary:
         if path.suffix == ".csv":
             table.to_csv(temporary, index=False)
         else:
             table.to_parquet(temporary, engine="pyarrow")
+
+
+def _open(run: Drawn) -> Run | Sweep:
+    """Open a run or a sweep; refuse damaged files."""
+    from dynamics_cli.sweeps.directory import Sweep
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
+
+    directory = sweep_directory(run)
+    if directory is not None:
+        return Sweep(directory)
+    return open_run(run, whole=True)
 
 
 # --- pictures
@@ -396,8 +447,8 @@ def plot(
         UsageError: there is no such panel, measure or format.
         RunError: the run is damaged, or a file cannot be written.
     """
-    panels = [panel] if isinstance(panel, str) else list(panel or ())
-    iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
+    panels = _listed(panel, str)
+    iterations = _listed(at, int)
     options: dict[str, Any] = {"measure": measure, "where": where, "log": log, "labels": labels}
     drawn = {}
     for stem, figure in pictures(open_any(run), panels, iterations, **options):
@@ -406,27 +457,35 @@ def plot(
             from dynamics_cli.plotting.style import save
 
             save(figure, Path(out) / stem, formats)
-    single = isinstance(panel, str) and (at is None or isinstance(at, int))
-    return next(iter(drawn.values())) if single else drawn
+    if isinstance(panel, str) and (at is None or isinstance(at, int)):
+        return next(iter(drawn.values()))
+    return drawn
+
+
+def _listed(given: Any, single: type) -> list[Any]:
+    """Return what was given as a list: nothing, one or several."""
+    if given is None:
+        return []
+    if isinstance(given, single):
+        return [given]
+    return list(given)
 
 
 def open_any(run: Drawn) -> Run | Sweep | list[Run]:
     """Open what `plot` draws: a run, a sweep, or several runs; refuse damaged files."""
-    from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.find import open_run, sweep_directory
 
-    if isinstance(run, list | tuple):
-        for which in run:
-            if (directory := sweep_directory(which)) is not None:
-                raise UsageError(
-                    f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone"
-                )
-        runs = [open_run(which) for which in run]
-        for opened in runs:
-            opened.check_all()
-        return runs
-    directory = sweep_directory(run)
-    return open_run(run, whole=True) if directory is None else Sweep(directory)
+    if not isinstance(run, list | tuple):
+        return _open(run)
+    for which in run:
+        if (directory := sweep_directory(which)) is not None:
+            raise UsageError(
+                f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone"
+            )
+    runs = [open_run(which) for which in run]
+    for opened in runs:
+        opened.check_all()
+    return runs
 
 
 def pictures(
@@ -440,8 +499,7 @@ def pictures(
     labels: Mapping[str, str] | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
-    """Draw what `open_any` gives, one picture after the other, each with the name of its file; see
-    `plot`.
+    """Draw what `open_any` gives, picture by picture, each with the name of its file; see `plot`.
 
     `messages` is told of an iteration whose state was not recorded.
     """
@@ -467,10 +525,10 @@ def pictures(
         states = states_of(opened, iterations, messages) or [None]
         for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(opened)]:
             for state in states:
-                yield (
-                    (name if state is None else f"{name}-{state}"),
-                    draw_panel(opened, name, state, log, labels or {}),
-                )
+                stem = name
+                if state is not None:
+                    stem = f"{name}-{state}"
+                yield stem, draw_panel(opened, name, state, log, labels or {})
     else:
         from dynamics_cli.sweeps.pictures import SweepTable, draw_named
 

@@ -50,9 +50,7 @@ class TwoLayerNetwork(nn.Module):
 
 
 class FullyConnectedNetwork(nn.Module):
-    """`h(x) = W_L sigma(... sigma(W_1 x + b_1) ...) + b_L`; parameters are named `weight_1`,
-    `bias_1`, ...
-    """
+    """`h(x) = W_L sigma(... sigma(W_1 x + b_1) ...) + b_L`, of `weight_1`, `bias_1`, ..."""
 
     def __init__(self, sigma: Activation, shapes: Shapes) -> None:
         super().__init__()

@@ -59,8 +59,7 @@ class OfImages(Architecture):
         """Return all layers with their shapes; InputError where a convolution does not fit."""
 
     def chain(self, convolutions: Iterable[Sequence[int]], widths: Iterable[int]) -> list[Layer]:
-        """Return layers of convolutions (kernels, size, stride, padding, pool) and of fully
-        connected widths.
+        """Return layers: convolutions (kernels, size, stride, padding, pool), then widths.
 
         Images are pooled while there are pixels left to pool.
 
@@ -123,8 +122,9 @@ class OfImages(Architecture):
         return [math.prod(layer.output) for layer in self.layers()]
 
     def layer_outputs(self, parameters: Parameters, x: Floats, number: int) -> NDArray[np.floating]:
-        """Return the output of layer `number` (1, 2, ...) for `x` (n, pixels), before its ReLU,
-        flat: (n, features).
+        """Return the output (n, features) of layer `number` (1, 2, ...) for `x` (n, pixels).
+
+        It is that before the ReLU.
 
         Evaluated in the precision of the parameters, some samples at a time. Raises ValueError when
         there is no such layer.

@@ -75,9 +75,7 @@ initialization: {kind: constant, scale: 0.1}
 
 
 class MatrixProduct(LinearModel, kind="matrix_product"):
-    """`W = W_N ... W_1` seen through its entries: a sample is a pair (row, column) (Arora et al.
-    2019).
-    """
+    """`W = W_N ... W_1` by its entries: a sample is a pair (row, column) (Arora et al. 2019)."""
 
     example = """\
 dataset: {kind: matrix_completion, rows: 20, rank: 2, observed: 200}

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 class Transformer(Activated, kind="transformer"):
-    """`r = W_E x_t + p_t`, in every layer `r <- r + attention(N r)`, `r <- r + MLP(N r)`, then `h =
-    W_U N r_T`.
+    """`r = W_E x_t + p_t`, layers `r <- r + attention(N r)`, `r <- r + MLP(N r)`, `h = W_U N r_T`.
 
     A sample is `tokens` blocks `x_t` of equally many numbers. The one-hot blocks of
     `modular_arithmetic` choose columns of the embedding `W_E`; blocks of real numbers are tokens as

@@ -51,8 +51,7 @@ config.add_command(check)
 
 def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
     from dynamics_cli.config import ConfigError
-    from dynamics_cli.config.load import load_sweep
-    from dynamics_cli.reproduction.catalogue import config_file
+    from dynamics_cli.config.load import config_file, load_sweep
     from dynamics_cli.training.estimate import check_problem
 
     try:

@@ -68,8 +68,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
     """
     from dynamics_cli.config import ConfigError, to_yaml
     from dynamics_cli.config.dump import to_plain
-    from dynamics_cli.config.load import load_sweep
-    from dynamics_cli.reproduction.catalogue import config_file
+    from dynamics_cli.config.load import config_file, load_sweep
 
     try:
         file = config_file(text)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dynamics_cli as dyn
+from dynamics_cli.api import plan_train
 from dynamics_cli.cli import arguments
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
@@ -57,11 +59,10 @@ def train(
 ) -> None:
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
-    loaded = arguments.read_config(config, overrides, **settings)
-    from dynamics_cli.training.session import plan_run, prospect
-
-    plan = plan_run(loaded, out)
+    plan = plan_train(arguments.read_config(config, overrides, **settings), out=out)
     if dry_run:
+        from dynamics_cli.training.session import prospect
+
         _show_prospect(prospect(plan, resume=resume, force=force), as_json=as_json)
         return
     said: list[str] = []
@@ -101,22 +102,18 @@ def _obtain(
     """Train or reuse the run, under a progress bar."""
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
-    from dynamics_cli.training.session import obtain_run
     from dynamics_cli.training.signals import Interrupted
     from dynamics_cli.waiting import hushed
 
     try:
         with TrainingBar(plan.needs.iterations, shown=not quiet) as bar, hushed(quiet):
-            obtained = obtain_run(
-                plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=tell
+            return dyn.train(
+                plan, resume=resume, force=force, wait=wait, progress=bar, messages=tell
             )
     except (Interrupted, KeyboardInterrupt):
         if as_json and layout.is_run(plan.directory):
             _show(Run(plan.directory), as_json=True)
         raise
-    if obtained.reused:
-        tell("this run was finished before and is reused; --force trains it again")
-    return obtained.run
 
 
 def _show(run: Run, *, as_json: bool) -> None:

@@ -48,8 +48,7 @@ def _kind_first(value: Any) -> Any:
 
 
 def to_yaml(config: RunConfig | dict[str, Any], width: int | None = None) -> str:
-    """Return the resolved config as YAML; reading it back, with this package or another one, gives
-    the same config.
+    """Return the resolved config as YAML; any reader of YAML gets the same config back.
 
     Lines have at most `width` characters where that can be; by default some more than 120, as in
     run directories.

@@ -6,16 +6,20 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from dynamics_cli._bundled import bundled_config, bundled_configs
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.reader import Assignment, apply, read_file, read_mapping
 from dynamics_cli.config.schema import SWEEP, Node, SweepSection, look
 from dynamics_cli.config.source import Written
+from dynamics_cli.errors import did_you_mean
 from dynamics_cli.kinds import Finding, Kind, RunConfig, Sections
 from dynamics_cli.kinds.base import LENIENT, RECORDED, kinds_in
 
@@ -23,6 +27,26 @@ MAX_TOLD = 50
 """Problems told of one config; of the rest only the number is."""
 Source = str | os.PathLike[str] | Mapping[str, object]
 """A YAML or JSON file, or a mapping with the same content (called `<config>` in messages)."""
+
+
+def config_file(name: str) -> Path:
+    """Return the file that the name of a config stands for: itself, or a bundled config.
+
+    Raises ConfigError: there is neither.
+    """
+    path = Path(name)
+    # `Path.exists` raises for a name that is too long
+    if name == "" or os.path.exists(path):  # noqa: PTH110
+        return path
+    if (bundled := bundled_config(name)) is not None:
+        return bundled
+    hint = did_you_mean(name.removesuffix(".yaml"), bundled_configs())
+    if not hint:
+        beside = {file.stem: str(file) for file in sorted(path.parent.glob("*.yaml"))}
+        for close in get_close_matches(path.stem, beside, n=1):
+            hint = f" (did you mean {beside[close]!r}?)"
+    told = f"there is no such file, nor a bundled config of this name{hint}"
+    raise ConfigError([Mistake(name, None, "", told)])
 
 
 def load_config(

@@ -69,8 +69,7 @@ for _name, _pattern, _first in CORE_SCALARS:
 
 
 def read_text(text: str, file: str, directory: Path) -> Written:
-    """Read a YAML (or JSON) document; `file` names it in messages, its relative paths belong to
-    `directory`.
+    """Read a YAML (or JSON) document, called `file` in messages; `directory` has its files.
 
     Raises:
         ConfigError: it is no valid YAML.

@@ -261,8 +261,7 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
     """
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
-        """Draw uniformly in ± 1/sqrt(fan in), weights and biases alike, as `torch.nn.Linear` and
-        `Conv2d` do.
+        """Draw weights and biases in ± 1/sqrt(fan in), as `torch.nn.Linear` and `Conv2d` do.
 
         Raises:
             InputError: `only` names a parameter that the network does not have.

@@ -142,11 +142,11 @@ class OfBlocks(Curvature):
 
 
 class Sharpness(OfBlocks, kind="sharpness"):
-    """Largest eigenvalues of the Hessian of the training loss (Cohen et al. 2021), drawn beside `2
-    / η` of the step η.
+    """Largest eigenvalues of the Hessian of the training loss (Cohen et al. 2021).
 
-    By Lanczos iterations that begin at the vectors of the state before, to a relative residual of
-    1e-6. An eigenvalue that occurs several times is there as often.
+    They are drawn beside `2 / η` of the step η. By Lanczos iterations that begin at the vectors of
+    the state before, to a relative residual of 1e-6. An eigenvalue that occurs several times is
+    there as often.
     """
 
     top: PositiveInt = 1
@@ -223,13 +223,12 @@ class HessianSpectrum(Curvature, kind="hessian_spectrum"):
 
 
 class SpectralDensity(Curvature, kind="spectral_density"):
-    """Density of the eigenvalues of the Hessian, by stochastic Lanczos quadrature (Ghorbani et al.
-    2019, Algorithm 2).
+    """Density of the eigenvalues of the Hessian (Ghorbani et al. 2019, Algorithm 2).
 
-    Of `probes` random vectors `v` the eigenvalues `theta_i` of the tridiagonal matrix of `steps`
-    Lanczos iterations, and the squared first entries `w_i` of its eigenvectors: `tr f(H) / P ~
-    mean_v sum_i w_i f(theta_i)`. The panel draws each `theta_i` as a Gaussian. A state takes
-    `probes x steps` Hessian-vector products: give it a schedule.
+    Stochastic Lanczos quadrature takes, of `probes` random vectors `v`, the eigenvalues `theta_i`
+    of the tridiagonal matrix of `steps` Lanczos iterations, and the squared first entries `w_i` of
+    its eigenvectors: `tr f(H) / P ~ mean_v sum_i w_i f(theta_i)`. The panel draws each `theta_i` as
+    a Gaussian. A state takes `probes x steps` Hessian-vector products: give it a schedule.
     """
 
     example = "{kind: spectral_density, at: {kind: list, include: [100]}}"

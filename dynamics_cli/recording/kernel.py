@@ -45,9 +45,7 @@ class KernelDistance(TangentKernel, kind="kernel_distance"):
 
 
 class KernelAlignment(TangentKernel, kind="kernel_alignment"):
-    """Alignment of the tangent kernel with the labels, `y^T K y / (||K|| ||y||^2)` (Baratin et
-    al. 2021).
-    """
+    """Alignment of tangent kernel and labels, `y^T K y / (||K|| ||y||^2)` (Baratin et al. 2021)."""
 
     needs = "a label for every output, or a class for every sample"
 

@@ -168,8 +168,7 @@ record: {measures: [test_accuracy]}
 
 
 def measure_of(function: Callable[[State], Any]) -> Measure:
-    """Return a measure that records a function of states (see `kinds.State`), under the function's
-    name.
+    """Return a measure that records a function of states (`kinds.State`), under its name.
 
     Raises:
         InputError: the function has no source that can be read, so a run of it could not be told

@@ -10,12 +10,11 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynamics_cli._bundled import bundled_config, bundled_configs
+from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.text import Table
@@ -190,28 +189,3 @@ def list_configs() -> Table:
 def _title(path: Path) -> str:
     first = path.read_text(encoding="utf-8").partition("\n")[0]
     return first[1:].strip() if first.startswith("#") else ""
-
-
-def config_file(text: str) -> Path:
-    """Return the file that a config's name stands for: the file itself, or a bundled config.
-
-    A bundled config is also found as `configs/<name>.yaml`, the way its own first lines write it.
-
-    Raises ConfigError: there is neither.
-    """
-    path = Path(text)
-    # `Path.exists` raises for a name that is too long
-    if text == "" or os.path.exists(path):  # noqa: PTH110
-        return path
-    if (bundled := bundled_config(text)) is not None:
-        return bundled
-    from dynamics_cli.config import ConfigError, Mistake
-
-    known = bundled_configs()
-    name = text.removesuffix(".yaml")
-    beside = {file.stem: str(file) for file in sorted(path.parent.glob("*.yaml"))}
-    close = get_close_matches(path.stem, beside, n=1)
-    hint = did_you_mean(name, known) or (f" (did you mean {beside[close[0]]!r}?)" if close else "")
-    raise ConfigError(
-        [Mistake(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")]
-    )

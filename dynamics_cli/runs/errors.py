@@ -73,9 +73,7 @@ class LockedRunError(RunError):
 def unreadable_as_corrupt(
     path: Path, usable: str = "", *, but: tuple[type[OSError], ...] = ()
 ) -> Iterator[None]:
-    """Turn an operating-system error while reading `path` into a `CorruptRunError`; errors of
-    types `but` pass.
-    """
+    """Turn an `OSError` while reading `path` into a `CorruptRunError`; types `but` pass."""
     try:
         yield
     except OSError as error:

@@ -236,8 +236,7 @@ class RunWriter:
         self.arrays |= arrays
 
     def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON)
-        beside it.
+        """Bring everything recorded to the disk, then the stepper's state and `meta` (JSON).
 
         `meta["iteration"]` is the number of updates.
 

@@ -16,9 +16,9 @@ from typing import Any
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import Mistake
-from dynamics_cli.config.load import SWEEP, load_sweep, self_contained
+from dynamics_cli.config.load import load_sweep, self_contained
 from dynamics_cli.config.reader import Assignment
-from dynamics_cli.config.schema import SweepSection
+from dynamics_cli.config.schema import SWEEP, SweepSection
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB

@@ -23,9 +23,7 @@ MET = 5
 
 
 def times_of(run: Any, iterations: ArrayLike) -> Floats:
-    """Return the times (K,) of gradient flow at `iterations` (K,): iterations x step, or by the
-    run's clock.
-    """
+    """Return the times (K,) at `iterations` (K,): iterations x step, or by the run's clock."""
     steps = np.asarray(iterations, np.float64)
     if run.times is None:
         return steps * float(getattr(run.config.optimizer, "lr", 1.0))
@@ -33,8 +31,7 @@ def times_of(run: Any, iterations: ArrayLike) -> Floats:
 
 
 def loss_factor(run: Any) -> float:
-    """Return c of the loss `c / (2n) sum_k ||h(x_k) - y_k||^2`: 1 for `half_mse`, 2 for `mse`,
-    times n for sums.
+    """Return c of the loss `c / (2n) sum_k ||h(x_k) - y_k||^2`; times n for sums.
 
     Raises ValueError for another loss.
     """

@@ -34,10 +34,10 @@ TOLERANCE = 0.05
 def linear_mode(
     t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda_: ArrayLike = 1.0
 ) -> Floats:
-    """Return the strengths (T, r) at times `t` (T,), ascending from 0 on, of modes that start at
-    `u0` (r,) > 0.
+    """Return the strengths (T, r) at times `t` (T,) of modes that start at `u0` (r,) > 0.
 
-    Raises ValueError for `u0` or `s` that is not positive, or a depth below 2.
+    Times ascend from 0 on. Raises ValueError for `u0` or `s` that is not positive, or a depth below
+    2.
     """
     times = np.asarray(t, np.float64)
     start, s, lambda_ = np.broadcast_arrays(
@@ -124,9 +124,7 @@ def _size(part: Floats, whole: Floats) -> float:
 
 
 class DeepModes(Theory, kind="deep_modes"):
-    """Modes of a deep linear network, `u' = c N u^(2 - 2/N) (s - lambda u)` each (Saxe et al.
-    2014, Eqs. 12 and 15).
-    """
+    """Modes `u' = c N u^(2 - 2/N) (s - lambda u)` of linear networks (Saxe et al. 2014, Eq. 15)."""
 
     example = """\
 dataset: {kind: linear_map, inputs: 6, outputs: 4, singular_values: [3.0, 2.0, 1.0]}

@@ -68,11 +68,10 @@ def ntk_interpolator(
 
 
 class Linearised(Theory, kind="linearised"):
-    """The network linearised in its weights at the start: kernel regression in time (Chizat et al.
-    2019, Section 1).
+    """The network linearised in its weights at the start (Chizat et al. 2019, Section 1).
 
-    Its outputs move by `K` at the initial weights: after t steps the residual is `(1 - c lr K /
-    n)^t` times the first.
+    It is kernel regression in time. Its outputs move by `K` at the initial weights: after t steps
+    the residual is `(1 - c lr K / n)^t` times the first.
     """
 
     example = """\

@@ -228,8 +228,7 @@ def _log_cosh(tau: float) -> float:
 
 
 class EarlyAlignment(Theory, kind="early_alignment"):
-    """Directions of small ReLU neurons before the loss falls (Boursier et al. 2022, Eq. 10):
-    `sphere_flow`.
+    """Directions of small ReLU neurons before the loss falls (Boursier et al. 2022, Eq. 10).
 
     Of any loss: the labels are replaced by minus its derivative at the output 0. A curve is the
     cosine of a neuron with the direction that it is predicted to end in.
@@ -241,9 +240,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
 """
 
     def applies(self, run: Any) -> list[str] | None:
-        """Return which assumptions fail; None unless the network has one hidden layer of ReLUs
-        and one output.
-        """
+        """Return which assumptions fail; None unless the network is of two layers, of ReLUs."""
         net = run.config.architecture
         if not is_relu_network(net):
             return None

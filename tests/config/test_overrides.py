@@ -53,6 +53,15 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
     assert (snapshots.kind, snapshots.interval, snapshots.include) == ("every", 10, [5])
 
 
+def test_kind_within_a_kind_drops_the_keys_that_it_does_not_know(base: dict[str, Any]) -> None:
+    teacher = {"kind": "two_layer", "width": 3, "activation": "tanh"}
+    base["dataset"] = {"kind": "teacher", "n": 4, "dim": 2, "architecture": teacher}
+    overrides = ["dataset.architecture.widths=[5]", "dataset.architecture.kind=fully_connected"]
+    architecture = load_config(base, overrides).dataset.architecture
+    assert architecture.widths == [5]
+    assert architecture.activation.kind == "tanh"
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [

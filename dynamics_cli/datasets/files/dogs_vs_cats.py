@@ -44,8 +44,7 @@ _IMAGE = re.compile(r"(cat|dog)\.(0|[1-9]\d{0,5})\.jpg", re.ASCII)
 
 
 def add_dogs_vs_cats(path: Path, progress: Progress | None = None) -> Path:
-    """Check every image of `train.zip` or of the folder it unpacks to, remember where they are, and
-    return it.
+    """Check every image of `train.zip` or its unpacked folder; remember and return where it is.
 
     Raises:
         InputError: not such an archive or folder, or an image is broken (it is named); then nothing

@@ -67,8 +67,7 @@ MNIST = Published(
 def load_mnist(
     source: Literal["subset", "full"], part: str, digits: Iterable[int] = range(10)
 ) -> dict[int, Bytes]:
-    """Return the images (n, 28, 28) of each digit, 0 the background and 255 the ink, in the order
-    of MNIST.
+    """Return the images (n, 28, 28) of each digit, background 0 and ink 255, in MNIST's order.
 
     Args:
         source: `subset`: that which comes with dyn; `full`: the full set, whose contents are
@@ -94,8 +93,7 @@ def values_of(contents: bytes) -> Bytes:
 
 
 def read_subset(part: str, digits: Iterable[int], path: Path = SUBSET) -> dict[int, Bytes]:
-    """Return the images (n, 28, 28) of each digit, in the order in which MNIST's `part` (train or
-    test) has them.
+    """Return the images (n, 28, 28) of each digit, in the order of MNIST's `part` (train or test).
 
     Raises InputError: the file is missing or damaged.
     """

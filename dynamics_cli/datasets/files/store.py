@@ -56,9 +56,7 @@ class Original:
         return self.name
 
     def read(self, path: Path) -> bytes:
-        """Return the contents of a file, gzipped or not; raises InputError: it cannot be read,
-        or is another file.
-        """
+        """Return the contents of a file, gzipped or not; InputError for another or unreadable."""
         try:
             files.check_regular(path)
             with path.open("rb") as handle:
@@ -110,8 +108,7 @@ class Published:
         return [wanted[name].read(self.directory / name) for name in names]
 
     def find(self, file: Original, path: Path) -> Path:
-        """Return where a file is in a directory of the user, gzipped or not; a single file may be
-        `path` itself.
+        """Return where a file is in a user's directory, gzipped or not; `path` may be the file.
 
         Raises InputError: it is not there.
         """
@@ -126,8 +123,7 @@ class Published:
         )
 
     def add(self, path: Path) -> Path:
-        """Copy the files from a directory of the user, or a single file, to the directory of data;
-        return where.
+        """Copy the files from a user's directory, or a single file; return where the copies are.
 
         Raises:
             InputError: a file is missing, damaged or another; then nothing changes.
@@ -146,8 +142,7 @@ class Published:
         return self.directory
 
     def fetch(self, *, bar: bool = False) -> Path:
-        """Download the files that are not there yet, with a progress bar if asked, and return their
-        directory.
+        """Download the files that are not there yet; return their directory.
 
         Raises:
             DataMissingError: a file could not be downloaded; the message says why, and another way.

@@ -115,8 +115,7 @@ def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
 
 
 def _refuse_row_and_column_numbers(path: Path, line: int, cells: Sequence[str]) -> None:
-    """Refuse the first line of a table with numbers of rows or columns, which pandas writes unless
-    told not to.
+    """Refuse a table with the numbers of its rows or columns, which pandas writes by default.
 
     Raises InputError: they would be read as an input or a sample.
     """

@@ -1,3 +1,1 @@
-"""The parts of a run directory: files, append-only arrays with checksums, sealed JSON, locks,
-checkpoints.
-"""
+"""The parts of a run directory: files, append-only arrays, sealed JSON, locks, checkpoints."""

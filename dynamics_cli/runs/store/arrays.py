@@ -136,8 +136,7 @@ class ArrayWriter:
         return writer
 
     def append(self, rows: Array) -> tuple[int, int]:
-        """Write a block `(k, *row_shape)` behind the rows that count; return `rows` and `crc32`
-        with it.
+        """Write a block `(k, *row_shape)` behind the rows; return `rows` and `crc32` with it.
 
         The caller sets both once all arrays of a group have the block: until then the next append
         overwrites it.
