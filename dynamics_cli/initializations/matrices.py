@@ -50,6 +50,11 @@ def matrices(shapes: Shapes, kind: str) -> dict[str, tuple[int, ...]]:
     return weights
 
 
+def zeros(shapes: Shapes) -> dict[str, Floats]:
+    """Return zeros for all weights, which biases keep."""
+    return {name: np.zeros(shape) for name, shape in shapes.items()}
+
+
 def orthonormal(rng: Generator, rows: int, columns: int) -> Floats:
     """Return a uniform (Haar) `Q (rows, columns)` with orthonormal columns, or rows if fewer."""
     if rows < columns:
@@ -67,7 +72,7 @@ class PerMatrix(PerLayer):
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return weights; biases are 0."""
         rng = streams.rng("initialization")
-        drawn = {name: np.zeros(shape) for name, shape in problem.shapes.items()}
+        drawn = zeros(problem.shapes)
         for name, shape in matrices(problem.shapes, self.kind).items():
             drawn[name] = self.scale * self.matrix(rng, shape, problem).reshape(
                 problem.shapes[name]
@@ -186,7 +191,7 @@ class Product(Initialization):
         k = min(len(s), *sizes)
         root = s[:k] ** (1 / len(shapes))
         R = [V[:, :k], *(orthonormal(rng, size, k) for size in sizes[1:-1]), U[:, :k]]
-        drawn = {name: np.zeros(shape) for name, shape in problem.shapes.items()}
+        drawn = zeros(problem.shapes)
         for name, (before, after) in zip(shapes, pairwise(R), strict=True):
             drawn[name] = ((after * root) @ before.T).reshape(problem.shapes[name])
         return drawn
