@@ -1,5 +1,4 @@
-"""Formulas of kinds: a single text, from which NumPy, torch and compiled code and all derivatives
-come.
+"""Formulas of kinds: one text, from which NumPy, torch, compiled code and derivatives are made.
 
 A formula is an ordinary method (`value(z)` of an activation, `values(h, y)` of a loss) made of
 arithmetic and of the functions of this module. Called with arrays or tensors it computes; called
@@ -100,32 +99,33 @@ class Expression:
 def make(table: dict[Any, Expression], operation: str, *arguments: Any) -> Expression:
     """Return the expression of an operation, simplified where a number is 0 or 1."""
     given = [constant(table, argument) for argument in arguments]
-    if all(node.operation == "constant" for node in given) and operation not in _REDUCTIONS:
-        return constant(
-            table, float(_OPERATIONS[operation](*(np.float64(node.arguments[0]) for node in given)))
-        )
+    numbers = [_number(node) for node in given]
+    if operation not in _REDUCTIONS and None not in numbers:
+        value = _OPERATIONS[operation](*np.array(numbers, np.float64))
+        return constant(table, float(value))
+
     simple = _simplified(operation, given)
     if simple is not None:
         return simple
-    level = WHOLE if operation in _REDUCTIONS else max(argument.level for argument in given)
+    level = max(argument.level for argument in given)
+    if operation in _REDUCTIONS:
+        level = WHOLE
     return _entry(table, operation, tuple(given), level)
 
 
 def _entry(
     table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int
 ) -> Expression:
-    key = (
-        operation,
-        *(id(node) if isinstance(node, Expression) else repr(node) for node in arguments),
-    )
+    key = (operation, *(getattr(argument, "key", repr(argument)) for argument in arguments))
     if key not in table:
         table[key] = Expression(table, operation, arguments, level)
     return table[key]
 
 
 def constant(table: dict[Any, Expression], value: Any) -> Expression:
-    """Return a number as an expression; an expression as it is. Raises `NotAFormulaError`: it is
-    neither.
+    """Return a number as an expression.
+
+    An expression stays as it is. Raises NotAFormulaError: it is neither.
     """
     if isinstance(value, Expression):
         return value
@@ -143,44 +143,56 @@ def symbol(table: dict[Any, Expression], name: str, level: int) -> Expression:
 
 
 def _number(node: Expression) -> float | None:
-    return node.arguments[0] if node.operation == "constant" else None
+    if node.operation == "constant":
+        return float(node.arguments[0])
+    return None
+
+
+_FIRST = 0
+_LAST = -1
+_SIMPLER: dict[str, Sequence[tuple[int, float, Callable[[Any, Any], Any]]]] = {
+    "add": (
+        (_FIRST, 0.0, lambda a, b: b),
+        (_LAST, 0.0, lambda a, b: a),
+    ),
+    "subtract": (
+        (_LAST, 0.0, lambda a, b: a),
+        (_FIRST, 0.0, lambda a, b: -b),
+    ),
+    "multiply": (
+        (_FIRST, 0.0, lambda a, b: a),
+        (_LAST, 1.0, lambda a, b: a),
+        (_LAST, 0.0, lambda a, b: b),
+        (_FIRST, 1.0, lambda a, b: b),
+        (_FIRST, -1.0, lambda a, b: -b),
+        (_LAST, -1.0, lambda a, b: -a),
+    ),
+    "divide": (
+        (_LAST, 1.0, lambda a, b: a),
+        (_FIRST, 0.0, lambda a, b: a),
+    ),
+    "power": (
+        (_LAST, 0.0, lambda a, b: constant(a.table, 1)),
+        (_LAST, 0.5, lambda a, b: make(a.table, "sqrt", a)),
+        (_LAST, 1.0, lambda a, b: a),
+        (_LAST, 2.0, lambda a, b: a * a),
+        (_LAST, 3.0, lambda a, b: a * a * a),
+    ),
+}
+"""Operation -> the argument that is a number, the number, and what the operation is then."""
 
 
 def _simplified(operation: str, given: Sequence[Expression]) -> Expression | None:
     """Return an expression that is already there and has the same value, for all finite numbers."""
-    a = given[0]
-    b = given[-1]
-    p = _number(a)
-    q = _number(b)
-    if operation == "add":
-        return b if p == 0 else a if q == 0 else None
-    if operation == "subtract":
-        return a if q == 0 else -b if p == 0 else None
-    if operation == "multiply":
-        return (
-            a
-            if p == 0 or q == 1
-            else b
-            if q == 0 or p == 1
-            else -b
-            if p == -1
-            else -a
-            if q == -1
-            else None
-        )
-    if operation == "divide":
-        return a if q == 1 or p == 0 else None
-    if operation == "power" and q in (0.0, 1.0, 2.0, 3.0):
-        product = constant(a.table, 1)
-        for _ in range(int(q)):
-            product = product * a
-        return product
-    if operation == "power" and q == 0.5:
-        return make(a.table, "sqrt", a)
+    a = given[_FIRST]
+    b = given[_LAST]
+    for place, number, simpler in _SIMPLER.get(operation, ()):
+        if _number(given[place]) == number:
+            return simpler(a, b)  # type: ignore[no-any-return]
     if operation == "negative" and a.operation == "negative":
         return a.arguments[0]  # type: ignore[no-any-return]
     if operation == "where" and given[1] is given[2]:
-        return given[1]
+        return b
     return None
 
 
@@ -190,11 +202,9 @@ def _simplified(operation: str, given: Sequence[Expression]) -> Expression | Non
 def _torch_of(arrays: Iterable[Any]) -> ModuleType | None:
     """Return torch where one of the arrays is a tensor; it is never imported here."""
     torch = sys.modules.get("torch")
-    return (
-        torch
-        if torch is not None and any(isinstance(array, torch.Tensor) for array in arrays)
-        else None
-    )
+    if torch is None or not any(isinstance(array, torch.Tensor) for array in arrays):
+        return None
+    return torch
 
 
 def _apply(name: str, *arguments: Any) -> Any:
@@ -203,7 +213,9 @@ def _apply(name: str, *arguments: Any) -> Any:
         if isinstance(argument, Expression):
             return make(argument.table, name, *arguments)
     torch = _torch_of(arguments)
-    return _OPERATIONS[name](*arguments) if torch is None else _of_tensors(torch, name)(*arguments)
+    if torch is None:
+        return _OPERATIONS[name](*arguments)
+    return _of_tensors(torch, name)(*arguments)
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -278,20 +290,27 @@ def _softplus_of_tensors(torch: Any, z: Any) -> Any:
     )
 
 
+def _where_of_tensors(torch: Any, chosen: Any, a: Any, b: Any) -> Any:
+    """Return `where` of tensors; numbers are compared to a single truth value."""
+    if isinstance(chosen, bool):
+        return a if chosen else b
+    return torch.where(chosen, a, b)
+
+
+def _pick_of_tensors(torch: Any, h: Any, y: Any) -> Any:
+    return (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1)
+
+
 def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
     """Return an operation on tensors; at kinks it differentiates as `derivative` does."""
     of_tensors: dict[str, Callable[..., Any]] = {
         "power": operator.pow,
         "maximum": lambda a, b: torch.where((a > b) | (a != a), a, b),  # noqa: PLR0124 - NaN stays
         "minimum": lambda a, b: torch.where((a < b) | (a != a), a, b),  # noqa: PLR0124
-        "where": lambda chosen, a, b: (
-            (a if chosen else b) if isinstance(chosen, bool) else torch.where(chosen, a, b)
-        ),
+        "where": lambda chosen, a, b: _where_of_tensors(torch, chosen, a, b),
         "softplus": lambda z: _softplus_of_tensors(torch, z),
         "logsumexp": lambda h: torch.logsumexp(h, -1),
-        "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(
-            -1
-        ),
+        "pick": lambda h, y: _pick_of_tensors(torch, h, y),
     }
     return of_tensors.get(name) or _OF_BOTH.get(name) or getattr(torch, name)
 
@@ -363,30 +382,27 @@ pick = _named("pick", "Return the output `h_y` of a sample whose class is y.")
 
 
 def clip(z: Array, low: Array, high: Array) -> Array:
-    """Return `z`, but no less than `low` and no more than `high`; the derivative is 1 between
-    the two.
+    """Return `z`, but no less than `low` and no more than `high`.
+
+    The derivative is 1 between the two.
     """
     return minimum(maximum(z, low), high)
 
 
 def zeros_like(z: Array) -> Array:
     """Return 0, of the shape of `z`."""
-    torch = _torch_of([z])
-    return (
-        0.0
-        if isinstance(z, Expression)
-        else np.zeros_like(z)
-        if torch is None
-        else torch.zeros_like(z)
-    )
+    if isinstance(z, Expression):
+        return 0.0
+    library = _torch_of([z]) or np
+    return library.zeros_like(z)
 
 
 def numbered(h: Array) -> Array:
     """Return the numbers 0 to C - 1 of the outputs `h` (..., C)."""
     torch = _torch_of([h])
-    return (
-        np.arange(np.shape(h)[-1]) if torch is None else torch.arange(h.shape[-1], device=h.device)
-    )
+    if torch is None:
+        return np.arange(np.shape(h)[-1])
+    return torch.arange(h.shape[-1], device=h.device)
 
 
 # -- derivatives
@@ -444,8 +460,9 @@ def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
                 step = tangent(argument)
                 if _number(step) != 0:
                     moved = moved + slope * step
-            reduces = at.operation in _REDUCTIONS and _number(moved) != 0
-            tangents[at] = make(table, "total", moved) if reduces else moved
+            if at.operation in _REDUCTIONS and _number(moved) != 0:
+                moved = make(table, "total", moved)
+            tangents[at] = moved
         return tangents[at]
 
     return tangent(node)
@@ -467,7 +484,9 @@ def gradient(node: Expression, by: Expression) -> Expression:
             step = arrived * slope
             if step.level == EACH and argument.level == WHOLE:
                 step = make(table, "total", step)
-            gradients[argument] = gradients[argument] + step if argument in gradients else step
+            if argument in gradients:
+                step = gradients[argument] + step
+            gradients[argument] = step
     return gradients.get(by, constant(table, 0.0))
 
 
@@ -484,29 +503,28 @@ def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any
         """Return a number in the precision of the arrays."""
         if array is None:
             return number
-        return (
-            array.dtype.type(number)
-            if torch is None
-            else array.new_tensor(number, dtype=array.dtype)
-        )
+        if torch is None:
+            return array.dtype.type(number)
+        return array.new_tensor(number, dtype=array.dtype)
 
     def value(at: Expression) -> Any:
         if at not in values:
-            if at.operation == "constant":
-                values[at] = typed(at.arguments[0])
-            elif at.operation == "symbol":
-                argument = given[at.arguments[0]]
-                values[at] = typed(argument) if isinstance(argument, float) else argument
-            else:
-                mixed = at.level == EACH and at.operation not in _REDUCTIONS
-                values[at] = _apply(
-                    at.operation,
-                    *(
-                        value(a)[..., None] if mixed and a.level == WHOLE else value(a)
-                        for a in at.arguments
-                    ),
-                )
+            values[at] = computed(at)
         return values[at]
+
+    def computed(at: Expression) -> Any:
+        if at.operation == "constant":
+            return typed(at.arguments[0])
+        if at.operation == "symbol":
+            argument = given[at.arguments[0]]
+            return typed(argument) if isinstance(argument, float) else argument
+        arguments = []
+        for argument in at.arguments:
+            arguments.append(value(argument))
+            if at.level == EACH and argument.level == WHOLE:
+                # a number of a whole sample stands beside each of its outputs
+                arguments[-1] = arguments[-1][..., None]
+        return _apply(at.operation, *arguments)
 
     with np.errstate(over="ignore", under="ignore"):  # inner overflows end as 0 or infinity
         return [value(node) for node in nodes]

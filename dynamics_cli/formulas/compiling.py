@@ -40,21 +40,22 @@ class CheckedFiles(IndexDataCacheFile):
             file.write(contents.getvalue() + hashlib.sha256(contents.getvalue()).digest())
 
     def _load_index(self) -> Any:
-        whole = _is_whole(Path(self._index_path))
-        return super()._load_index() if whole else {}  # type: ignore[no-untyped-call] # of numba
+        if not _is_whole(Path(self._index_path)):
+            return {}
+        return super()._load_index()  # type: ignore[no-untyped-call] # of numba
 
     def _load_data(self, name: str) -> Any:
         path = Path(self._cache_path) / name
         if not _is_whole(path):
-            raise FileNotFoundError(
-                path
-            )  # which numba takes for a function that was never compiled
+            # which numba takes for a function that was never compiled
+            raise FileNotFoundError(path)
         return super()._load_data(name)  # type: ignore[no-untyped-call] # of numba
 
 
 def _is_whole(path: Path) -> bool:
-    """Return whether a file is not there, or fits the checksum at its end; say once a process
-    that one does not.
+    """Return whether a file is not there, or fits the checksum at its end.
+
+    It says once a process that a file does not.
     """
     try:
         contents = path.read_bytes()
@@ -68,8 +69,9 @@ def _is_whole(path: Path) -> bool:
 
 
 class Kept(FunctionCache):
-    """Numba's cache of a function; damage, a full disk and one that cannot be written cost time,
-    never the run.
+    """Numba's cache of a function.
+
+    Damage, a full disk and one that cannot be written cost time, never the run.
     """
 
     def __init__(self, function: Any) -> None:
@@ -102,11 +104,12 @@ numba.core.dispatcher.FunctionCache = numba.core.ccallback.FunctionCache = _cach
 
 @cache
 def cache_folder() -> Path | None:
-    """Return where numba keeps the compiled code of a module in this folder; None where nothing
-    can be kept.
+    """Return where numba keeps the compiled code of a module in this folder.
+
+    None where nothing can be kept.
     """
-    kept = _cache_of(cache_folder.__wrapped__)
-    return None if kept.cache_path is None else Path(kept.cache_path)
+    folder = _cache_of(cache_folder.__wrapped__).cache_path
+    return folder and Path(folder)
 
 
 _SAID: set[str] = set()

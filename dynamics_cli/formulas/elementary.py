@@ -65,10 +65,12 @@ class Constants(NamedTuple):
 
     def of(self, real: Any) -> Constants:
         """Return the constants, but counts of bits, as numbers of a precision."""
-        rounded = (
-            tuple(map(real, value)) if isinstance(value, tuple) else real(value)
-            for value in self[2:]
-        )
+        rounded: list[Any] = []
+        for value in self[2:]:
+            if isinstance(value, tuple):
+                rounded.append(tuple(map(real, value)))
+            else:
+                rounded.append(real(value))
         return Constants(self.digits, self.bias, *rounded)
 
 
@@ -146,7 +148,9 @@ def bits(context: Any, x: Any) -> Any:
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         integer = builder.bitcast(arguments[0], ir.IntType(x.bitwidth))
-        return builder.zext(integer, ir.IntType(64)) if x.bitwidth < 64 else integer
+        if x.bitwidth < 64:
+            return builder.zext(integer, ir.IntType(64))
+        return integer
 
     return types.int64(x), written
 
@@ -156,11 +160,9 @@ def number(context: Any, integer: Any, like: Any) -> Any:
     """Return the number with these bits, in the precision of another."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        integer = (
-            builder.trunc(arguments[0], ir.IntType(like.bitwidth))
-            if like.bitwidth < 64
-            else arguments[0]
-        )
+        integer = arguments[0]
+        if like.bitwidth < 64:
+            integer = builder.trunc(integer, ir.IntType(like.bitwidth))
         return builder.bitcast(integer, arguments[1].type)
 
     return like(integer, like), written
@@ -264,7 +266,8 @@ def log(x: Any) -> Any:
     m, k = parts(x * cast_like(2.0**lift, x) if denormal else x)
     result = logarithm(m - cast_like(1, x), k - cast_like(lift, x) if denormal else k)
     result = result if x < math.inf else x
-    return cast_like(math.nan, x) if x < 0 else cast_like(-math.inf, x) if x == 0 else result
+    result = cast_like(-math.inf, x) if x == 0 else result
+    return cast_like(math.nan, x) if x < 0 else result
 
 
 @function

@@ -86,8 +86,9 @@ class Record:
         Record.known[name] = self
 
     def __call__(self, **values: Any) -> Any:
-        """Return a structure with values for all fields; arrays and structures are written as
-        addresses, and kept.
+        """Return a structure with values for all fields.
+
+        Arrays and structures are written as addresses, and kept.
         """
         if values.keys() != self.types.keys():
             raise TypeError(
@@ -101,7 +102,9 @@ class Record:
 def _written(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return address_of(value)
-    return ctypes.addressof(value) if isinstance(value, ctypes.Structure | ctypes.Array) else value
+    if isinstance(value, ctypes.Structure | ctypes.Array):
+        return ctypes.addressof(value)
+    return value
 
 
 class RecordType(numba.types.Type):
@@ -143,8 +146,10 @@ def numba_type(name: str, dtype: np.dtype[Any]) -> Any:
         return RecordType(Record.known[name], dtype)
     real = getattr(types, dtype.name)
     simple = {"int": _INT, "Unit": _INT, "float": _FLOAT, "Real": real, "None": types.void}
+    if name in simple:
+        return simple[name]
     pointed = {"Ints": _INT, "Floats": _FLOAT, "Reals": real}
-    return simple[name] if name in simple else types.CPointer(pointed[name])
+    return types.CPointer(pointed[name])
 
 
 # -- units
@@ -166,8 +171,9 @@ class Native:
 
 
 def unit(function: Callable[..., Any]) -> Callable[[np.dtype[Any]], Native]:
-    """Return the compiler of a function for a precision; annotations say the types of its
-    arguments.
+    """Return the compiler of a function for a precision.
+
+    Annotations say the types of its arguments.
     """
     return cache(lambda dtype: Native(function, np.dtype(dtype)))
 
@@ -234,12 +240,13 @@ def multiply_add(context: Any, a: Any, b: Any, c: Any) -> Any:
 
 def fused(builder: Any, kind: Any, arguments: Any) -> Any:
     """Write `a b + c` of numbers or vectors."""
-    count, element = (
-        (f"v{kind.count}", kind.element) if isinstance(kind, ir.VectorType) else ("", kind)
-    )
-    return called(
-        builder, f"llvm.fmuladd.{count}f{64 if element == ir.DoubleType() else 32}", kind, arguments
-    )
+    count = ""
+    element = kind
+    if isinstance(kind, ir.VectorType):
+        count = f"v{kind.count}"
+        element = kind.element
+    bits = {ir.DoubleType(): 64, ir.FloatType(): 32}[element]
+    return called(builder, f"llvm.fmuladd.{count}f{bits}", kind, arguments)
 
 
 def called(builder: Any, name: str, result: Any, arguments: Any) -> Any:
@@ -255,10 +262,11 @@ def _caller(result: Any) -> Any:
 
         def written(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             given = cgutils.unpack_tuple(builder, values[1])
-            returned = ir.VoidType() if result == types.void else context.get_value_type(result)
+            nothing = result == types.void
+            returned = ir.VoidType() if nothing else context.get_value_type(result)
             kind = ir.FunctionType(returned, [argument.type for argument in given])
             value = builder.call(builder.inttoptr(values[0], kind.as_pointer()), given)
-            return context.get_dummy_value() if result == types.void else value
+            return context.get_dummy_value() if nothing else value
 
         return result(address, arguments), written
 

@@ -3,10 +3,10 @@
 A kind is traced with symbols in place of its arguments and of its own float settings, so that one
 compiled function serves all their values. Gradient descent with momentum, line by line:
 
-    def updated(self, w, g, memory, step):                    # w, g: EACH (a weight, its gradient)
-        memory["v"] = self.momentum * memory["v"] - step.lr * g   # reads the symbol `weight_v`,
-        EACH, and writes a new return w + memory["v"]                                # value;
-        `number_momentum` and `lr`: NUMBER
+    def updated(self, w, g, memory, step):             # w, g: EACH (a weight, its gradient)
+        v = self.momentum * memory["v"] - step.lr * g  # reads the symbol `weight_v`, EACH;
+        memory["v"] = v                                # `number_momentum` and `lr` are NUMBER
+        return w + v
 
 `update` returns the new weight `w + (number_momentum * weight_v - lr * g)` and what was written,
 under the same name `v`. `step.memory` is of level `WHOLE`: a number of the tensor, such as a
@@ -17,6 +17,7 @@ running norm of its gradient, whose symbol is `whole_...` and whose value comes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -35,6 +36,10 @@ class Traceable(Protocol):
 
     def model_copy(self, *, update: Any) -> Any:
         """Return a copy with other values of fields, which are not validated."""
+
+
+_NO_FORMULA = (TypeError, ValueError, AttributeError, IndexError)
+"""Errors of a method that does with a symbol what no formula does; `NotAFormulaError` is one."""
 
 
 @dataclass
@@ -63,22 +68,22 @@ class Trace:
 def traced(
     kind: Traceable, formula: Callable[[Any, Trace], Sequence[Expression]]
 ) -> tuple[list[Expression], Trace]:
-    """Return the operations of `formula(kind, trace)`; where it asks for the value of a number of
-    the kind, with it.
+    """Return the operations of `formula(kind, trace)`.
+
+    A formula that asks for the value of a number of the kind is traced with that value.
 
     Raises NotAFormulaError: it cannot be traced.
     """
-    for symbolic in (True, False):
+    with suppress(*_NO_FORMULA):
         trace = Trace(kind)
-        try:
-            return list(formula(trace.symbolic() if symbolic else kind, trace)), trace
-        except NotAFormulaError:
-            if not symbolic:
-                raise
-        except (TypeError, ValueError, AttributeError, IndexError) as error:
-            if not symbolic:
-                raise NotAFormulaError(f"{type(kind).__name__}: {error}") from error
-    raise AssertionError
+        return list(formula(trace.symbolic(), trace)), trace
+    trace = Trace(kind)
+    try:
+        return list(formula(kind, trace)), trace
+    except NotAFormulaError:
+        raise
+    except _NO_FORMULA as error:
+        raise NotAFormulaError(f"{type(kind).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -97,28 +102,27 @@ class Facts:
     """Of an update: whether it depends on the loss."""
 
 
-_FACTS: dict[tuple[type, str], Facts | str] = {}
+_FACTS: dict[tuple[type, str], tuple[Facts | None, str | None]] = {}
 """Kind, with its settings -> its formula, or why it is none."""
 _METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
 
 
 def facts(kind: Any) -> Facts | None:
     """Return the traced formula of an activation, loss or update; None where it is none."""
-    known = _facts_or_obstacle(kind)
-    return known if isinstance(known, Facts) else None
+    return _facts_and_obstacle(kind)[0]
 
 
 def obstacle(kind: Any) -> str | None:
-    """Return why an activation, loss or update is no formula, so that autograd trains it; else
-    None.
+    """Return why an activation, loss or update is no formula, so that autograd trains it.
+
+    None where it is a formula.
     """
     if not hasattr(kind, _METHODS.get(kind.section, "")):
         return None
-    known = _facts_or_obstacle(kind)
-    return known if isinstance(known, str) else None
+    return _facts_and_obstacle(kind)[1]
 
 
-def _facts_or_obstacle(kind: Any) -> Facts | str:
+def _facts_and_obstacle(kind: Any) -> tuple[Facts | None, str | None]:
     key = type(kind), repr(kind)
     if key not in _FACTS:
         formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[
@@ -127,13 +131,13 @@ def _facts_or_obstacle(kind: Any) -> Facts | str:
         try:
             nodes = formulas.ordered(traced(kind, formula)[0])
         except NotAFormulaError as error:
-            _FACTS[key] = str(error)
+            _FACTS[key] = None, str(error)
         else:
             operations = {node.operation for node in nodes}
             symbols = [node.arguments[0] for node in nodes if node.operation == "symbol"]
             of_tensor = any(name.startswith("whole_") for name in symbols)
             sums = of_tensor or not operations.isdisjoint(formulas.SUMS)
-            _FACTS[key] = Facts(sums, "total_of_all" in operations, "loss" in symbols)
+            _FACTS[key] = Facts(sums, "total_of_all" in operations, "loss" in symbols), None
     return _FACTS[key]
 
 
@@ -156,8 +160,9 @@ def is_identity(sigma: Any) -> bool:
 
 
 def slopes(sigma: Any, z: Any, order: int) -> Any:
-    """Return the derivative of some order of an activation at an array or a tensor;
-    `NotAFormulaError` without one.
+    """Return the derivative of some order of an activation at an array or a tensor.
+
+    Raises NotAFormulaError: the activation is no formula.
     """
     nodes, trace = traced(sigma, lambda kind, trace: curve(kind, trace, order))
     (value,) = formulas.evaluated(nodes[-1:], {"z": z, **trace.values})
@@ -169,11 +174,11 @@ def slopes(sigma: Any, z: Any, order: int) -> Any:
 
 def loss_and_slope(loss: Any, trace: Trace) -> tuple[Expression, Expression, Expression]:
     """Return loss and derivatives of a sample, and its outputs."""
-    classes = loss.labels == "classes"
     h = symbol(trace.table, "h", EACH)
-    y = symbol(trace.table, "y", WHOLE if classes else EACH)
+    level_of_labels = {"classes": WHOLE}.get(loss.labels, EACH)
+    y = symbol(trace.table, "y", level_of_labels)
     value = formulas.constant(trace.table, loss.values(h, y))
-    if classes and value.level == EACH:
+    if loss.labels == "classes" and value.level == EACH:
         raise NotAFormulaError(f"{type(loss).__name__} is no number of a sample")
     return value, formulas.gradient(value, h), h
 
@@ -219,7 +224,7 @@ class TracedMemory(dict[str, Expression]):
         """The symbols of former values."""
 
     def __missing__(self, name: str) -> Expression:
-        prefix = "weight" if self._level == EACH else "whole"
+        prefix = {EACH: "weight", WHOLE: "whole"}[self._level]
         return self.read.setdefault(name, symbol(self._table, f"{prefix}_{name}", self._level))
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -254,8 +259,9 @@ def update(optimizer: Any, trace: Trace) -> tuple[Expression, TracedMemory, Trac
 
 
 def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
-    """Return the new weight and all that is remembered; `NotAFormulaError` where an optimizer
-    updates whole tensors.
+    """Return the new weight and all that is remembered.
+
+    Raises NotAFormulaError: the optimizer updates whole tensors.
     """
     if not optimizer.by_formula:
         raise NotAFormulaError(f"{type(optimizer).__name__} is no formula of a weight")

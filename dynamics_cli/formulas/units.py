@@ -86,8 +86,9 @@ class Unit:
 
 
 class Writer:
-    """Writes expressions as lines that assign local names; names of level `EACH` are assigned
-    again in every loop.
+    """Writes expressions as lines that assign local names.
+
+    Names of level `EACH` are assigned again in every loop.
     """
 
     def __init__(
@@ -125,14 +126,10 @@ class Writer:
         return self._name(node, self._known, WHOLE)
 
     def _name(self, node: Expression, known: Mapping[Expression, str], level: int) -> str:
-        """Return the name of a node among numbers of a level: wide numbers become of the
-        precision of the run.
-        """
-        wide = self._is_wide(level)
-        if node.operation == "constant":
-            return repr(node.arguments[0]) if wide else f"real({node.arguments[0]!r})"
-        name = known[node]
-        return name if wide or not self._is_wide(node.level) else f"real({name})"
+        """Return the name of a node among numbers of a level, in the precision of that level."""
+        if self._is_wide(node.level) and not self._is_wide(level):
+            return f"real({known[node]})"
+        return known[node]
 
     def _is_wide(self, level: int) -> bool:
         """Return whether numbers of a level are float64 whatever the run's precision."""
@@ -141,17 +138,18 @@ class Writer:
     def _assigned(self, node: Expression, known: dict[Expression, str]) -> list[str]:
         """Return the lines that compute a node, and make its name known."""
         if node.operation == "constant":
+            known[node] = repr(node.arguments[0])
             return []
         if node.operation == "symbol":
             known[node] = self._names[node.arguments[0]]
             return []
-        name = known[node] = f"v{node.key}"
+        name = f"v{node.key}"
+        known[node] = name
         if node.operation in _REDUCTIONS:
             return self._reduced(name, node)
         arguments = [self._name(argument, known, node.level) for argument in node.arguments]
-        return [
-            f"{name} = {_FORMS.get(node.operation, node.operation + '({})').format(*arguments)}"
-        ]
+        form = _FORMS.get(node.operation, node.operation + "({})")
+        return [f"{name} = {form.format(*arguments)}"]
 
     def _reduced(self, name: str, node: Expression) -> list[str]:
         """Return the lines of a sum over outputs or weights."""
@@ -167,7 +165,10 @@ class Writer:
             ]
         if node.operation == "pick":
             term = f"{term} if c == {self._names['y']} else real(0)"
-        zero, term = ("0.0", f"np.float64({term})") if self._wide else ("real(0)", term)
+        zero = "real(0)"
+        if self._wide:
+            zero = "0.0"
+            term = f"np.float64({term})"
         return [f"{name} = {zero}", *self._loop([*lines, f"{name} += {term}"])]
 
 
@@ -176,17 +177,16 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 def _filled(template: str, **holes: Sequence[str] | str) -> str:
-    """Return a template with its holes filled; a hole that is a line of its own takes any number
-    of lines.
+    """Return a template with its holes filled.
+
+    A hole that is a line of its own takes any number of lines.
     """
 
     def block(hole: re.Match[str]) -> str:
         lines = holes[hole[2]]
-        return (
-            hole[0]
-            if isinstance(lines, str)
-            else indent("".join(f"{line}\n" for line in lines), hole[1])
-        )
+        if isinstance(lines, str):
+            return hole[0]
+        return indent("".join(f"{line}\n" for line in lines), hole[1])
 
     return re.sub(r"( *){(\w+)}\n", block, template.lstrip()).format(**holes)
 
@@ -295,8 +295,9 @@ def loss_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
 
 
 def loss_curvature_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
-    """Return `_LOSS`, which fills `delta` (n, C) with `weight d2l/df2 v` and returns 0; as
-    `loss_unit`.
+    """Return `_LOSS`, which fills `delta` (n, C) with `weight d2l/df2 v` and returns 0.
+
+    Otherwise it is as `loss_unit`.
     """
     return _loss_unit(loss, dtype, bend)
 
@@ -305,23 +306,23 @@ def _loss_unit(
     loss: LossFormula, dtype: np.dtype[Any], formula: Callable[[Any, Trace], Sequence[Expression]]
 ) -> Unit:
     (slope, *value), trace = traced(loss, formula)
-    classes = loss.labels == "classes"
-    names = {
-        "h": "f[q * C + c]",
-        "v": "v[q * C + c]",
-        "number_of_output": "c",
-        "y": "y[q]" if classes else "y[q * C + c]",
-    }
-    writer = Writer(
-        names | _numbers(trace), lambda lines: ["for c in range(C):", *_indented(lines)], wide=False
-    )
+    label = "y[q * C + c]"
+    seen = f"not np.isnan({label})"
+    if loss.labels == "classes":
+        label = "y[q]"
+        seen = "True"
+    names = {"h": "f[q * C + c]", "v": "v[q * C + c]", "number_of_output": "c", "y": label}
+
+    def loop(lines: Sequence[str]) -> list[str]:
+        return ["for c in range(C):", *_indented(lines)]
+
+    # the loss is a number of a sample, or of each output, over which it is summed
+    writer = Writer(names | _numbers(trace), loop, wide=False)
     whole = writer.whole([slope, *value])
-    each, (derivative, *term) = writer.each(
-        [slope, *(node for node in value if node.level == EACH)]
-    )
-    of_sample = [] if term else [f"summed += {writer.name(node)}" for node in value]
-    of_output = [f"summed += np.float64({name}) if seen else 0.0" for name in term]
-    seen = "True" if classes else "not np.isnan(y[q * C + c])"
+    summands = [node for node in value if node.level == EACH]
+    each, (derivative, *terms) = writer.each([slope, *summands])
+    of_sample = [f"summed += {writer.name(node)}" for node in value if node.level != EACH]
+    of_output = [f"summed += np.float64({name}) if seen else 0.0" for name in terms]
     source = _filled(
         _LOSS,
         whole=whole,
@@ -375,21 +376,21 @@ def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
     memory, whole = memories
     slots = (*memory.read, *whole.read)
     of_network = any(node.operation == "total_of_all" for node in formulas.ordered(nodes))
-    at = {
-        name: f"memory[{k} * P + {'i' if name in memory.read else 'first'}]"
-        for k, name in enumerate(slots)
-    }
-    names = {
-        "w": "w",
-        "g": "g[i]",
-        "lr": "step",
-        "iteration": "iteration",
-        "loss": "loss",
-        **{f"weight_{name}": f"m{slots.index(name)}" for name in memory.read},
-        **{f"whole_{name}": f"m{slots.index(name)}" for name in whole.read},
-        **_numbers(trace),
-    }
-    read = ["w = theta[i]", *(f"m{slots.index(name)} = {at[name]}" for name in memory.read)]
+
+    # a number of a weight is kept at its place, one of a tensor at its first weight
+    names = {"w": "w", "g": "g[i]", "lr": "step", "iteration": "iteration", "loss": "loss"}
+    names |= _numbers(trace)
+    at = {}
+    read = ["w = theta[i]"]
+    begin = ["step = lr * factors[q]"]
+    for k, name in enumerate(memory.read):
+        at[name] = f"memory[{k} * P + i]"
+        names[f"weight_{name}"] = f"m{k}"
+        read.append(f"m{k} = {at[name]}")
+    for k, name in enumerate(whole.read, start=len(memory.read)):
+        at[name] = f"memory[{k} * P + first]"
+        names[f"whole_{name}"] = f"m{k}"
+        begin.append(f"m{k} = np.float64({at[name]})")
 
     def loop(lines: Sequence[str]) -> list[str]:
         if of_network:
@@ -398,15 +399,16 @@ def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
         return ["for i in range(first, last):", *_indented([*read, *lines])]
 
     writer = Writer(names, loop, wide=True)
-    begin = [
-        *(["q, first = 0, segments[0]"] if of_network else []),
-        "step = lr * factors[q]",
-        *(f"m{slots.index(name)} = np.float64({at[name]})" for name in whole.read),
-        *writer.whole(nodes),
-    ]
+    begin += writer.whole(nodes)
     count = len(memory)
     for name, node in zip(whole, nodes[1 + count :], strict=True):
         begin.append(f"{at[name]} = real({writer.name(node)})")
+    of_tensor: list[str] = begin
+    once: list[str] = []
+    if of_network:
+        once = ["q, first = 0, segments[0]", *begin]
+        of_tensor = []
+
     each, (weight, *values) = writer.each(nodes[: 1 + count])
     remember = []
     for name, value in zip(memory, values, strict=True):
@@ -416,8 +418,8 @@ def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
     source = _filled(
         _UPDATE,
         tiny=repr(100 * float(np.finfo(dtype).tiny)),
-        of_network=begin if of_network else [],
-        of_tensor=[] if of_network else begin,
+        of_network=once,
+        of_tensor=of_tensor,
         read=read,
         each=each,
         weight=weight,
