@@ -20,7 +20,9 @@ class SquareLoss(Loss):
     def values(self, h: Array, y: Array) -> Array:
         """Return the square of `h - y`; for vectors (..., n, C) the squared norm."""
         squares = self.squares(h, y)
-        return squares.sum(-1) if y.ndim == 2 else squares
+        if y.ndim == 2:
+            return squares.sum(-1)
+        return squares
 
     @abstractmethod
     def squares(self, h: Array, y: Array) -> Array:

@@ -114,7 +114,8 @@ def _flat_ends(values: Floats, tolerance: float, floor: float) -> Ints:
     n = len(values)
     tables = [(values, np.where(values > floor, values, -np.inf))]
     while 2 ** len(tables) <= n:
-        (high, low), step = tables[-1], 2 ** (len(tables) - 1)
+        high, low = tables[-1]
+        step = 2 ** (len(tables) - 1)
         tables.append((np.maximum(high[:-step], high[step:]), np.minimum(low[:-step], low[step:])))
     stop = np.arange(n)
     top = np.full(n, -np.inf)

@@ -74,8 +74,9 @@ def least_distance(A: ArrayLike, b: ArrayLike | float = 1.0) -> LeastDistance:
 
 
 def _polished(A: Floats, b: Floats, multipliers: Floats) -> Floats:
-    """Solve the equations of the active inequalities once more; kept only while the multipliers
-    stay non-negative.
+    """Solve the equations of the active inequalities once more.
+
+    The solution is kept only while the multipliers stay non-negative.
     """
     active = multipliers > 0
     if not active.any():

@@ -22,8 +22,9 @@ def norms(W: ArrayLike) -> Floats:
 
 
 def directions(W: ArrayLike) -> Floats:
-    """Return `w / ||w||` `(..., m, d)`; a neuron that is exactly 0 has no direction and gives
-    NaN.
+    """Return `w / ||w||` `(..., m, d)`.
+
+    A neuron that is exactly 0 has no direction and gives NaN.
     """
     weights = as_floats(W, "W", axes=1, batched=True)
     lengths = norms(weights)[..., None]  # (..., m, 1)

@@ -37,8 +37,9 @@ def singular_values(W: ArrayLike) -> Floats:
 
 
 def eigenvalues(A: Floats) -> Floats:
-    """Return the eigenvalues `(m,)` of a symmetric `A (m, m)`, descending; NaN when an entry is
-    not finite.
+    """Return the eigenvalues `(m,)` of a symmetric `A (m, m)`, descending.
+
+    NaN when an entry is not finite.
     """
     if not np.isfinite(A).all():
         return np.full(len(A), np.nan)
@@ -90,8 +91,10 @@ def effective_rank(values: ArrayLike) -> float:
     """
     v = np.asarray(values, np.float64)
     v = v[v > 0]
-    p = v / v.sum() if len(v) else v
-    return float(np.exp(-np.sum(p * np.log(p)))) if len(v) else float("nan")
+    if not len(v):
+        return float("nan")
+    p = v / v.sum()
+    return float(np.exp(-np.sum(p * np.log(p))))
 
 
 def density(rules: Floats, at: Floats, width: float) -> Floats:

@@ -83,7 +83,9 @@ class GradientDescent(Plain, kind="gd"):
 
     def clock(self, iterations: int) -> Clock | None:
         """Return the time of gradient flow along the loss-scaled path."""
-        return RescaledClock(self.lr) if self.loss_scaled else super().clock(iterations)
+        if self.loss_scaled:
+            return RescaledClock(self.lr)
+        return super().clock(iterations)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield the settings that contradict a path in rescaled time."""
@@ -99,7 +101,9 @@ class GradientDescent(Plain, kind="gd"):
         """Return the weight after a step, the gradient divided by the loss where that is asked
         for.
         """
-        return super().updated(w, g / step.loss if self.loss_scaled else g, memory, step)
+        if self.loss_scaled:
+            g = g / step.loss
+        return super().updated(w, g, memory, step)
 
 
 class StochasticGradientDescent(Plain, Minibatch, kind="sgd"):
@@ -132,12 +136,10 @@ class Adam(Minibatch, kind="adam"):
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.Adam`, or of `AdamW`."""
-        if self.weight_decay is not None:
-            w, g = (
-                ((1 - step.lr * self.weight_decay) * w, g)
-                if self.decoupled
-                else (w, g + self.weight_decay * w)
-            )
+        if self.weight_decay is not None and self.decoupled:
+            w = (1 - step.lr * self.weight_decay) * w
+        elif self.weight_decay is not None:
+            g = g + self.weight_decay * w
         m = memory["mean"] = memory["mean"] + (1 - self.beta1) * (g - memory["mean"])
         v = memory["square"] = self.beta2 * memory["square"] + (1 - self.beta2) * g * g
         grown = step.iteration + 1
@@ -243,9 +245,14 @@ class Muon(Minibatch, kind="muon"):
     ) -> None:
         """Change the weights in place; see `Descent.update`."""
         for name, w, g in zip(names, parameters, gradients, strict=True):
-            b = state[name] = self.momentum * state[name] + g if name in state else g.clone()
+            b = g.clone()
+            if name in state:
+                b = self.momentum * state[name] + g
+            state[name] = b
             step = g + self.momentum * b if self.nesterov else b
-            matrix = step.reshape(len(step), -1) if step.ndim > 1 else step[None]
+            matrix = step[None]
+            if step.ndim > 1:
+                matrix = step.reshape(len(step), -1)
             factor = max(1.0, matrix.shape[0] / matrix.shape[1]) ** 0.5
             if self.weight_decay is not None:
                 w.mul_(1 - lr * self.weight_decay)
@@ -285,9 +292,8 @@ class Cosine(Schedule, kind="cosine"):
         """Return the factor; 1 at the end of the warm-up, near 0 at the last update."""
         if iteration < self.warm_up:
             return (iteration + 1) / self.warm_up
-        return (
-            1 + math.cos(math.pi * (iteration - self.warm_up) / max(1, iterations - self.warm_up))
-        ) / 2
+        angle = math.pi * (iteration - self.warm_up) / max(1, iterations - self.warm_up)
+        return (1 + math.cos(angle)) / 2
 
 
 class Step(Schedule, kind="step"):
