@@ -26,7 +26,6 @@ from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import multiply_adds
-from dynamics_cli.training.measuring import recorded_iterations
 from dynamics_cli.training.problem import build_problem
 
 RATE = 3e10
@@ -78,7 +77,7 @@ def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
         problem = _problem(path, changes)
     peer = JaxRun(problem)
     best = {"dyn": float("inf"), "jax": float("inf")}
-    states = [int(at) for at in recorded_iterations(problem)]
+    states = [int(at) for at in problem.recorded_states]
     backend = ""
     for turn in range(repeats + 1):  # the first compiles
         with tempfile.TemporaryDirectory() as folder:

@@ -42,7 +42,6 @@ from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formul
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.runs.run import FEW_NUMBERS, column_names
 from dynamics_cli.text import Table, shorten
-from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import check_labels
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ class Instrument:
             config = config.model_copy(update={"loss": _own_loss(loss, self.network, labels)})
         self.config = config
         self.start = start
-        self.measures = chosen_measures(self.problem(None))
+        self.measures = self.problem(None).measures
         self.memories: dict[str, dict[str, Any]] = {name: {} for name in self.measures}
 
     def problem(self, weights: Any) -> Problem:

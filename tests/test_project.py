@@ -54,7 +54,7 @@ MAY_IMPORT = {
     "runs": {"config", "kinds"},
     "datasets": {"kinds", "runs"},
     "initializations": {"kinds", "datasets"},
-    "training": {"config", "gradients", "formulas", "runs", *KINDS},
+    "training": {"config", "gradients", "formulas", "kinds", "losses", "runs"},
     "plotting": {"runs"},
     "sweeps": {"config", "kinds", "runs", "training", "plotting"},
     "analysis": {"kinds", "recording", "gradients", "runs", "measures", "plotting"},

@@ -58,9 +58,10 @@ def derivatives_of(state: State) -> Derivatives:
     """Return the derivatives at a state, made once and shared by its measures."""
     if "derivatives" not in state.shared:
         engine = engine_of(state.problem)
-        state.shared["derivatives"] = (
-            ByAutograd(state) if engine is None else ByEngine(state, engine)
-        )
+        if engine is None:
+            state.shared["derivatives"] = ByAutograd(state)
+        else:
+            state.shared["derivatives"] = ByEngine(state, engine)
     derivatives: Derivatives = state.shared["derivatives"]
     return derivatives
 
@@ -72,9 +73,10 @@ def trained_names(problem: Problem) -> list[str]:
 
 def trained_among(architecture: Architecture, shapes: Shapes) -> list[str]:
     """Return the names of the weights, of such shapes, that are trained."""
-    fixed = {"output_weight"} if not getattr(architecture, "train_output", True) else set()
-    allowed = architecture.train or list(shapes)
-    return [name for name in shapes if name in allowed and name not in fixed]
+    allowed = set(architecture.train or shapes)
+    if not getattr(architecture, "train_output", True):
+        allowed.discard("output_weight")
+    return [name for name in shapes if name in allowed]
 
 
 class Derivatives(ABC):
@@ -118,15 +120,19 @@ class Derivatives(ABC):
     def largest(
         self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
     ) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues, descending, of the Hessian, or unless `whole` of its
-        Gauss-Newton part.
+        """Return the k largest eigenvalues of the Hessian, descending, and their vectors (P, k).
 
-        Beside them their vectors (P, k); `start` is (P,) or (P, j), see
-        `measures.lanczos.largest_eigenvalues`. `block` picks a diagonal block.
+        Args:
+            start: (P,) or (P, j), see `gradients.lanczos.largest_eigenvalues`.
+            k: how many.
+            whole: False for the Gauss-Newton part of the Hessian.
+            block: picks a diagonal block.
         """
         from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
-        multiply = self.hessian_product if whole else self.gauss_newton_product
+        multiply = self.hessian_product
+        if not whole:
+            multiply = self.gauss_newton_product
         v = np.zeros(self.size)
 
         def product(part: Floats) -> Floats:
@@ -153,19 +159,18 @@ class Derivatives(ABC):
 
     def hessian(self) -> Floats:
         """Return the Hessian (P, P)."""
-        H = np.stack([self.hessian_product(v) for v in np.eye(self.size)])
+        H = np.stack(list(map(self.hessian_product, np.eye(self.size))))
         return np.asarray((H + H.T) / 2)
 
 
 def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[Floats, Floats]]:
     """Return `W_l` (m_l, m_{l-1}) and `b_l` (m_l,) of a fully connected network, float64."""
-    names = architecture.matrices
-    weights = [np.atleast_2d(np.asarray(parameters[name], np.float64)) for name in names]
-    biases = [
-        np.asarray(parameters.get(name.replace("weight", "bias"), np.zeros(len(W))), np.float64)
-        for name, W in zip(names, weights, strict=True)
-    ]
-    return list(zip(weights, biases, strict=True))
+    layers = []
+    for name in architecture.matrices:
+        W = np.atleast_2d(np.asarray(parameters[name], np.float64))
+        b = parameters.get(name.replace("weight", "bias"), np.zeros(len(W)))
+        layers.append((W, np.asarray(b, np.float64)))
+    return layers
 
 
 def features_of(
@@ -184,19 +189,18 @@ def features_of(
 
 
 def engine_of(problem: Problem) -> Engine | None:
-    """Return the engine of a problem, made once; None where the network is none of layers, or a
-    kind no formula.
+    """Return the engine of a problem, made once; None for networks and kinds that it does not know.
+
+    It knows networks of layers whose activation and loss are formulas.
     """
-    known = vars(problem)
-    if "engine" not in known:
+    if "engine" not in problem.shared:
         c: Any = problem.config.architecture
-        layered = c.engine and bool(c.matrices)
-        known["engine"] = None
-        if layered and facts(c.sigma) and facts(problem.loss):
+        problem.shared["engine"] = None
+        if c.engine and c.matrices and facts(c.sigma) and facts(problem.loss):
             from dynamics_cli.gradients.engine.curvature import Engine
 
-            known["engine"] = Engine(problem, trained_names(problem))
-    engine: Engine | None = known["engine"]
+            problem.shared["engine"] = Engine(problem, trained_names(problem))
+    engine: Engine | None = problem.shared["engine"]
     return engine
 
 
@@ -207,7 +211,8 @@ class ByEngine(Derivatives):
         self.problem = state.problem
         self._state = state
         self._engine = engine
-        self.names, self.size = engine.names, len(engine.places)
+        self.names = engine.names
+        self.size = len(engine.places)
 
     @property
     def _evaluated(self) -> Engine:
@@ -241,28 +246,32 @@ class ByEngine(Derivatives):
         return ByAutograd(self._state)
 
     def _layers(self, x: Floats, slopes: Floats) -> Iterator[tuple[Floats, Floats, bool, bool]]:
-        """Yield the inputs of each layer (n, m), and the derivatives of F by its preactivations,
-        the last layer first.
+        """Yield the parts of derivatives of F by the weights of each layer, the last layer first.
 
-        `slopes` (n, C) are those by the outputs. With them, whether weights and biases of the layer
-        are trained.
+        They are the inputs of the layer (n, m), the derivatives of F by its preactivations, and
+        whether its weights and its biases are trained. `slopes` (n, C) are the derivatives of F by
+        the outputs.
         """
         c: Any = self.problem.config.architecture
         layers = layers_of(c, self._state.parameters)
-        hidden = features_of(c, self._state.parameters, x)
+        features = features_of(c, self._state.parameters, x)
+        inputs = [x, *(h for _, h in features)]
         delta = slopes * (c.output_scale or 1.0)
         for k in reversed(range(len(layers))):
             name = c.matrices[k]
             trained = name in self.names, name.replace("weight", "bias") in self.names
-            yield (hidden[k - 1][1] if k else x), delta, *trained
+            yield inputs[k], delta, *trained
             if k:
-                delta = (delta @ layers[k][0]) * tracing.slopes(c.sigma, hidden[k - 1][0], 1)
+                W, _ = layers[k]
+                z, _ = features[k - 1]
+                delta = (delta @ W) * tracing.slopes(c.sigma, z, 1)
 
     def largest(
         self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
     ) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues and their vectors; that of the whole Hessian in a
-        compiled call.
+        """Return the k largest eigenvalues and their vectors; see `Derivatives.largest`.
+
+        A compiled call computes the largest one of the whole Hessian.
         """
         if not whole or len(start) < self.size or k > 1:
             return super().largest(start, k, whole=whole, block=block)
@@ -270,12 +279,11 @@ class ByEngine(Derivatives):
         from dynamics_cli.gradients.lanczos import LIMIT, Spectrum
 
         engine = self._evaluated
-        known = vars(self.problem)
-        if "spectrum" not in known:  # made once, as the engine
-            known["spectrum"] = Spectrum(
-                self.size, LIMIT, hessian_product(REAL).address, engine.state
-            )
-        spectrum: Spectrum = known["spectrum"]
+        shared = self.problem.shared
+        if "spectrum" not in shared:  # made once, as the engine
+            product = hessian_product(REAL).address
+            shared["spectrum"] = Spectrum(self.size, LIMIT, product, engine.state)
+        spectrum: Spectrum = shared["spectrum"]
         return spectrum.largest(start, self.tolerance)[:2]
 
     def kernel(self, count: int) -> Floats:
@@ -327,9 +335,12 @@ class ByEngine(Derivatives):
             losses = np.empty(len(weights))
             gradients = np.empty(weights.shape)
             for k, theta in enumerate(weights):
-                if k == 0 or rows is not None:
+                if rows is not None:
                     for source, working in given:
-                        working[...] = source if rows is None else source[rows[k]]
+                        working[...] = source[rows[k]]
+                elif k == 0:
+                    for source, working in given:
+                        working[...] = source
                 work.theta[engine.places] = theta
                 losses[k] = work.evaluate() / count
                 gradients[k] = work.gradient[engine.places]
@@ -356,14 +367,11 @@ def functions_in(loss: torch.Tensor) -> list[str]:
 
 
 def _owner(name: str) -> str:
-    """Return the name of the module that a weight belongs to; weights of a parametrization to
-    the module it is for.
-    """
-    return (
-        name.partition(".parametrizations.")[0]
-        if ".parametrizations." in name
-        else name.rpartition(".")[0]
-    )
+    """Return the name of the module that a weight belongs to, through any parametrization."""
+    module, parametrized, _ = name.partition(".parametrizations.")
+    if parametrized:
+        return module
+    return name.rpartition(".")[0]
 
 
 def _parts(count: int, size: int) -> list[slice]:
@@ -380,7 +388,9 @@ class ByAutograd(Derivatives):
         problem = state.problem
         samples = state.problem.dataset
         architecture = problem.config.architecture
-        initial = state.start if architecture.centered else state.parameters
+        initial = state.parameters
+        if architecture.centered:
+            initial = state.start
         self._device = architecture.device
         self._model = architecture.network(samples.d, initial, torch.float64, self._device)
         with torch.no_grad():
@@ -393,16 +403,16 @@ class ByAutograd(Derivatives):
         self.tolerance = max(
             [self.tolerance, *(100 * torch.finfo(p.dtype).eps for p in self._weights.values())]
         )
-        labels = torch.long if problem.loss.labels == "classes" else torch.float64
-        self._x, self._y = (
-            architecture.inputs_of(samples.x),
-            torch.tensor(samples.y, dtype=labels, device=self._device),
-        )
+        self._x = architecture.inputs_of(samples.x)
+        self._y = torch.tensor(problem.loss.numbered(samples.y), device=self._device)
         self._at_once = problem.block_samples(self._device)
         self._kept: tuple[torch.Tensor, ...] | None = None
         self._twice = False
         self._maps_samples = True
         self._maps_weights = True
+
+    def _detached(self) -> dict[str, torch.Tensor]:
+        return {name: p.detach() for name, p in self._weights.items()}
 
     def _blocks(self, count: int | None = None) -> Iterator[tuple[Any, torch.Tensor]]:
         """Yield inputs and labels of all samples, or of the first `count`, block by block."""
@@ -427,14 +437,16 @@ class ByAutograd(Derivatives):
         """
         import torch
 
+        if not isinstance(v, torch.Tensor):
+            v = torch.from_numpy(np.ascontiguousarray(v))
         weights = list(self._weights.values())
-        vector = v if isinstance(v, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(v))
-        parts = torch.split(vector, [w.numel() for w in weights])
+        parts = torch.split(v, [w.numel() for w in weights])
         return [part.view_as(w).to(w) for part, w in zip(parts, weights, strict=True)]
 
     def _gradients(self) -> Iterator[tuple[torch.Tensor, ...]]:
-        """Yield the gradient of the part of each block in the training loss, with its graph; a
-        single graph is kept.
+        """Yield the gradient of the part of each block in the training loss, with its graph.
+
+        A single graph is kept.
         """
         import torch
 
@@ -452,7 +464,8 @@ class ByAutograd(Derivatives):
                 )
             else:  # it depends on no trained weight
                 gradient = tuple(torch.zeros_like(w) for w in weights)
-            self._kept = gradient if len(y) == len(self._y) else None
+            if len(y) == len(self._y):
+                self._kept = gradient
             yield gradient
 
     def gradient(self) -> Floats:
@@ -535,20 +548,16 @@ class ByAutograd(Derivatives):
         difference = (beside(1) - beside(-1)) / (2 * step)
         beside(0)
         g = gradient(graph=True)
-        try:
-            along = (
-                torch.autograd.grad(g @ v, weights, materialize_grads=True)
-                if g.requires_grad
-                else []
-            )
-        except RuntimeError:  # what may be differentiated once
-            return False
-        product = torch.cat([part.flatten() for part in along]) if along else torch.zeros_like(v)
+        product = torch.zeros_like(v)
+        if g.requires_grad:
+            try:
+                along = torch.autograd.grad(g @ v, weights, materialize_grads=True)
+            except RuntimeError:  # what may be differentiated once
+                return False
+            product = torch.cat([part.flatten() for part in along])
         rounding = 1e-12 * float(g.detach().norm()) / step
-        return bool(
-            (difference - product).norm()
-            <= 1e-3 * max(difference.norm(), product.norm()) + rounding
-        )
+        allowed = 1e-3 * max(difference.norm(), product.norm()) + rounding
+        return bool((difference - product).norm() <= allowed)
 
     def _loss_of_two(self) -> torch.Tensor:
         loss: torch.Tensor = self.problem.loss.total(self._model(self._x[:2]), self._y[:2])
@@ -563,8 +572,7 @@ class ByAutograd(Derivatives):
         Raises:
             InputError: they differ; the message names the modules.
         """
-        known = vars(self.problem)
-        if known.setdefault("symmetric", False):
+        if "symmetric" in self.problem.shared:
             return
         if self._is_asymmetric(np.ones(self.size)):
             owners = np.repeat(
@@ -579,7 +587,7 @@ class ByAutograd(Derivatives):
                 f"{', '.join(wrong) or 'the network'}: torch's second derivative is not symmetric,"
                 " so curvature would be wrong; write the module in elementary operations of torch"
             )
-        known["symmetric"] = True
+        self.problem.shared["symmetric"] = True
 
     def _is_asymmetric(self, within: Floats) -> bool:
         """Return whether the Hessian of few samples is asymmetric, also at smaller weights.
@@ -626,10 +634,10 @@ class ByAutograd(Derivatives):
         """Return `J^T (d2L/df2) J v`, (P,)."""
         import torch
 
-        weights = {name: p.detach() for name, p in self._weights.items()}
+        weights = self._detached()
         along = dict(zip(weights, self._split(v), strict=True))
         loss = self.problem.loss
-        weight = self.problem.loss.sample_weight(len(self._y))
+        weight = loss.sample_weight(len(self._y))
 
         def product(x: Any, y: torch.Tensor) -> Floats:
             def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -639,11 +647,9 @@ class ByAutograd(Derivatives):
             with torch.enable_grad():
                 at = h.detach().requires_grad_()
                 (slope,) = torch.autograd.grad(loss.values(at, y).sum(), at, create_graph=True)
-                bent = (
-                    torch.autograd.grad((slope * moved).sum(), at)[0]
-                    if slope.requires_grad
-                    else 0 * h
-                )
+                bent = 0 * h
+                if slope.requires_grad:
+                    (bent,) = torch.autograd.grad((slope * moved).sum(), at)
             (back,) = torch.func.vjp(outputs, weights)[1](weight * bent)
             return self._flat(list(back.values()))
 
@@ -660,7 +666,7 @@ class ByAutograd(Derivatives):
         def single(weights: Any, x: Any, y: torch.Tensor) -> Any:
             return of(weights, tree_map(lambda sample: sample[None], x), y[None])
 
-        weights = {name: p.detach() for name, p in self._weights.items()}
+        weights = self._detached()
         samples = (self._x[rows], self._y[rows])
         if self._maps_samples:
             try:
@@ -707,7 +713,7 @@ class ByAutograd(Derivatives):
         """
         import torch
 
-        weights = {name: p.detach() for name, p in self._weights.items()}
+        weights = self._detached()
 
         def functions() -> Iterator[Callable[..., torch.Tensor]]:
             return (partial(self._outputs, x=x) for x, _ in self._blocks(count))
@@ -763,15 +769,14 @@ class ByAutograd(Derivatives):
             return tuple(torch.stack(values) for values in zip(*pairs, strict=True))
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
-            parts: list[Any] = _parts(count, self._at_once) if rows is None else [rows]
+            parts: list[Any] = _parts(count, self._at_once)
+            axes: tuple[int | None, ...] = (0, None, None)
+            if rows is not None:  # samples of its own for each of the weights
+                parts = [rows]
+                axes = (0, 0, 0)
             theta = torch.from_numpy(weights).to(self._device)
-            at_once = max(1, self._at_once // count)
-            mapped = torch.func.vmap(
-                both, (0, *[None if rows is None else 0] * 2), chunk_size=at_once
-            )
-            with threads_for(
-                None if problem.convolutional else len(weights) * count * problem.multiply_adds
-            ):
+            mapped = torch.func.vmap(both, axes, chunk_size=max(1, self._at_once // count))
+            with threads_for(problem.threaded_work(len(weights) * count)):
                 pairs: list[Any] = []
                 for part in parts:
                     if self._maps_weights:

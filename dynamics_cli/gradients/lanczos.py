@@ -81,8 +81,9 @@ LANCZOS = Record(
 
 @piece
 def subtract_projections(state: Lanczos, m: int) -> Any:
-    """Subtract from vector m its projections on those before; return its squared length without
-    them.
+    """Subtract from vector m its projections on those before.
+
+    Return its squared length without them.
 
     The negative projections stand in `scratch`.
     """
@@ -111,7 +112,8 @@ def residual_of(state: Lanczos, m: int, length: float) -> Any:
     values = state.values
     beside = state.scratch
     for i in range(m):
-        values[i], beside[i] = alpha[i], beta[i]
+        values[i] = alpha[i]
+        beside[i] = beta[i]
     state.order[0] = m
     call(state.eigenvalues, (state.order, values, beside, offset(state.order, 1)))
     entry = 1.0
@@ -120,7 +122,9 @@ def residual_of(state: Lanczos, m: int, length: float) -> Any:
     for j in range(m - 1, 0, -1):
         if beta[j - 1] == 0.0:  # vectors before j are of another invariant space
             break
-        entry, after = ((values[m - 1] - alpha[j]) * entry - beta[j] * after) / beta[j - 1], entry
+        before = ((values[m - 1] - alpha[j]) * entry - beta[j] * after) / beta[j - 1]
+        after = entry
+        entry = before
         squares += entry * entry
         if squares > 1e40:
             break
@@ -130,8 +134,9 @@ def residual_of(state: Lanczos, m: int, length: float) -> Any:
 
 @unit
 def iterate(state: Lanczos, steps: int) -> float:
-    """Do up to `steps` iterations, until they end; return the relative residual, where it was
-    computed.
+    """Do up to `steps` iterations, until they end.
+
+    Return the relative residual, where it was computed.
 
     They end at the limit, where there is no further direction, or where the residual is within the
     tolerance.
@@ -158,7 +163,8 @@ def iterate(state: Lanczos, steps: int) -> float:
         if wanted and (finished or 2 < m < 9 or (m > 9 and m % 2 == 0)):
             residual = residual_of(state, m, length)
             finished = finished or residual <= state.tolerance
-        progress[0], progress[1] = m, int(finished)
+        progress[0] = m
+        progress[1] = int(finished)
         if finished:
             break
         for i in range(P):
@@ -168,8 +174,9 @@ def iterate(state: Lanczos, steps: int) -> float:
 
 @unit
 def orthogonalise(state: Lanczos, m: int) -> float:
-    """Subtract from vector m its projections on those before, which `values` keeps; return its
-    length.
+    """Subtract from vector m its projections on those before, which `values` keeps.
+
+    Return its length.
     """
     for turn in range(2):  # twice is enough (Parlett)
         square = subtract_projections(state, m)
@@ -191,13 +198,12 @@ class Spectrum:
         record.
         """
         limit = min(limit, P)
-        self._multiply, self._directions = multiply, np.empty((min(limit, 8) + 8, P))
-        self._alpha, self._beta, self._values, self._progress = (
-            np.empty(limit),
-            np.empty(limit),
-            np.empty(limit),
-            np.zeros(2, np.int64),
-        )
+        self._multiply = multiply
+        self._directions = np.empty((min(limit, 8) + 8, P))
+        self._alpha = np.empty(limit)
+        self._beta = np.empty(limit)
+        self._values = np.empty(limit)
+        self._progress = np.zeros(2, np.int64)
         self._state = LANCZOS(
             multiply=multiply if isinstance(multiply, int) else 0,
             operator=operator,
@@ -227,8 +233,8 @@ class Spectrum:
         values, inner, residual = self._decomposed(start.ravel(), 1, tolerance)
         row = np.ascontiguousarray(inner[:, -1])
         vector = np.empty((1, self._state.size))
-        m, *at = len(values), *(address_of(array) for array in (row, self._directions, vector))
-        product(REAL).call(at[0], m, 1, *at[1:], 1, m, self._state.size, 0)
+        m = len(values)
+        _multiply_rows(row, m, self._directions, vector, 1)
         return values[-1:].copy(), np.ascontiguousarray(vector.T), residual
 
     def quadrature(self, start: Floats) -> tuple[Floats, Floats]:
@@ -261,7 +267,8 @@ class Spectrum:
             m = int(self._progress[0])
         values, vectors, failed = dstev(self._alpha[:m], self._beta[: max(m - 1, 1)])
         if failed:
-            values[:], vectors[:] = np.nan, np.nan
+            values[:] = np.nan
+            vectors[:] = np.nan
         return values, vectors, residual
 
     def _make_room(self, rows: int) -> None:
@@ -274,8 +281,9 @@ class Spectrum:
 
 
 class Block(Spectrum):
-    """Lanczos iterations from several vectors; each new direction is orthogonalised against all
-    before it.
+    """Lanczos iterations from several vectors.
+
+    Each new direction is orthogonalised against all before it.
 
     An eigenvalue is found as often as it occurs, at most as often as there are vectors at the
     start.
@@ -323,8 +331,7 @@ class Block(Spectrum):
                 break
         rows = np.ascontiguousarray(inner.T[::-1])
         vectors = np.empty((k, P))
-        at = [address_of(array) for array in (rows, self._directions, vectors)]
-        product(REAL).call(at[0], m, 1, *at[1:], k, m, P, 0)
+        _multiply_rows(rows, m, self._directions, vectors, k)
         return values[::-1].copy(), np.ascontiguousarray(vectors.T), residual
 
     def _begin(self, start: Floats) -> None:
@@ -342,8 +349,9 @@ class Block(Spectrum):
             self._append(self._rng.standard_normal(self._state.size), 0.0)
 
     def _append(self, vector: Floats, shortest: float) -> tuple[Floats, float]:
-        """Append the direction of a vector without its projections on those before; return these
-        and its length.
+        """Append the direction of a vector without its projections on those before.
+
+        Return these and its length.
 
         The length is 0 where it is not above `shortest`, so that there is no new direction.
         """
@@ -357,6 +365,12 @@ class Block(Spectrum):
         self._directions[at] /= length
         self._count += 1
         return parts, length
+
+
+def _multiply_rows(A: Floats, m: int, B: Floats, C: Floats, rows: int) -> None:
+    """Set C (rows, P) to A (rows, m) times the first m rows of B."""
+    a, b, c = map(address_of, (A, B, C))
+    product(REAL).call(a, m, 1, b, c, rows, m, B.shape[1], 0)
 
 
 def _largest_of_band(T: Floats, k: int) -> tuple[Floats, Floats]:
@@ -376,8 +390,9 @@ def _largest_of_band(T: Floats, k: int) -> tuple[Floats, Floats]:
 def _restarted(
     iterations: Callable[[Floats], tuple[Floats, Floats, float]], start: Floats, tolerance: float
 ) -> tuple[Floats, Floats, float]:
-    """Return what iterations give; they start again from their vectors while that lowers a
-    residual above tolerance.
+    """Return what iterations give.
+
+    They start again from their vectors while that lowers a residual above tolerance.
     """
     before = np.inf
     while True:

@@ -31,8 +31,9 @@ def total_and_gradients(
         return value.detach(), list(torch.autograd.grad(value, trained))
     summed = torch.zeros((), dtype=x.dtype, device=x.device)
     gradients = [torch.zeros_like(p) for p in trained]
+    weight = loss.sample_weight(len(x))
     for xb, yb in _blocks(x, y, block):
-        part = loss.values(model(xb), yb).sum(-1) * loss.sample_weight(len(x))
+        part = loss.values(model(xb), yb).sum(-1) * weight
         for gradient, share in zip(gradients, torch.autograd.grad(part, trained), strict=True):
             gradient.add_(share)
         summed += part.detach()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,3 +21,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 """name -> shape of every parameter of a network, trained or not."""
 Labels = Literal["real", "signs", "classes"]
 """The labels of a task: real numbers, ±1, or class numbers 0..C-1."""
+
+
+def stacked(states: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of several states by name, stacked along a new first axis."""
+    return {name: np.stack([state[name] for state in states]) for name in states[0]}

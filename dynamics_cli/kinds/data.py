@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -73,13 +74,13 @@ class Samples:
 
         Raises InputError: labels are not the numbers 0, 1, ... of classes.
         """
-        parts = [self.y] if self.y_test is None else [self.y, self.y_test]
+        parts = [y for y in (self.y, self.y_test) if y is not None]
         if any(y.ndim > 1 or (y < 0).any() or (y != np.round(y)).any() for y in parts):
             raise InputError("dataset.one_hot needs labels that are class numbers 0, 1, ...")
         C = 1 + int(max(y.max() for y in parts))
         check_size(sum(map(len, parts)), C)
         y, *held_out = (np.eye(C)[y.astype(np.int64)] for y in parts)
-        return replace(self, y=y, y_test=held_out[0] if held_out else None)
+        return replace(self, y=y, y_test=next(iter(held_out), None))
 
 
 def make_samples(
@@ -99,7 +100,10 @@ def make_samples(
     finite.
     """
     if trained is not None and trained < len(x):
-        x, x_test, y, y_test = x[:trained], x[trained:], y[:trained], y[trained:]
+        x_test = x[trained:]
+        y_test = y[trained:]
+        x = x[:trained]
+        y = y[:trained]
     x, y = _check(x, y, f"{origin}: x", f"{origin}: y")
     if (x_test is None) != (y_test is None):
         raise InputError(f"{origin}: held-out inputs and labels must come together")
@@ -107,15 +111,14 @@ def make_samples(
         x_test, y_test = _check(x_test, y_test, f"{origin}: x_test", f"{origin}: y_test")
         for name, train, test in (("x", x, x_test), ("y", y, y_test)):
             if train.shape[1:] != test.shape[1:]:
-                columns, others = (
-                    array.shape[1] if array.ndim == 2 else 1 for array in (train, test)
-                )
+                columns, others = (math.prod(array.shape[1:]) for array in (train, test))
                 raise InputError(
                     f"{origin}: {name} has {columns} columns, {name}_test has {others}"
                 )
     if append_bias:
         x = _with_ones(x)
-        x_test = None if x_test is None else _with_ones(x_test)
+        if x_test is not None:
+            x_test = _with_ones(x_test)
     return Samples(x, y, x_test, y_test, bias=append_bias)
 
 
@@ -228,7 +231,9 @@ class Dataset(Kind):
 
     def streams_of(self, streams: Streams) -> Streams:
         """Return the streams of `seed`, by default the run's."""
-        return streams if self.seed is None else replace(streams, seed=self.seed)
+        if self.seed is None:
+            return streams
+        return replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
         """Return the samples of `load`, changed by `whiten`, `one_hot`, and what makes labels

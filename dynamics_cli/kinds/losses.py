@@ -57,17 +57,11 @@ class Loss(Kind):
         """
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
-        if (
-            architecture is not None
-            and self.many_outputs
-            and outputs is None
-            and not architecture.players
-        ):
-            able = [
-                repr(name)
-                for name, cls in all_kinds("architecture").items()
-                if "outputs" in cls.model_fields
-            ]
+        if architecture is None:
+            return
+        if self.many_outputs and outputs is None and not architecture.players:
+            kinds = all_kinds("architecture")
+            able = [repr(name) for name in kinds if "outputs" in kinds[name].model_fields]
             needed = f"{self.kind} needs architecture.kind {alternatives(able)} with outputs >= 2"
             yield ("loss", "kind"), f"{needed}; {architecture.kind} has one output"
         if self.many_outputs and outputs == 1:
@@ -86,7 +80,9 @@ class Loss(Kind):
                 f"loss.kind {self.kind!r}: values returns a single number; return one for each"
                 " sample"
             )
-        return values.mean(-1) if self.reduction == "mean" else values.sum(-1)
+        if self.reduction == "mean":
+            return values.mean(-1)
+        return values.sum(-1)
 
     def sample_weight(self, n: int) -> float:
         """Return the weight of one of `n` samples in the reduction: 1/n or 1."""

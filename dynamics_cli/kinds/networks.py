@@ -187,12 +187,12 @@ class Architecture(Kind):
                 weight.requires_grad_(
                     weight.requires_grad and (self.train is None or name in self.train)
                 )
-        if self.output_scale is not None or self.centered:
-            alpha = 1.0 if self.output_scale is None else self.output_scale
-            start = copy.deepcopy(network).requires_grad_(False) if self.centered else None
-            network.register_forward_hook(
-                lambda _, x, h: alpha * (h if start is None else h - start(*x))
-            )
+        alpha = self.output_scale or 1.0
+        if self.centered:
+            start = copy.deepcopy(network).requires_grad_(False)
+            network.register_forward_hook(lambda _, x, h: alpha * (h - start(*x)))
+        elif self.output_scale is not None:
+            network.register_forward_hook(lambda _, x, h: alpha * h)
         return network
 
     def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
@@ -202,7 +202,9 @@ class Architecture(Kind):
         import torch
 
         tensors = {name: torch.from_numpy(np.array(value)) for name, value in parameters.items()}
-        dtype = next(iter(tensors.values())).dtype if self.own_precision else torch.float64
+        dtype = torch.float64
+        if self.own_precision:
+            dtype = next(iter(tensors.values())).dtype
         model = self.build(d).to(dtype)
         model.load_state_dict(tensors, strict=strict)
         return model, dtype

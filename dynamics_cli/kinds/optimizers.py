@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -43,6 +44,11 @@ class Optimizer(Kind):
     """
     stop_below: NonNegative | None = None
     """Stop at the first recorded loss at or below this value."""
+
+    @property
+    def level(self) -> float:
+        """`stop_below`, and -inf without it."""
+        return -math.inf if self.stop_below is None else self.stop_below
 
     @property
     def plain(self) -> bool:
@@ -96,11 +102,9 @@ class Descent(Optimizer):
 
     def step_size(self, iteration: int, iterations: int) -> float:
         """Return the step of the update from state `iteration` of a run of `iterations` updates."""
-        return (
-            self.lr
-            if self.schedule is None
-            else self.lr * self.schedule.factor(iteration, iterations)
-        )
+        if self.schedule is None:
+            return self.lr
+        return self.lr * self.schedule.factor(iteration, iterations)
 
     def clock(self, iterations: int) -> Clock | None:
         """Return the sums of the steps, where a schedule changes them."""
@@ -173,21 +177,15 @@ class Descent(Optimizer):
             for parameter, part in zip(parameters, parts, strict=True):
                 parameter.copy_(part.view_as(parameter))
             return
-        if (
-            len(parameters) > 1
-            and known is None
-            and "total_of_all" in type(self).updated.__code__.co_names
-        ):
+        sums_over_all = "total_of_all" in type(self).updated.__code__.co_names
+        if len(parameters) > 1 and known is None and sums_over_all:
             told = f"optimizer.kind {self.kind!r}: `total_of_all` needs an update that is a formula"
             raise InputError(f"{told}, and this one is none: {obstacle(self)}")
         for name, w, g in zip(names, parameters, gradients, strict=True):
             step.memory = StateMemory(state, f"{name}/whole/", g.new_empty(()))
             flat = w.flatten()
-            w.copy_(
-                self.updated(flat, g.flatten(), StateMemory(state, f"{name}/", flat), step).view_as(
-                    w
-                )
-            )
+            memory = StateMemory(state, f"{name}/", flat)
+            w.copy_(self.updated(flat, g.flatten(), memory, step).view_as(w))
 
 
 class StateMemory:
@@ -200,7 +198,10 @@ class StateMemory:
 
     def __getitem__(self, name: str) -> Tensor:
         key = f"{self._prefix}{name}"
-        return self._state[key] if key in self._state else zeros_like(self._like)
+        if key not in self._state:
+            zero: Tensor = zeros_like(self._like)
+            return zero
+        return self._state[key]
 
     def __setitem__(self, name: str, value: Tensor) -> None:
         self._state[f"{self._prefix}{name}"] = value
@@ -227,9 +228,7 @@ class Minibatch(Descent):
 
     def count(self, steps_per_epoch: int) -> int:
         """Return the number of updates."""
-        return (
-            self.iterations if self.iterations is not None else (self.epochs or 0) * steps_per_epoch
-        )
+        return self.iterations or (self.epochs or 0) * steps_per_epoch
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield the mistakes in the length of the run and its batches."""

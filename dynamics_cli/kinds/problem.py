@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -22,8 +22,8 @@ from dynamics_cli.kinds.losses import Loss
 from dynamics_cli.kinds.measures import Measure
 from dynamics_cli.kinds.networks import Architecture
 from dynamics_cli.kinds.optimizers import Descent, Optimizer
-from dynamics_cli.kinds.registry import OneOf, get_kind
-from dynamics_cli.kinds.snapshots import Snapshots
+from dynamics_cli.kinds.registry import OneOf, get_kind, loaded_kinds
+from dynamics_cli.kinds.snapshots import Iterations, Snapshots, snapshot_iterations
 from dynamics_cli.kinds.streams import Streams
 from dynamics_cli.memory import block_samples
 
@@ -97,6 +97,8 @@ class Problem:
     """name -> shape of every parameter, trained or not."""
     batch_size: int | None = field(default=None)
     """Samples per update; None for the full batch."""
+    shared: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Intermediate results that all states of the problem share."""
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
@@ -111,7 +113,7 @@ class Problem:
     @property
     def steps_per_epoch(self) -> int:
         """Updates in a pass over the training set."""
-        return 1 if self.batch_size is None else -(-self.dataset.n // self.batch_size)
+        return -(-self.dataset.n // (self.batch_size or self.dataset.n))
 
     @property
     def iterations(self) -> int:
@@ -125,10 +127,55 @@ class Problem:
         """Number of weights, trained or not."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
-    @property
-    def convolutional(self) -> bool:
-        """Whether there are convolutions, whose last digits depend on the number of threads."""
-        return any(len(shape) > 2 for shape in self.shapes.values())
+    def threaded_work(self, samples: int) -> int | None:
+        """Return the multiply-adds of the network for samples, which decide on torch's threads.
+
+        None with convolutions, whose last digits depend on the number of threads.
+        """
+        if any(len(shape) > 2 for shape in self.shapes.values()):
+            return None
+        return samples * self.multiply_adds
+
+    @cached_property
+    def measures(self) -> dict[str, Measure]:
+        """The measures that the config asks for, or those that are recorded by default, by name.
+
+        Raises:
+            InputError: the config asks for a measure that this problem does not offer.
+        """
+        wanted = self.config.record.measures
+        if wanted is None:
+            return self._measures_by_default()
+
+        named: dict[str, Measure] = {}
+        for measure in wanted:
+            if not measure.offered(self):
+                why = f", it needs {measure.needs}" if measure.needs else ""
+                raise InputError(f"record.measures: no measure {measure.kind!r} here{why}")
+            if measure.name in named:
+                raise InputError(f"record.measures: {measure.name} is there twice")
+            named[measure.name] = measure
+        return named
+
+    def _measures_by_default(self) -> dict[str, Measure]:
+        named = {}
+        for cls in loaded_kinds("measure").values():
+            if issubclass(cls, Measure) and cls.by_default:
+                measure = cls()
+                if measure.offered(self) and measure.usual(self):
+                    named[measure.name] = measure
+        return named
+
+    @cached_property
+    def recorded_states(self) -> Iterations:
+        """The states that are recorded: by `record.snapshots`, and where measures are due.
+
+        Raises:
+            InputError: these would be too many to be recorded.
+        """
+        schedules = [self.config.record.snapshots]
+        schedules += [measure.at for measure in self.measures.values() if measure.at is not None]
+        return reduce(np.union1d, [snapshot_iterations(at, self.iterations) for at in schedules])
 
     @cached_property
     def multiply_adds(self) -> int:
@@ -163,17 +210,18 @@ class Problem:
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""
         section = self.config.initialization
-        drawn = section.draw(
-            self, Streams(self.config.seed if section.seed is None else section.seed)
-        )
+        seed = self.config.seed
+        if section.seed is not None:
+            seed = section.seed
+        drawn = section.draw(self, Streams(seed))
         for name, shape in self.shapes.items():
             if name not in drawn:
                 raise InputError(f"initialization.kind {section.kind}: it gives no {name}")
             if np.shape(drawn[name]) != shape:
-                told = (
-                    f"it gives {name} the shape {np.shape(drawn[name])}, the network needs {shape}"
+                told = f"{np.shape(drawn[name])}, the network needs {shape}"
+                raise InputError(
+                    f"initialization.kind {section.kind}: it gives {name} the shape {told}"
                 )
-                raise InputError(f"initialization.kind {section.kind}: {told}")
         times = section.rescale or 1.0
         return {
             name: (times * np.asarray(drawn[name], np.float64)).astype(self.dtype)
@@ -207,7 +255,9 @@ class State:
         """The network as a function `x (n, d) -> h(x)` in float64."""
         if "network" not in self.shared:
             architecture = self.problem.config.architecture
-            start = self.start if architecture.centered else None
+            start = None
+            if architecture.centered:
+                start = self.start
             self.shared["network"] = architecture.function(self.parameters, start)
         network: Callable[[Floats], Floats] = self.shared["network"]
         return network

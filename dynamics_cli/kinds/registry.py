@@ -93,9 +93,8 @@ def find_kind(section: str, name: str) -> type[Kind] | None:
     """Return the kind of a section by its name, None when nobody has registered it."""
     named_packages(os.environ.get(WITH, ""))
     if name not in registered(section):
-        _load_room(
-            SECTIONS[section], f'kind="{name}"'
-        )  # the module that says so: importing all takes half a second
+        # the module that says so: importing all takes half a second
+        _load_room(SECTIONS[section], f'kind="{name}"')
     if name not in registered(section):
         installed_packages()
     return registered(section).get(name)
@@ -202,9 +201,8 @@ def load(path: Path) -> ModuleType:
     """
     name = path.name.removesuffix(".py")
     place = path
-    while (
-        place.parent / "__init__.py"
-    ).is_file():  # a module of a package has the name that it has there
+    # a module of a package has the name that it has there
+    while (place.parent / "__init__.py").is_file():
         place = place.parent
         name = f"{place.name}.{name}"
     top = name.partition(".")[0]
@@ -286,7 +284,10 @@ def place_of(error: BaseException, within: str | None = None) -> str | None:
     place = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         name = frame.f_globals.get("__name__", "")
-        if name.startswith(within) if within else name.partition(".")[0] in OTHERS:
+        counts = name.partition(".")[0] in OTHERS
+        if within:
+            counts = name.startswith(within)
+        if counts:
             place = f"{Path(frame.f_code.co_filename).name}, line {line}"
     return f"{place}: {_told(error)}" if place else None
 
@@ -340,7 +341,9 @@ def source_of(cls: type[Kind]) -> KindSource | None:
 
 def _read(place: Path) -> KindSource:
     """Return the source of a module: its file, or all `.py` files in the folder of a package."""
-    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    files = [place]
+    if place.is_dir():
+        files = sorted(place.rglob("*.py"))
     names = {file.relative_to(place.parent).as_posix(): file for file in files}
     try:
         return KindSource(
@@ -384,11 +387,9 @@ class OneOf:
         self.word = word
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
-        dump = (
-            core_schema.plain_serializer_function_ser_schema(self._dump, info_arg=False)
-            if self.word
-            else None
-        )
+        dump = None
+        if self.word:
+            dump = core_schema.plain_serializer_function_ser_schema(self._dump, info_arg=False)
         return core_schema.with_info_plain_validator_function(self._validate, serialization=dump)
 
     def __get_pydantic_json_schema__(

@@ -20,9 +20,8 @@ def stream(seed: int, name: str, *position: int) -> np.random.Generator:
 
     A generator depends on (seed, name, position) alone, never on earlier draws.
     """
-    number = _STREAMS.get(
-        name, zlib.crc32(name.encode()) | 2**32
-    )  # any name is a stream of its own
+    # any name is a stream of its own
+    number = _STREAMS.get(name, zlib.crc32(name.encode()) | 2**32)
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number, *position])))
 
 
@@ -38,11 +37,9 @@ class Streams:
 
     def by(self, generator: str | None) -> Streams:
         """Return the streams that a key `generator` asks for: PyTorch's for `torch`, else these."""
-        return (
-            TorchStreams(self.seed)
-            if generator == "torch" and not isinstance(self, TorchStreams)
-            else self
-        )
+        if generator == "torch" and not isinstance(self, TorchStreams):
+            return TorchStreams(self.seed)
+        return self
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,9 @@ class Curve:
         gap = np.abs(np.asarray(self.predicted, np.float64) - self.measured)
         known = np.isfinite(gap)
         size = float(np.abs(self.measured[known]).max(initial=0.0))
-        return float(gap[known].max() / size) if known.any() and size > 0 else math.nan
+        if size == 0:
+            return math.nan
+        return float(gap[known].max() / size)
 
 
 class Theory(Kind):

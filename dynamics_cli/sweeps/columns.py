@@ -92,12 +92,10 @@ def _offered(config: RunConfig) -> dict[str, Collection[str]]:
 
     Raises DynError: the config cannot be trained.
     """
-    from dynamics_cli.training.measuring import (
-        chosen_measures,
-    )  # whoever reads a sweep needs no training
+    # whoever reads a sweep needs no training
     from dynamics_cli.training.problem import build_problem
 
-    measures = chosen_measures(build_problem(config))
+    measures = build_problem(config).measures
     return {LOSS: (), **{name: kind.columns(dict(config)) for name, kind in measures.items()}}
 
 

@@ -19,11 +19,9 @@ class Batches:
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.config.optimizer, Minibatch)
         assert problem.batch_size is not None
-        self.seed, self.n, self.batch_size = (
-            problem.config.seed,
-            problem.dataset.n,
-            problem.batch_size,
-        )
+        self.seed = problem.config.seed
+        self.n = problem.dataset.n
+        self.batch_size = problem.batch_size
         self.replacement = problem.config.optimizer.replacement
         self.steps_per_epoch = -(-self.n // self.batch_size)
         self._epoch = -1

@@ -10,7 +10,6 @@ from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Descent, Problem, RunConfig
 from dynamics_cli.memory import GIB, refuse_beyond_memory
 from dynamics_cli.training.backends import Choice, multiply_adds
-from dynamics_cli.training.measuring import chosen_measures, recorded_iterations
 from dynamics_cli.training.problem import build_problem
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
@@ -75,19 +74,21 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
             f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer"
             " epochs"
         )
-    snapshots = len(recorded_iterations(problem))
+    snapshots = len(problem.recorded_states)
     item = problem.dtype.itemsize
     recorded = item * sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
     n, d = problem.dataset.x.shape
     batch = problem.batch_size or n
     sizes = problem.layer_sizes
-    by_torch = choice.backend == "torch"
-    at_once = min(batch, problem.block_samples(choice.device)) if by_torch else batch
+    at_once = batch
+    if choice.backend == "torch":
+        at_once = min(batch, problem.block_samples(choice.device))
     # weights, gradients and update; pre-activations and activations, the gradients of one layer;
     # data twice
     held = 2 * at_once * (sum(sizes) + max(sizes, default=0))
     memory = item * (4 * problem.parameter_count + held + 2 * n * d)
-    memory += _TIME_BYTES * total if problem.config.optimizer.is_flow else 0
+    if problem.config.optimizer.is_flow:
+        memory += _TIME_BYTES * total
     disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
     return Estimate(
         total, problem.parameter_count, snapshots, memory, disk, total * multiply_adds(problem)
@@ -104,10 +105,10 @@ def refuse_if_too_large(
             allows.
 
     """
-    of_times = (
-        problem.config.optimizer.is_flow and _TIME_BYTES * needs.iterations > needs.memory_bytes / 2
-    )
-    smaller = "take fewer optimizer.points" if of_times else "take a smaller width or batch"
+    smaller = "take a smaller width or batch"
+    of_times = _TIME_BYTES * needs.iterations
+    if problem.config.optimizer.is_flow and of_times > needs.memory_bytes / 2:
+        smaller = "take fewer optimizer.points"
     remedy = f": the network has {needs.parameters:.3g} weights; {smaller}"
     refuse_beyond_memory(
         needs.memory_bytes, "the run needs about", remedy, available=available_bytes
@@ -122,8 +123,9 @@ def refuse_if_too_large(
 
 
 def check_problem(config: RunConfig) -> None:
-    """Check the weights and the measures that a config names, and its data; missing data files are
-    no mistake.
+    """Check the weights and the measures that a config names, and its data.
+
+    Missing data files are no mistake.
 
     Raises:
         InputError: the parts of the config do not fit together.
@@ -133,5 +135,5 @@ def check_problem(config: RunConfig) -> None:
         config.architecture.refuse_unknown_weights(problem.shapes)
         if isinstance(config.optimizer, Descent):
             problem.step_factors()
-        chosen_measures(problem)
+        _ = problem.measures
         recorded_parameters(problem)

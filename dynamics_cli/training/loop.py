@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Floats, Problem
-from dynamics_cli.recording.snapshots import Iterations, next_after
+from dynamics_cli.kinds.arrays import stacked
+from dynamics_cli.kinds.snapshots import Iterations, next_after
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import Checkpoint
@@ -38,8 +39,8 @@ long as many updates.
 """
 _CLOCK = "clock/time"
 _MEASURE = "measure/"
-Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
-"""Recorded weights and measures of one state."""
+Seen = tuple[int, dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
+"""The iteration, the recorded weights and the measures of one state."""
 
 
 class RecordBuffer:
@@ -64,7 +65,7 @@ class RecordBuffer:
 
         self._parameters = recorded_parameters(problem)
         self._losses: list[tuple[NDArray[Any], ...]] = []
-        self._snapshots: list[tuple[int, Seen]] = []
+        self._snapshots: list[Seen] = []
         self._bytes = 0
         self._written = time.monotonic()
 
@@ -100,13 +101,11 @@ class RecordBuffer:
         if self.snapshot_at == stepper.iteration:
             return
         weights = stepper.parameters()
-        seen = (
-            {name: weights[name] for name in self._parameters},
-            self.measuring.at(weights, stepper.iteration),
-        )
-        self._snapshots.append((stepper.iteration, seen))
+        recorded = {name: weights[name] for name in self._parameters}
+        measures = self.measuring.at(weights, stepper.iteration)
+        self._snapshots.append((stepper.iteration, recorded, measures))
         self.snapshot_at = stepper.iteration
-        self._hold(sum(array.nbytes for part in seen for array in part.values()))
+        self._hold(sum(array.nbytes for array in (*recorded.values(), *measures.values())))
 
     def _hold(self, size: int) -> None:
         self._bytes += size
@@ -127,16 +126,9 @@ class RecordBuffer:
         if losses:
             self.writer.append_losses(*map(np.concatenate, zip(*losses, strict=True)))
         if snapshots:
-            iterations = [iteration for iteration, _ in snapshots]
-            weights = _stacked([weights for _, (weights, _) in snapshots])
-            measures = _stacked([measures for _, (_, measures) in snapshots])
-            self.writer.append_snapshots(iterations, weights, measures)
+            iterations, weights, measures = zip(*snapshots, strict=True)
+            self.writer.append_snapshots(iterations, stacked(weights), stacked(measures))
         self._written = time.monotonic()
-
-
-def _stacked(states: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of several states by name, stacked along a new first axis."""
-    return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 
 @dataclass
@@ -171,7 +163,9 @@ class TrainingLoop:
                 self._train()
                 if self.stepper.halted or self.stepper.iteration == self.total:
                     self._end()
-                    return "diverged" if self.stepper.halted == "diverged" else "complete"
+                    if self.stepper.halted == "diverged":
+                        return "diverged"
+                    return "complete"
             except Exception:  # such as that of a measure: the rows before it are kept
                 self.recorder.write()
                 raise
@@ -201,14 +195,14 @@ class TrainingLoop:
         state: StateDict = dict(resumed.arrays)
         if self.recorder.clock is not None:
             self.recorder.clock.time = float(state.pop(_CLOCK))
-        remembered = {key: state.pop(key) for key in list(state) if key.startswith(_MEASURE)}
-        self.recorder.measuring.load_state_dict(
-            {key[len(_MEASURE) :]: value for key, value in remembered.items()}
-        )
+        memories = {}
+        for key in list(state):
+            if key.startswith(_MEASURE):
+                memories[key.removeprefix(_MEASURE)] = state.pop(key)
+        self.recorder.measuring.load_state_dict(memories)
         self.stepper.load_state_dict(state)
         self.stepper.halted = resumed.meta.get("halted")
-        last_loss = resumed.meta.get("last_loss")
-        self.recorder.last_loss = float("nan") if last_loss is None else float(last_loss)
+        self.recorder.last_loss = float(resumed.meta.get("last_loss", math.nan))
         recorded = max(self.recorder.loss_at, self.recorder.snapshot_at)
         if self.stepper.halted not in (None, *get_args(Halt)):
             raise ValueError(self.stepper.halted)
@@ -257,8 +251,9 @@ class TrainingLoop:
             self.recorder.snapshot(self.stepper)
 
     def _look(self) -> None:
-        """Record the loss of the current state, which no update gave; the stepper halts where
-        that ends the run.
+        """Record the loss of the current state, which no update gave.
+
+        The stepper halts where that ends the run.
         """
         loss = self.stepper.look()
         if self.recorder.loss_at < self.stepper.iteration:
@@ -276,9 +271,8 @@ class TrainingLoop:
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
             state[_CLOCK] = np.array(self.recorder.clock.time)
-        state |= {
-            f"{_MEASURE}{key}": value for key, value in self.recorder.measuring.state_dict().items()
-        }
+        memories = self.recorder.measuring.state_dict()
+        state |= {f"{_MEASURE}{key}": value for key, value in memories.items()}
         meta = {
             "iteration": self.stepper.iteration,
             "seconds": self.seconds(),
@@ -293,7 +287,6 @@ def _next_chunk(chunk: int, done: int, seconds: float) -> int:
     """Return how many updates the next call may do, given the updates and the seconds of the
     last call.
     """
-    wanted = (
-        done * CALL_SECONDS / max(seconds, 1e-6)
-    )  # a recording point may have cut the call short
+    # a recording point may have cut the call short
+    wanted = done * CALL_SECONDS / max(seconds, 1e-6)
     return max(1, int(min(wanted, 4.0 * chunk)))

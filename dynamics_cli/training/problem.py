@@ -4,6 +4,8 @@ and optimizer.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dynamics_cli.errors import InputError
@@ -15,8 +17,9 @@ from dynamics_cli.training.repeatable import refuse_random_numbers, repeatable_s
 
 @blamed()
 def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
-    """Load or draw the data and check that it fits the loss, the network and the optimizer; nothing
-    big is allocated.
+    """Load or draw the data and check that it fits the loss, the network and the optimizer.
+
+    Nothing big is allocated.
 
     Args:
         config: the validated config.
@@ -25,10 +28,10 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     Raises:
         DataMissingError: a data file is not there.
         InputError: the data cannot be used, or code of others draws random numbers of its own.
-
     """
     config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
-    dataset = repeatable_samples(config) if dataset is None else dataset
+    if dataset is None:
+        dataset = repeatable_samples(config)
     check_labels(dataset, config.loss, config)
     size: int | None = getattr(config.optimizer, "batch_size", None)
     if size is not None and size > dataset.n and getattr(config.optimizer, "samples", None) is None:
@@ -47,14 +50,15 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
     """
     kind = config.loss.kind
     outputs = getattr(config.architecture, "outputs", None) or 1
-    columns = 1 if dataset.y.ndim == 1 else dataset.y.shape[1]
+    columns = math.prod(dataset.y.shape[1:])
     if loss.labels == "real":
         if outputs != columns:
-            vectors = (
+            needed = (
                 "vectors of as many numbers (dataset.one_hot: true makes them of classes), or one"
                 " output"
             )
-            needed = f"architecture.outputs: {columns}" if columns > 1 else vectors
+            if columns > 1:
+                needed = f"architecture.outputs: {columns}"
             beside = f"labels of {columns} numbers beside {outputs} outputs"
             raise InputError(f"dataset: {beside}; the {kind} loss needs {needed}")
         return
@@ -63,13 +67,16 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
             f"dataset: labels are vectors of {columns} numbers, the {kind} loss needs one label a"
             " sample"
         )
-    signs = loss.labels == "signs"
-    needed = "-1 or 1" if signs else f"a class number 0..{outputs - 1}"
+    labels = np.arange(outputs)
+    needed = f"a class number 0..{outputs - 1}"
+    if loss.labels == "signs":
+        labels = np.array([-1, 1])
+        needed = "-1 or 1"
     for name in ("y", "y_test"):
         y = getattr(dataset, name)
         if y is None:
             continue
-        allowed = np.isin(y, [-1.0, 1.0] if signs else np.arange(outputs))
+        allowed = np.isin(y, labels)
         if not allowed.all():
             k = int(np.argmin(allowed))
             raise InputError(f"dataset: {name}[{k}] is {y[k]:g}, the {kind} loss needs {needed}")

@@ -9,6 +9,7 @@ generator moves on, or where the numbers differ.
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -66,8 +67,9 @@ def refuse_random_numbers(problem: Problem) -> None:
 
 
 def repeatable_samples(config: RunConfig) -> Samples:
-    """Return the samples of a config; those of others are drawn again where a global generator has
-    moved on.
+    """Return the samples of a config.
+
+    Those of others are drawn again where a global generator has moved on.
 
     Raises:
         InputError: they differ then.
@@ -87,8 +89,9 @@ def repeatable_samples(config: RunConfig) -> Samples:
 
 def _of_others(section: Kind) -> bool:
     """Return whether a section, or a kind inside of it, is not bundled."""
-    modules = (type(kind).__module__ for _, kind in kinds_in(section))
-    return any(module.partition(".")[0] != "dynamics_cli" for module in modules)
+    return any(
+        type(kind).__module__.partition(".")[0] != "dynamics_cli" for _, kind in kinds_in(section)
+    )
 
 
 def _generators() -> tuple[Any, ...]:
@@ -117,7 +120,9 @@ def _network(problem: Problem) -> Iterator[str]:
         x = torch.from_numpy(samples.x[:TRIED]).to(dtype)
         drawing = _drawing_modules(networks[0])
         outputs, draws = _twice(lambda: [network(x) for network in networks])
-    layer = f"the layer {drawing[0]}" if drawing else "the network"
+    layer = "the network"
+    if drawing:
+        layer = f"the layer {drawing[0]}"
     remedy = "leave that out, or train by a loop of your own with dyn.Recorder"
     if draws:
         yield (
@@ -136,19 +141,25 @@ def _drawing_modules(network: Any) -> list[str]:
     """Return a list that fills with the layers whose call moves a global generator, inner layers
     first.
     """
-    names: list[str] = []
+    drawing: list[str] = []
+
+    def watch(name: str, module: Any) -> None:
+        states: list[Any] = []
+
+        def before(*_: Any) -> None:
+            states.append(_generators())
+
+        def after(*_: Any) -> None:
+            if states.pop() != _generators():
+                drawing.append(f"{name} ({type(module).__name__})")
+
+        module.register_forward_pre_hook(before)
+        module.register_forward_hook(after)
+
     for name, module in network.named_modules():
         if name:
-            states: list[Any] = []
-            module.register_forward_pre_hook(lambda *_, states=states: states.append(_generators()))
-            module.register_forward_hook(
-                lambda module, *_, name=name, states=states: (
-                    names.append(f"{name} ({type(module).__name__})")
-                    if states.pop() != _generators()
-                    else None
-                )
-            )
-    return names
+            watch(name, module)
+    return drawing
 
 
 def _loss(problem: Problem) -> Iterator[str]:
@@ -158,10 +169,10 @@ def _loss(problem: Problem) -> Iterator[str]:
     if facts(problem.loss) is not None:
         return
     y = problem.loss.numbered(problem.dataset.y[:TRIED])
-    classes = problem.loss.labels == "classes"
-    columns = (getattr(problem.config.architecture, "outputs", None) or 1,) if classes else ()
-    h = torch.linspace(-1.0, 1.0, max(1, np.prod((*y.shape, *columns), dtype=int)))
-    h = h.reshape(*y.shape, *columns).double()
+    shape = list(y.shape)
+    if problem.loss.labels == "classes":
+        shape.append(getattr(problem.config.architecture, "outputs", None) or 1)
+    h = torch.linspace(-1.0, 1.0, max(1, math.prod(shape))).reshape(shape).double()
     with torch.random.fork_rng(devices=[]):
         (first, again), draws = _twice(lambda: problem.loss.total(h, torch.from_numpy(y)))
     if draws or not _equal(first, again):
@@ -177,8 +188,8 @@ def _optimizer(problem: Problem) -> Iterator[str]:
         return
 
     def updated() -> list[Any]:
-        tensors = [torch.ones(shape) for shape in problem.shapes.values()]
-        gradients = [torch.ones(shape) for shape in problem.shapes.values()]
+        tensors = list(map(torch.ones, problem.shapes.values()))
+        gradients = list(map(torch.ones, problem.shapes.values()))
         loss = torch.ones(())
         given: Mapping[str, Any] = {"names": list(problem.shapes), "iteration": 0, "loss": loss}
         optimizer.update(tensors, gradients, lr=optimizer.lr, state={}, **given)

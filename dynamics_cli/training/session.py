@@ -32,7 +32,6 @@ from dynamics_cli.runs.writer import RunWriter, config_text
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.estimate import Estimate, estimate, refuse_if_too_large
 from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingLoop
-from dynamics_cli.training.measuring import recorded_iterations
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 
@@ -64,8 +63,9 @@ class Plan:
 
     @property
     def config(self) -> RunConfig:
-        """The config that the run keeps: with device and backend resolved; of several networks, the
-        first one's.
+        """The config that the run keeps: with device and backend resolved.
+
+        Of several networks, it is the config of the first.
 
         What the others change is kept in `run.json`.
         """
@@ -113,8 +113,9 @@ def plan_problems(
     configs = [problem.config for problem in problems]
     identity = identity_of(configs, choice.device, choice.backend, digests)
     if directory is None:
-        several = f"{first.config.name}-x{len(problems)}-{identity[:10]}"
-        name = several if len(problems) > 1 else run_directory_name(first.config, identity)
+        name = run_directory_name(first.config, identity)
+        if len(problems) > 1:
+            name = f"{first.config.name}-x{len(problems)}-{identity[:10]}"
         directory = (root or layout.runs_root()) / name
     return Plan(problems, choice, needs, identity, digests, directory)
 
@@ -130,11 +131,14 @@ def identity_of(
     `digests` gets the SHA-256 of each file that a config names; those that it has are not computed
     again.
     """
-    digests = {} if digests is None else digests
+    if digests is None:
+        digests = {}
     hashes = [
         run_hash(config, device=device, backend=backend, digests=digests) for config in configs
     ]
-    return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+    if len(hashes) == 1:
+        return hashes[0]
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
 def obtain_run(
@@ -265,7 +269,7 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         try:
             check_room(plan.directory, config_text(plan.config), force=force)
         except UsageError as error:
-            return Prospect(plan, None if run is None else run.status, f"refuse: {error}")
+            return Prospect(plan, getattr(run, "status", None), f"refuse: {error}")
     if run is None:
         return Prospect(plan, None, "train from iteration 0")
     if is_locked(plan.directory):
@@ -292,11 +296,9 @@ def _make_directory(directory: Path) -> None:
             f"{directory} is a file, not a directory; give --out another name"
         ) from error
     except OSError as error:
-        way = (
-            "set DYN_OUTPUTS to"
-            if directory.is_relative_to(layout.outputs_root())
-            else "give --out"
-        )
+        way = "give --out"
+        if directory.is_relative_to(layout.outputs_root()):
+            way = "set DYN_OUTPUTS to"
         text = (
             f"the run directory {directory} cannot be made ({error.strerror}); {way} a place that"
             " can be written"
@@ -324,12 +326,13 @@ def differences(base: RunConfig, config: RunConfig) -> dict[str, Any]:
     """Return the top-level keys of `config` that differ from `base`, as plain data."""
     pairs = zip(base, config, strict=True)  # most sections are shared: comparing them takes long
     keys = {key for (key, old), (_, new) in pairs if new is not old and new != old}
-    return config.model_dump(include=keys, exclude_none=True) if keys else {}
+    return config.model_dump(include=keys, exclude_none=True)
 
 
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str) -> None:
-    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues
-    an interrupted run.
+    """Build the stepper, train, record, and say in `run.json` how it ended.
+
+    `remedy` continues an interrupted run.
     """
     problem = plan.problem
     loop = None
@@ -337,8 +340,9 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
     try:
         with blamed(), np.errstate(all="ignore"):  # a message tells of a loss that is not finite
             stepper = build_stepper(plan.problems, plan.choice)
-            snapshots = recorded_iterations(problem)
-            loop = TrainingLoop(stepper, recorder, problem.iterations, snapshots, progress)
+            loop = TrainingLoop(
+                stepper, recorder, problem.iterations, problem.recorded_states, progress
+            )
             status = loop.run()
     except KeyboardInterrupt:  # before the loop watches, or at the second signal
         raise KeyboardInterrupt(
@@ -346,9 +350,11 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         ) from None
     # torch tells of too little memory with a RuntimeError
     except (KindError, MemoryError, RuntimeError, ArithmeticError, np.linalg.LinAlgError) as error:
-        reached, seconds = (
-            (writer.resumed_at, 0.0) if loop is None else (loop.stepper.iteration, loop.seconds())
-        )
+        reached = writer.resumed_at
+        seconds = 0.0
+        if loop is not None:
+            reached = loop.stepper.iteration
+            seconds = loop.seconds()
         why = str(error) or type(error).__name__
         writer.finish(
             "failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why]

@@ -29,8 +29,9 @@ class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
 
 
 class SignalWatch:
-    """Notes the first SIGINT or SIGTERM while it is entered, so that work is finished and saved; a
-    second acts at once.
+    """Notes the first SIGINT or SIGTERM while it is entered, so that work is finished and saved.
+
+    A second acts at once.
 
     Only the main thread watches; ignored signals stay ignored.
     """

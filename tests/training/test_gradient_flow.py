@@ -216,7 +216,7 @@ def test_a_flow_that_cannot_go_on_says_so(tmp_path, monkeypatch):
     def not_a_number(problem, *_):
         return lambda theta: (1.0, np.full_like(theta, np.nan))
 
-    monkeypatch.setattr("dynamics_cli.training.steppers.flow._by_engine", not_a_number)
+    monkeypatch.setattr("dynamics_cli.training.steppers.flow.objective_of", not_a_number)
     with pytest.raises(
         RunError, match=r"gradient flow needs smaller steps .* a larger optimizer\.rtol may pass"
     ):

@@ -42,6 +42,14 @@ def test_states_0_to_n_and_their_losses(tmp_path):
         assert loss == pytest.approx(run.losses[iteration], rel=1e-5)
 
 
+def test_a_run_chooses_its_measures_once(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(WeightNorm, "offered", lambda measure, problem: asked.append(measure) or 1)
+    run = trained(tmp_path / "r", "record.measures=[weight_norm]")
+    assert len(asked) == 1
+    assert list(run.measures) == ["weight_norm"]
+
+
 @pytest.mark.parametrize("every", ["null", "7"])
 def test_stops_at_the_first_small_loss(tmp_path, every):
     free = trained(tmp_path / "free")

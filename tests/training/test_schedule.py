@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Snapshots
-from dynamics_cli.recording.snapshots import (
-    Every,
-    Geometric,
-    Listed,
-    next_after,
-    snapshot_iterations,
-)
+from dynamics_cli.kinds.snapshots import next_after, snapshot_iterations
+from dynamics_cli.recording.snapshots import Every, Geometric, Listed
 from dynamics_cli.training.batches import Batches
 from tests.training.problems import random_problem
 
@@ -63,7 +58,7 @@ def test_batches_are_a_function_of_seed_epoch_and_step():
 def test_schedules_that_are_too_long_to_list(
     snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dynamics_cli.recording.snapshots.MAX_SNAPSHOTS", 1000)
+    monkeypatch.setattr("dynamics_cli.kinds.snapshots.MAX_SNAPSHOTS", 1000)
     with pytest.raises(InputError) as caught:
         snapshot_iterations(snapshots, 18 * 10**17)
     told = (

@@ -16,6 +16,7 @@ from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper
+from dynamics_cli.training.steppers.side_by_side import for_each
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,
@@ -187,3 +188,13 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
         AutogradStepper(some, "cpu").advance(20) for some in (problems[1:], problems)
     )
     np.testing.assert_allclose(together[:, 1], alone, rtol=1e-10)
+
+
+def test_what_replicas_share_is_not_copied() -> None:
+    shared = np.zeros((1, 2, 3))
+    views = for_each(shared, 4)
+    views[2, 0, 0] = 1.0
+    assert views.shape == (4, 2, 3)
+    assert (views[:, 0, 0] == 1.0).all()
+    own = np.arange(4.0)[:, None]
+    np.testing.assert_array_equal(for_each(own, 4), own)

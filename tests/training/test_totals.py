@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from dynamics_cli import memory as blocks
+from dynamics_cli.gradients.derivatives import derivatives_of
+from dynamics_cli.gradients.objective import objective_of
 from dynamics_cli.gradients.totals import total, total_and_gradients
-from dynamics_cli.kinds import Loss, Problem, all_kinds
+from dynamics_cli.kinds import Loss, Problem, State, all_kinds
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_same_path,
@@ -66,3 +70,25 @@ def test_a_network_trained_in_blocks_is_the_same(
     in_blocks(monkeypatch, problem)
     assert_same_path(stepper_of(problem, "torch"), whole, 30, 1e-9)
     assert_chunks_are_invisible(partial(stepper_of, problem, "torch"), 20)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("loss", ["half_mse", "logistic"])
+def test_the_engine_and_torch_give_one_objective(loss: str, reduction: str) -> None:
+    problem = random_problem(loss=loss, loss_settings={"reduction": reduction})
+    start = problem.initial_parameters()
+    theta = np.concatenate([start[name].ravel() for name in start])
+    value, gradient = objective_of(problem, start, "compiled")(0.9 * theta)
+    by_torch, slopes = objective_of(problem, start, "torch")(0.9 * theta)
+    assert value == pytest.approx(by_torch, rel=1e-12)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-10, atol=1e-14)
+
+
+def test_a_problem_keeps_what_its_states_share_in_one_place() -> None:
+    problem = random_problem()
+    start = problem.initial_parameters()
+    derivatives_of(State(problem, start, lambda: start, 0)).largest(np.ones(28))
+    assert set(problem.shared) == {"engine", "spectrum"}
+    own = {field.name for field in fields(problem)} | {"multiply_adds", "layer_sizes"}
+    assert set(vars(problem)) <= own
+    assert replace(problem).shared == {}  # other samples have other derivatives

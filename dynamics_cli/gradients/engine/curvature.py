@@ -42,8 +42,9 @@ REAL = np.dtype(np.float64)
 
 @piece
 def forward_tangents(state: Curvature, net: Network) -> int:
-    """Fill `tangent_z` and `tangent_h` along the direction; return where the outputs begin among
-    them.
+    """Fill `tangent_z` and `tangent_h` along the direction.
+
+    Return where the outputs begin among them.
     """
     n = state.samples
     at = 0
@@ -163,7 +164,10 @@ class Work:
 
     def __init__(self, engine: Engine, x: Vector, y: Vector, weight: float) -> None:
         """Take inputs (n, d), labels (n,) or (n, C), and the weight of a sample in the loss."""
-        self.x, self.y, layout, n = x, y, engine.layout, len(x)
+        self.x = x
+        self.y = y
+        layout = engine.layout
+        n = len(x)
         N = n * layout.numbers
         P = layout.P
         h, delta, scratch, first, second, self.gradient, self.theta, self.base = blocks(
@@ -171,9 +175,8 @@ class Work:
         )
         self.net = layout.network(h, delta, scratch, first, second)
         self._layout = layout
-        theta, x_at, y_at, base, g = (
-            address_of(array) for array in (self.theta, x, y, self.base, self.gradient)
-        )
+        arrays = (self.theta, x, y, self.base, self.gradient)
+        theta, x_at, y_at, base, g = map(address_of, arrays)
         numbers = address_of(engine.sigma_numbers)
         self._arguments = (
             ctypes.addressof(self.net),
@@ -209,14 +212,16 @@ class Engine:
     """
 
     def __init__(self, problem: Problem, names: list[str]) -> None:
-        self.names, self.layout = names, Layout(problem, names, REAL)
+        self.names = names
+        self.layout = Layout(problem, names, REAL)
         numbered = self.layout.views(np.arange(float(self.layout.P)))
         self.places = np.concatenate([numbered[name].ravel() for name in names]).astype(np.int64)
         """Where the trained weights are among all of the layout."""
         architecture: Any = problem.config.architecture
         samples = problem.dataset
         sigma = activation_unit(architecture.sigma, REAL, 2)
-        self.sigma, self.sigma_numbers = sigma.native.address, sigma.numbers
+        self.sigma = sigma.native.address
+        self.sigma_numbers = sigma.numbers
         x, y = (np.array(array, np.float64, order="C") for array in (samples.x, samples.y))
         weight = float(problem.loss.sample_weight(samples.n))
         self.work = Work(self, x, y, weight)

@@ -49,8 +49,9 @@ from dynamics_cli.gradients.engine.records import Layer, Network, Task
 def forward_layer(
     net: Network, layer: Layer, theta: Reals, h: Reals, z: Reals, n: int, accumulate: int
 ) -> None:
-    """Set `z` (n, m) to `h W + b`, of `h` (n, d) and weights `theta`; with `accumulate` to `h W
-    + z + b`.
+    """Set `z` (n, m) to `h W + b`, of `h` (n, d) and weights `theta`.
+
+    With `accumulate`, set it to `h W + z + b`.
     """
     d = layer.inputs
     m = layer.outputs
@@ -156,8 +157,9 @@ def forward(net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, 
 def output_loss(
     net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: int, C: int, weight: Real
 ) -> Any:
-    """Centre and scale the outputs `f` (n, C), fill `delta` with `weight dl/df`; return the
-    summed losses.
+    """Centre and scale the outputs `f` (n, C), fill `delta` with `weight dl/df`.
+
+    Return the summed losses.
     """
     s = cast_like(net.output_scale, weight)
     for k in range(n * C):
@@ -226,8 +228,9 @@ def loss_and_gradient(
     g: Reals,
     wanted: int,
 ) -> float:
-    """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses;
-    return their sum.
+    """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses.
+
+    Return their sum.
 
     `sigma` is the activation, 0 for the identity; where `keeps_derivatives`, of order 2, and `dL/dh
     sigma''(z)` is kept in `second_derivatives`.
@@ -269,7 +272,8 @@ def diagonal_loss_and_gradient(
     u = offset(beta, d)
     v = offset(beta, 2 * d)
     for i in range(d):
-        u[i], v[i] = cast_like(1, weight), cast_like(1, weight)
+        u[i] = cast_like(1, weight)
+        v[i] = cast_like(1, weight)
     for _ in range(depth - 1):
         for i in range(d):
             u[i] *= theta[i]

@@ -58,11 +58,10 @@ class _Vectors:
         bits = pointer.dtype.bitwidth
         self.builder = builder
         self.lanes = _BYTES * 8 // bits
-        self.type, self._align = (
-            ir.VectorType(context.get_value_type(pointer.dtype), self.lanes),
-            _I32(bits // 8),
-        )
-        self.zeros, self._name = ir.Constant(self.type, None), f"v{self.lanes}f{bits}.p0"
+        self.type = ir.VectorType(context.get_value_type(pointer.dtype), self.lanes)
+        self.zeros = ir.Constant(self.type, None)
+        self._align = _I32(bits // 8)
+        self._name = f"v{self.lanes}f{bits}.p0"
         numbers = ir.Constant(ir.VectorType(_I64, self.lanes), list(range(self.lanes)))
         # constant, and left out by LLVM, where `count` is all lanes
         self._mask = builder.icmp_signed(
@@ -206,8 +205,9 @@ def product(
 
 @intrinsic
 def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
-    """Set `_ROWS` numbers of C to the dot products of rows of A with `b`; each in partial sums
-    by vector lanes.
+    """Set `_ROWS` numbers of C to the dot products of rows of A with `b`.
+
+    Each product is summed in parts, one for each lane of a vector.
     """
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -248,8 +248,9 @@ def _total(builder: Any, parts: Any) -> Any:
 
 @unit
 def dots(A: Reals, b: Reals, n: int, K: int, C: Reals) -> None:
-    """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); the last blocks of
-    rows may overlap.
+    """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,).
+
+    The last blocks of rows may overlap.
     """
     if n < _ROWS or _lanes(A) > K:
         for k in range(n):

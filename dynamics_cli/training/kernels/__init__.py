@@ -4,6 +4,10 @@ The kernels (`two_layers.py`) are for homogeneous activations under plain gradie
 full batches of few input columns, and single samples. `training/backends.py` and the steppers ask
 this module; begin to read at `known` and `known_layers`. The gradient is accumulated, and one
 rounded update per weight applied.
+
+`two_layers.py` writes the losses of `LOSS_NUMBERS` and their derivatives again, so that LLVM
+inlines them: the exception to contract 2 of CONTRIBUTING.md. tests/training/test_steppers.py
+compares its paths with those of the formulas.
 """
 
 from __future__ import annotations
@@ -79,8 +83,9 @@ def known_layers(config: RunConfig) -> bool:
 
 
 def spanned(problem: Problem) -> int:
-    """Return in how many coordinates the engine takes the inputs of a problem; 0 where it takes
-    them as they are.
+    """Return in how many coordinates the engine takes the inputs of a problem.
+
+    It is 0 where the engine takes them as they are.
     """
     architecture = problem.config.architecture
     optimizer = problem.config.optimizer
@@ -92,5 +97,7 @@ def spanned(problem: Problem) -> int:
     if not layers or len(first) != 2 or first[0] == 1 or not optimizer.spans_gradients:
         return 0
     n, d = x.shape
-    r = min(n, int(x.any(axis=0).sum())) if n >= d else n
+    r = n
+    if n >= d:
+        r = min(n, int(x.any(axis=0).sum()))
     return r if r < d else 0

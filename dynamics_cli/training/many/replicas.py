@@ -11,7 +11,6 @@ from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem, Samples, Section
 from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.training.backends import by_compiled, by_kernel, by_torch, multiply_adds
-from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import build_problem
 
 BATCH_BYTES = 256 * 2**20
@@ -44,8 +43,9 @@ class Division:
 
 
 def divide(configs: Sequence[RunConfig]) -> Division:
-    """Sort configs into batches; those that differ only in seed, step and numbers of the initial
-    weights are one.
+    """Sort configs into batches.
+
+    Those that differ only in seed, step and numbers of the initial weights are one.
     """
     texts: dict[tuple[str, int], str] = {}
     kinds: dict[tuple[Any, ...], list[int]] = {}
@@ -79,16 +79,16 @@ def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
     """Return a top-level key as text, kept in `texts`, without numbers that may differ in a
     batch.
     """
+    if key in ("seed", "name"):
+        return ""
     if not isinstance(value, Section):
-        return "" if key in ("seed", "name") else repr(value)
+        return repr(value)
     if (key, id(value)) not in texts:
         plain = value.model_dump(mode="json")
         if key == "initialization":
-            plain = {
-                name: setting
-                for name, setting in plain.items()
-                if type(setting) not in (int, float)
-            }
+            numbers = [name for name in plain if type(plain[name]) in (int, float)]
+            for name in numbers:
+                del plain[name]
         elif key == "optimizer":
             plain.pop("lr", None)
         texts[key, id(value)] = repr(plain)
@@ -96,8 +96,9 @@ def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
 
 
 def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
-    """Build the problems of configs (see `build_problem`); data sets that are the same are built
-    once.
+    """Build the problems of configs (see `build_problem`).
+
+    Data sets that are the same are built once.
 
     Raises:
         DynError: there is no such problem.
@@ -105,8 +106,9 @@ def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
     datasets: dict[str, Samples] = {}
     problems = []
     for config in configs:
-        section = config.dataset
-        key = f"{section.model_dump_json()} {config.seed if section.seeded else None}"
+        key = config.dataset.model_dump_json()
+        if config.dataset.seeded:
+            key += f" {config.seed}"
         problems.append(build_problem(config, datasets.get(key)))
         datasets[key] = problems[-1].dataset
     return problems
@@ -114,32 +116,31 @@ def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
 
 @blamed()
 def batch_key(problem: Problem) -> str | None:
-    """Return the key that problems trained together share; None for a problem that has to be
-    trained alone.
+    """Return the key that problems trained together share.
+
+    None for a problem that has to be trained alone.
 
     Raises:
         InputError: the config asks for a measure that this problem does not offer.
-
     """
     config = problem.config
     stops_in_batches = problem.batch_size is not None and config.optimizer.stop_below is not None
-    alone = stops_in_batches or getattr(config.optimizer, "loss_scaled", False)
-    way = None if alone else _way(problem)
+    if stops_in_batches or getattr(config.optimizer, "loss_scaled", False):
+        return None
+    way = _way(problem)
     if way is None:
         return None
-    free = {
-        key: settings for key, settings in _FREE.items() if (way, key) != ("torch", "architecture")
-    }
+    free = dict(_FREE)
+    if way == "torch":
+        del free["architecture"]
     common = config.model_dump_json(exclude=free)
-    return (
-        f"{way} {common} {problem.dataset.x.shape} {problem.shapes}"
-        f" {list(chosen_measures(problem))}"
-    )
+    return f"{way} {common} {problem.dataset.x.shape} {problem.shapes} {list(problem.measures)}"
 
 
 def _way(problem: Problem) -> str | None:
-    """Return the way that trains several networks of a problem together; None where there is
-    none.
+    """Return the way that trains several networks of a problem together.
+
+    None where there is none.
     """
     device = problem.config.device
     backend = problem.config.backend
@@ -147,11 +148,12 @@ def _way(problem: Problem) -> str | None:
         return None
     if device != "cuda" and backend != "torch" and by_compiled(problem):
         return "kernel" if by_kernel(problem) else "engine"
-    if backend == "compiled" or not by_torch(problem):
-        return None
-    from dynamics_cli.training.steppers.autograd import stackable
+    if backend != "compiled" and by_torch(problem):
+        from dynamics_cli.training.steppers.autograd import stackable
 
-    return "torch" if stackable(problem) else None
+        if stackable(problem):
+            return "torch"
+    return None
 
 
 def batch_size(problem: Problem, total: int) -> int:

@@ -46,6 +46,10 @@ for a reused run.
 """
 
 
+def _not_shown(name: str, iterations: int) -> AbstractContextManager[Progress | None]:
+    return nullcontext()
+
+
 @dataclass(frozen=True)
 class Task:
     """Networks that are trained as one run: a single one, or several side by side as its
@@ -70,10 +74,8 @@ class Task:
         if len(self.configs) == 1:
             return replace(plan_run(first, self.directory, self.root), about=self.about)
         problems = build_problems(self.configs)
-        if (
-            batch_key(problems[0]) is None
-            or len({problem.dataset.x.shape for problem in problems}) > 1
-        ):
+        shapes = {problem.dataset.x.shape for problem in problems}
+        if batch_key(problems[0]) is None or len(shapes) > 1:
             raise InputError(
                 f"{first.name}: {len(problems)} networks of this config cannot be trained together"
             )
@@ -89,8 +91,9 @@ def train_all(
     progress: ProgressDisplay | None = None,
     messages: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[int, Obtained | DynError]]:
-    """Train tasks, go on with them, or reuse their runs; yield the place of each, and its run or
-    why it failed.
+    """Train tasks, go on with them, or reuse their runs.
+
+    Yield the place of each, and its run or why it failed.
 
     Tasks are yielded as they end, in any order. By default this process trains replicas, by all
     cores, and short runs; processes of one thread each train the other runs, if there are two or
@@ -110,6 +113,7 @@ def train_all(
         RunError: the executor is broken.
     """
     elsewhere = executor is not None or workers is not None
+    show = progress or _not_shown
     apart: dict[int, Task] = {}
 
     def here(task: Task, *, lone: bool) -> Obtained | DynError | Task:
@@ -118,15 +122,17 @@ def train_all(
             plan = task.plan()
             if not lone and _is_long(plan, force=force):
                 return replace(task, directory=plan.directory)
-            return _train_here(task, plan, force, progress, messages)
+            return _train_here(task, plan, force, show, messages)
         except Interrupted:
             raise
         except DynError as error:
             return error
 
     for k, task in enumerate(tasks):
+        ended: Obtained | DynError | Task = task
         planned_apart = elsewhere or (task.directory is not None and len(task.configs) == 1)
-        ended = task if planned_apart else here(task, lone=len(tasks) == 1)
+        if not planned_apart:
+            ended = here(task, lone=len(tasks) == 1)
         if isinstance(ended, Task):
             apart[k] = ended
         else:
@@ -143,14 +149,14 @@ def train_all(
             (kinds, str(t.directory), [to_plain(c) for c in t.configs], force, t.about)
             for t in apart.values()
         )
-        shown = progress("long runs", len(places)) if progress else nullcontext()
-        with shown as report, nullcontext(executor) if executor else Processes(workers) as running:
-            for done, (place, why) in enumerate(
-                run_by_executor(orders, call=work, executor=running), start=1
-            ):
+        given = nullcontext(executor) if executor else Processes(workers)
+        with show("long runs", len(places)) as report, given as running:
+            ends = run_by_executor(orders, call=work, executor=running)
+            for done, (place, why) in enumerate(ends, start=1):
                 if report is not None:
                     report(done, float("nan"))
-                yield places[place], RunError(why) if why else _trained(apart[places[place]])
+                k = places[place]
+                yield k, RunError(why) if why else _trained(apart[k])
 
 
 def _trained(task: Task) -> Obtained | DynError:
@@ -174,19 +180,17 @@ def _train_here(
     task: Task,
     plan: Plan,
     force: bool,
-    progress: ProgressDisplay | None = None,
+    progress: ProgressDisplay,
     messages: Callable[[str], None] | None = None,
 ) -> Obtained:
     """Train a task in this process; a damaged run in a directory that the task names begins anew.
 
     Raises DynError: that is impossible.
     """
-    label = (
-        plan.config.name
-        if len(plan.problems) == 1
-        else f"{plan.config.name} x {len(plan.problems)}"
-    )
-    with progress(label, plan.needs.iterations) if progress else nullcontext() as shown:
+    label = plan.config.name
+    if len(plan.problems) > 1:
+        label += f" x {len(plan.problems)}"
+    with progress(label, plan.needs.iterations) as shown:
         options: dict[str, Any] = {"resume": True, "progress": shown, "on_wait": messages}
         try:
             return obtain_run(plan, force=force, **options)
@@ -215,7 +219,7 @@ def work(
             Path(directory),
             about=about,
         )
-        _train_here(task, task.plan(), force)
+        _train_here(task, task.plan(), force, _not_shown)
     except Interrupted as error:
         return error.number
     except DynError as error:

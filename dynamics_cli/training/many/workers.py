@@ -60,8 +60,9 @@ _ONE_THREAD = dict.fromkeys(
 def run_by_executor(
     todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Executor
 ) -> Iterator[tuple[int, str]]:
-    """Call with each of some arguments, in any order; yield the place of each as it ends, and why
-    it failed or "".
+    """Call with each of some arguments, in any order.
+
+    Yield the place of each as it ends, and why it failed or "".
 
     Arguments are made when their task is submitted.
 
@@ -97,8 +98,9 @@ def run_by_executor(
 
 
 class Processes(ThreadPoolExecutor):
-    """Executor of processes of one thread each, by default one for each core; each thread here
-    waits for a process.
+    """Executor of processes of one thread each, by default one for each core.
+
+    Each thread here waits for a process.
 
     A call whose process is killed is repeated in another process, where training goes on from its
     last checkpoint. Leaving the context interrupts the processes.

@@ -32,11 +32,11 @@ class AdversarialStepper(AutogradStepper):
         (problem,) = problems
         architecture: Any = problem.config.architecture
         super().__init__(problems, device)
-        self._model: Any = (
-            self._module
-        )  # as a function the discriminator; `generate` makes points of noise
-        self._seed, self._of_critic = problem.config.seed, problem.loss.of_critic
-        self._noise_dim, self._rounds = architecture.noise_dim, architecture.discriminator_updates
+        # as a function the discriminator; `generate` makes points of noise
+        self._model: Any = self._module
+        self._seed = problem.config.seed
+        self._noise_dim = architecture.noise_dim
+        self._rounds = architecture.discriminator_updates
         self._x = self._data[0]  # (n, d)
 
     def _parts(self) -> dict[str, list[str]]:
@@ -61,12 +61,10 @@ class AdversarialStepper(AutogradStepper):
 
     def _loss_of_generator(self, i: int) -> Tensor:
         noise = self._noise(self._batches[0].batch_size, i, self._rounds)
-        logits = self._model(self._model.generate(noise))  # (b,)
-        loss: Tensor = (
-            -logits.mean()
-            if self._of_critic
-            else self.criterion.total(logits, torch.ones_like(logits))
-        )
+        logits: Tensor = self._model(self._model.generate(noise))  # (b,)
+        if self.criterion.of_critic:
+            return -logits.mean()
+        loss: Tensor = self.criterion.total(logits, torch.ones_like(logits))
         return loss
 
     def _discriminator_loss(self, real: Tensor, fake: Tensor) -> Tensor:
@@ -78,7 +76,9 @@ class AdversarialStepper(AutogradStepper):
         return loss
 
     def _move(self, player: str, i: int, loss: Tensor) -> None:
-        weights = {name: w for group in self._groups[player] for name, w in group.weights.items()}
+        weights: dict[str, Tensor] = {}
+        for group in self._groups[player]:
+            weights |= group.weights
         gradients = torch.autograd.grad(loss, list(weights.values()))
         self._update(player, i, dict(zip(weights, gradients, strict=True)), loss)
 

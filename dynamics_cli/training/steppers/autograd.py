@@ -26,9 +26,10 @@ from dynamics_cli.formulas.units import Unit, update_unit
 from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.totals import total, total_and_gradients
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
+from dynamics_cli.kinds.arrays import stacked
 from dynamics_cli.memory import ON_GPU, threads_for
 from dynamics_cli.training.steppers.base import StateDict
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
+from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights, for_each
 
 Tensors = dict[str, Tensor]
 MOST_WORK = 2**25
@@ -62,18 +63,18 @@ def update_in_place(
 ) -> None:
     """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`."""
     of_batch = 0.0 if loss.ndim else float(loss)  # no update of replicas asks for it
+    numbers = address_of(unit.numbers)
     for name, w, g in zip(names, parameters, gradients, strict=True):
         flat = w.contiguous()
         slope = g.contiguous()
+        P = flat.numel()
         place = f"{name}/memory"
         if place not in state:
-            state[place] = flat.new_zeros(len(unit.slots), flat.numel())
-        P = flat.numel()
+            state[place] = flat.new_zeros(len(unit.slots), P)
+
         addresses = (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
         segment = (ctypes.c_int64 * 2)(0, P)
-        unit.native.call(
-            *addresses, P, segment, 1, _WHOLE, lr, iteration, of_batch, address_of(unit.numbers)
-        )
+        unit.native.call(*addresses, P, segment, 1, _WHOLE, lr, iteration, of_batch, numbers)
         if flat is not w:
             w.copy_(flat)
 
@@ -82,27 +83,30 @@ def stackable(problem: Problem) -> bool:
     """Return whether networks of this problem and others like it can be trained side by side,
     with a gain.
     """
-    config = problem.config
+    architecture = problem.config.architecture
+    device = "cpu"
+    most_work = MOST_WORK
+    if problem.config.device == "cuda":
+        device = "cuda"
+        most_work *= ON_GPU
     samples = problem.batch_size or problem.dataset.n
-    architecture = config.architecture
-    optimizer = config.optimizer
-    cuda = config.device == "cuda"
-    of_update = facts(optimizer)
+    of_update = facts(problem.config.optimizer)
     return (
         of_update is not None
         and not (of_update.sums or of_update.loss)
         and architecture.kind != "gan"  # which has a stepper of its own
         and not architecture.centered  # where every replica has a function of its own
         and getattr(architecture, "slope", None) is None
-        and samples * problem.multiply_adds <= MOST_WORK * (ON_GPU if cuda else 1)
-        and problem.dataset.n <= problem.block_samples("cuda" if cuda else "cpu")
+        and samples * problem.multiply_adds <= most_work
+        and problem.dataset.n <= problem.block_samples(device)
         and _maps(problem)
     )
 
 
 def _maps(problem: Problem) -> bool:
-    """Return whether `torch.func.vmap` knows all operations of a network and a loss; it knows no
-    branches, say.
+    """Return whether `torch.func.vmap` knows all operations of a network and a loss.
+
+    It knows no branches on values, for example.
     """
     architecture = problem.config.architecture
     loss = problem.loss
@@ -110,18 +114,16 @@ def _maps(problem: Problem) -> bool:
     key = f"{type(architecture)} {architecture.model_dump_json()} {type(loss)} {d}"
     if key not in _MAPPED:
         shapes = architecture.shapes(d)
-        model = architecture.network(
-            d, {name: np.zeros(shape) for name, shape in shapes.items()}, torch.float32
-        )
+        zeros = {name: np.zeros(shape) for name, shape in shapes.items()}
+        model = architecture.network(d, zeros, torch.float32)
         weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
+        y = np.zeros(1, np.float32)
         outputs = getattr(architecture, "outputs", None) or 1
-        classes = loss.labels == "classes"
-        y = torch.zeros((1, outputs) if outputs > 1 and not classes else 1).to(
-            torch.long if classes else torch.float32
-        )
+        if outputs > 1 and loss.labels != "classes":
+            y = np.zeros((1, outputs), np.float32)
         both = vmap(grad_and_value(_value_of(model, loss)), in_dims=(0, 0, None, None))
         try:
-            both(weights, {}, torch.zeros(1, d), y)
+            both(weights, {}, torch.zeros(1, d), torch.from_numpy(loss.numbered(y)))
             _MAPPED[key] = True
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
             _MAPPED[key] = False
@@ -143,8 +145,8 @@ class WeightGroup:
     factor: float
     """Of the step size."""
     weights: Tensors
-    replicas: slice | None
-    """None of a single network, whose tensors have no axis of replicas."""
+    replicas: Any
+    """Their places along the first axis; `...` of a single network, whose tensors have none."""
     update: Callable[..., None]
     """As `Descent.update`."""
     memory: Tensors = field(default_factory=dict)
@@ -152,8 +154,9 @@ class WeightGroup:
 
 
 class AutogradStepper(SideBySide):
-    """Gradients by `torch.autograd`, updates in place; losses stay on the device until `advance`
-    returns them.
+    """Gradients by `torch.autograd`, updates in place.
+
+    Losses stay on the device until `advance` returns them.
     """
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
@@ -165,34 +168,30 @@ class AutogradStepper(SideBySide):
         named: dict[str, Tensor] = dict(self._module.named_parameters())
         self._weights = named
         if not self._single:
-            starts = [problem.initial_parameters() for problem in problems]
-            stacks = {name: np.stack([start[name] for start in starts]) for name in named}
-            self._weights = {
-                name: torch.from_numpy(stack).to(device) for name, stack in stacks.items()
-            }
+            starts = stacked(self._starts())
+            self._weights = {name: torch.from_numpy(starts[name]).to(device) for name in named}
         self._trained = {name: w for name, w in self._weights.items() if named[name].requires_grad}
         self._fixed = {name: w for name, w in self._weights.items() if name not in self._trained}
-        labels = (
-            torch.long if first.loss.labels == "classes" else getattr(torch, first.config.dtype)
-        )
-        # (Q, n, d), (Q, n)
-        x = torch.from_numpy(self.x).to(device)
-        y = torch.from_numpy(self.y).to(device, labels)
-        self._data, self._axis = (
-            ((x[0], y[0]) if len(x) == 1 else (x, y)),
-            (None if len(x) == 1 else 0),
-        )
+
+        x = torch.from_numpy(self.x).to(device)  # (Q, n, d)
+        y = torch.from_numpy(first.loss.numbered(self.y)).to(device)  # (Q, n)
         self._samples = x.flatten(0, 1), y.flatten(0, 1)  # (Q n, d), (Q n,)
-        self._epoch, self._picked = (
-            -1,
-            tuple[Tensor, ...](),
-        )  # the samples of all updates of an epoch
+        self._data = x, y
+        self._axis: int | None = 0
+        if len(x) == 1:  # replicas that share their samples have them without an axis
+            self._data = x[0], y[0]
+            self._axis = None
+        self._firsts = for_each(np.arange(len(x))[:, None] * first.dataset.n, len(problems))
+        """Where the samples of each replica begin among all."""
+        self._epoch = -1
+        self._picked: tuple[Tensor, ...] = ()
+        """The samples of all updates of an epoch."""
+
         self._block = first.block_samples(device)
-        samples = [len(problems) * (size or first.dataset.n) for size in (first.batch_size, None)]
-        self._threads, self._looking_threads = (
-            partial(threads_for, None if first.convolutional else count * first.multiply_adds)
-            for count in samples
-        )
+        n = first.dataset.n
+        R = len(problems)
+        self._threads = partial(threads_for, first.threaded_work(R * (first.batch_size or n)))
+        self._looking_threads = partial(threads_for, first.threaded_work(R * n))
         self._value = _value_of(self._module, first.loss)
         self._both = grad_and_value(self._value)
         self._groups = {part: list(self._grouped(names)) for part, names in self._parts().items()}
@@ -202,25 +201,35 @@ class AutogradStepper(SideBySide):
         return {"all": list(self._trained)}
 
     def _grouped(self, names: Sequence[str]) -> Iterator[WeightGroup]:
-        factors = self.problems[0].step_factors()
-        optimizers = [(p.config.optimizer, r) for r, p in enumerate(self.problems)]
-        for _, equal in groupby(
-            optimizers, lambda pair: pair[0].model_dump_json(exclude={"stop_below"})
-        ):
-            (optimizer, first), *others = equal
-            assert isinstance(optimizer, Descent)
-            replicas = None if self._single else slice(first, first + 1 + len(others))
+        """Yield the groups of these weights, of neighbouring replicas with equal optimizers."""
+        factors = dict.fromkeys(names, 1.0) | dict(self.problems[0].step_factors())
+        first = 0
+        for optimizer, count in self._runs_of_equal_optimizers():
+            replicas = slice(first, first + count)
+            first += count
             of_update = facts(optimizer)
             update = optimizer.update
             if self.device == "cpu" and of_update is not None and not of_update.sums:
                 update = partial(update_in_place, update_unit(optimizer, self.dtype))
-            for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
-                moved = {
-                    name: self._weights[name] for name in names if factors.get(name, 1.0) == factor
-                }
-                if replicas is not None:
-                    moved = {name: w[replicas] for name, w in moved.items()}
-                yield WeightGroup(optimizer, factor, moved, replicas, update)
+
+            for factor in dict.fromkeys(factors[name] for name in names):
+                moved = {name: self._weights[name] for name in names if factors[name] == factor}
+                if self._single:
+                    yield WeightGroup(optimizer, factor, moved, ..., update)
+                else:
+                    parts = {name: w[replicas] for name, w in moved.items()}
+                    yield WeightGroup(optimizer, factor, parts, replicas, update)
+
+    def _runs_of_equal_optimizers(self) -> Iterator[tuple[Descent, int]]:
+        """Yield optimizers along the replicas, each with the number of those that follow it and
+        are equal to it, but for the loss at which they halt.
+        """
+        for _, group in groupby(
+            self.optimizers, lambda optimizer: optimizer.model_dump_json(exclude={"stop_below"})
+        ):
+            optimizer, *others = group
+            assert isinstance(optimizer, Descent)
+            yield optimizer, 1 + len(others)
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
@@ -244,12 +253,16 @@ class AutogradStepper(SideBySide):
     def _descend(self, n: int, most: NDArray[np.int64]) -> Weights:
         """Do `n` updates, of replica r the first `most[r]`; return losses (R, n)."""
         losses = []
+        held: list[Tensor] = []
         for t in range(n):
             if t == 0 or t in most:
                 resting = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
-            kept = [w[resting] for w in self._trained.values()] if len(resting) else []
+                if len(resting):
+                    held = list(self._trained.values())
+            # the replicas that rest are updated with the others, and put back
+            kept = [w[resting] for w in held]
             losses.append(self._step(self.iteration + t, *self._data, self._axis))
-            for w, value in zip(self._trained.values(), kept, strict=False):
+            for w, value in zip(held, kept, strict=True):
                 w[resting] = value
         if not losses:
             return np.empty((len(self.problems), 0), self.dtype)
@@ -261,36 +274,41 @@ class AutogradStepper(SideBySide):
             self._step(i, *self._batch(i), 0)
 
     def _batch(self, i: int) -> tuple[Tensor, Tensor]:
-        """Return samples (R, b, d) and labels (R, b) of the update from state `i`; without R for
-        a single network.
+        """Return samples (R, b, d) and labels (R, b) of the update from state `i`.
+
+        A single network has no axis R.
         """
-        x, y = self._samples
         if self._fresh:
-            drawn = [fresh.at(i)[:2] for fresh in self._fresh]
-            new_x, new_y = (
-                drawn[0]
-                if self._single
-                else (np.stack(arrays) for arrays in zip(*drawn, strict=True))
-            )
-            return torch.from_numpy(new_x).to(x), torch.from_numpy(new_y).to(y)
+            return self._fresh_batch(i)
         epoch, step = divmod(i, self._batches[0].steps_per_epoch)
         if epoch != self._epoch:
-            firsts = np.arange(len(self._batches))[:, None] * (
-                len(x) // len(self.x) if len(self.x) > 1 else 0
-            )
-            orders = (
-                np.stack([batches.order(epoch) for batches in self._batches]) + firsts
-            )  # (R, n)
-            picked = torch.from_numpy(orders[0] if self._single else orders).to(self.device)
-            self._epoch, self._picked = epoch, torch.split(picked, self._batches[0].batch_size, -1)
+            orders = np.stack([batches.order(epoch) for batches in self._batches])  # (R, n)
+            orders += self._firsts
+            if self._single:
+                (orders,) = orders
+            picked = torch.from_numpy(orders).to(self.device)
+            self._picked = torch.split(picked, self._batches[0].batch_size, -1)
+            self._epoch = epoch
+
+        x, y = self._samples
         chosen = self._picked[step]
-        if self._single:
+        if self._single:  # which `index_select` does in less time
             return x.index_select(0, chosen), y.index_select(0, chosen)
         return x[chosen], y[chosen]
 
+    def _fresh_batch(self, i: int) -> tuple[Tensor, Tensor]:
+        """Return new samples for the update from state `i`, as `_batch` does."""
+        drawn = [fresh.at(i)[:2] for fresh in self._fresh]
+        new_x, new_y = drawn[0]
+        if not self._single:
+            new_x, new_y = map(np.stack, zip(*drawn, strict=True))
+        x, y = self._samples
+        return torch.from_numpy(new_x).to(x), torch.from_numpy(new_y).to(y)
+
     def _step(self, i: int, x: Tensor, y: Tensor, axis: int | None) -> Tensor:
-        """Do the update from state `i`, from samples with replicas at an `axis`; return the
-        losses (R,) before it.
+        """Do the update from state `i`, from samples with replicas at an `axis`.
+
+        Return the losses (R,) before it.
         """
         if self._single:
             trained = list(self._trained.values())
@@ -314,15 +332,14 @@ class AutogradStepper(SideBySide):
             for group in self._groups[part]:
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
                 names = [*group.weights]
-                of = ... if group.replicas is None else group.replicas
                 group.update(
                     list(group.weights.values()),
-                    [gradients[name][of] for name in names],
+                    [gradients[name][group.replicas] for name in names],
                     lr=lr,
                     names=names,
                     state=group.memory,
                     iteration=i,
-                    loss=loss[of],
+                    loss=loss[group.replicas],
                 )
 
     def losses(self) -> Floats:
@@ -363,7 +380,7 @@ class AutogradStepper(SideBySide):
                 w.copy_(torch.from_numpy(np.array(state[f"parameter/{name}"])))
         for place, memory in self._memories():
             memory.clear()
-            for key in [key for key in state if key.startswith(place)]:
-                memory[key.removeprefix(place)] = torch.from_numpy(np.array(state[key])).to(
-                    self.device
-                )
+            for key, value in state.items():
+                if key.startswith(place):
+                    tensor = torch.from_numpy(np.array(value)).to(self.device)
+                    memory[key.removeprefix(place)] = tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Literal
 
@@ -28,12 +29,10 @@ class Stepper(ABC):
     """Whether losses come for free with every update."""
     iteration: int = 0
     """Number of updates done."""
-    stop_below: float | None = None
-    """Loss at or below which the network is trained no further; None for replicas, which halt
-    one by one.
-    """
+    level: float = -math.inf
+    """Loss at or below which the network is trained no further; replicas halt one by one."""
     halted: Halt | None = None
-    """Why `advance` goes no further: a loss at or below `stop_below`, or one that is not finite."""
+    """Why `advance` goes no further: a loss at or below `level`, or one that is not finite."""
 
     @abstractmethod
     def advance(self, n: int) -> Floats:
@@ -49,11 +48,12 @@ class Stepper(ABC):
         """Return the loss of the current state over the full training set."""
 
     def look(self) -> Floats:
-        """Return the loss of the current state, (1,) or of replicas (1, R); one network halts
-        where that is its end.
+        """Return the loss of the current state, (1,) or of replicas (1, R).
+
+        One network halts where that is its end.
         """
         losses = np.array([self.loss()])
-        halt = first_halt(losses, self.stop_below)
+        halt = first_halt(losses, self.level)
         if halt is not None:
             self.halted = halt[1]
         return losses
@@ -77,11 +77,11 @@ class Stepper(ABC):
         """Go on from `state`, a former `state_dict()`."""
 
 
-def first_halt(losses: Floats, stop_below: float | None) -> tuple[int, Halt] | None:
+def first_halt(losses: Floats, level: float) -> tuple[int, Halt] | None:
     """Return the position of the first loss that halts a run, and why; None when none does."""
-    stopped = np.zeros(losses.shape, dtype=bool) if stop_below is None else losses <= stop_below
-    halting = stopped | ~np.isfinite(losses)
+    finite = np.isfinite(losses)
+    halting = ~finite | (losses <= level)
     if not halting.any():
         return None
     k = int(np.argmax(halting))
-    return k, "stopped" if stopped[k] else "diverged"
+    return k, "stopped" if finite[k] else "diverged"

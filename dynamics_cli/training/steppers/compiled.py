@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
@@ -15,13 +14,14 @@ from numpy.typing import NDArray
 
 from dynamics_cli.formulas.native import blocks
 from dynamics_cli.gradients.engine.subnormals import flushed
-from dynamics_cli.kinds import Descent, Floats, Problem
+from dynamics_cli.kinds import Floats, Problem
+from dynamics_cli.kinds.arrays import stacked
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS
 from dynamics_cli.training.kernels.two_layers import run_full_batches, run_samples, summed_loss
 from dynamics_cli.training.steppers.base import StateDict
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights
+from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights, for_each
 
 LANES = 16
 """Neurons are padded to a multiple of this: padding starts at 0, and every update of a zero
@@ -39,28 +39,27 @@ class CompiledStepper(SideBySide):
         architectures: list[Any] = [p.config.architecture for p in problems]
         n, d = self.x.shape[1:]
         self.width = problems[0].shapes["hidden_weight"][0]
-        few: tuple[Any, ...] = self.x.reshape(len(self.x), n * d), (0,) * d
-        self._values, *self._places = few if self.full_batch else sparse_rows(self.x)
-        self._lr = self._each(
-            [o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)]
-        )
+        self._places: tuple[Any, ...]
+        if self.full_batch:
+            self._values = self.x.reshape(len(self.x), n * d)
+            self._places = ((0,) * d,)
+        else:
+            self._values, *places = sparse_rows(self.x)
+            self._places = tuple(places)
+        self._values_of = for_each(self._values, len(problems))
+        self._y_of = for_each(self.y, len(problems))
+        self._lr = self._each([optimizer.lr for optimizer in self.optimizers])
         self._loss_scaled: bool = getattr(problems[0].config.optimizer, "loss_scaled", False)
         self._alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
         self._train_output = architectures[0].train_output
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         self._threads = Threads(len(problems))
-        initial = [p.initial_parameters() for p in problems]
-        self.put({name: np.stack([weights[name] for weights in initial]) for name in initial[0]})
+        self.put(stacked(self._starts()))
 
     def kept(self) -> StateDict:
         """Return copies of the weights; see `SideBySide.kept`."""
-        return dict(
-            zip(
-                ("hidden_weight", "output_weight"),
-                unpack(self._W, self._a, self.width),
-                strict=True,
-            )
-        )
+        hidden, output = unpack(self._W, self._a, self.width)
+        return {"hidden_weight": hidden, "output_weight": output}
 
     def put(self, state: StateDict) -> None:
         """Set the weights; see `SideBySide.put`."""
@@ -70,8 +69,8 @@ class CompiledStepper(SideBySide):
 
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
-        hidden, output = unpack(self._W, self._a, self.width)
-        return self._without_axis({"hidden_weight": hidden, "output_weight": output})
+        weights: Any = self.kept()
+        return self._without_axis(weights)
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
@@ -134,8 +133,7 @@ class CompiledStepper(SideBySide):
 
     def _arrays(self, r: int) -> tuple[Any, ...]:
         """Return the weights and the data of a replica."""
-        q = r if len(self.y) > 1 else 0
-        return self._W[r], self._a[r], self._values[q], *self._places, self.y[q]
+        return self._W[r], self._a[r], self._values_of[r], *self._places, self._y_of[r]
 
 
 # -- between the papers' layout of weights (neurons first) and that of the kernels (neurons last,
@@ -145,9 +143,12 @@ class CompiledStepper(SideBySide):
 def pack(hidden: Weights, output: Weights) -> tuple[Weights, Weights]:
     """Return `W` (R, d, m') and `a` (R, m') from `hidden` (R, m, d) and `output` (R, m)."""
     R, m, d = hidden.shape
-    size = m if m < _UNPADDED else -(-m // LANES) * LANES
-    shapes = (R, d, size), (R, size)
-    W, a = (blocks(hidden.dtype, math.prod(shape))[0].reshape(shape) for shape in shapes)
+    size = m
+    if m >= _UNPADDED:
+        size = -(-m // LANES) * LANES
+    W, a = blocks(hidden.dtype, R * d * size, R * size)
+    W = W.reshape(R, d, size)
+    a = a.reshape(R, size)
     W[..., :m] = hidden.swapaxes(1, 2)
     a[:, :m] = output
     return W, a
@@ -166,7 +167,9 @@ def sparse_rows(x: Weights) -> tuple[Weights, NDArray[np.int64], NDArray[np.int6
     `starts[k]`.
     """
     Q, n, d = x.shape
-    seen = x[0] != 0 if Q == 1 else np.ones((n, d), bool)
+    seen = np.ones((n, d), bool)
+    if Q == 1:
+        seen = x[0] != 0
     samples, columns = np.nonzero(seen)
     starts = np.concatenate([[0], np.cumsum(np.bincount(samples, minlength=n))])
     return np.ascontiguousarray(x[:, samples, columns]), columns.astype(np.int64), starts

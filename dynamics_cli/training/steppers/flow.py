@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import RK23, RK45
 
-from dynamics_cli.gradients.derivatives import derivatives_of, trained_names
+from dynamics_cli.gradients.derivatives import trained_names
 from dynamics_cli.gradients.engine.subnormals import flushed
-from dynamics_cli.kinds import Floats, Problem, State
+from dynamics_cli.gradients.objective import objective_of
+from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt
 from dynamics_cli.training.steppers.side_by_side import one_blas_thread
 
-LossAndGradient = Callable[[Floats], tuple[float, Floats]]
-"""Trained weights (P,) -> training loss and its gradient (P,)."""
 _OWN_SIZE = 3e-14
 """The smallest `rtol` of SciPy's solvers; the tolerance is their `atol`, which is set before
 each step.
@@ -39,16 +38,18 @@ so taken as 0.
 
 @contextmanager
 def _integrating() -> Iterator[None]:
-    """Compute steps on one thread of BLAS, with subnormal numbers as 0; an overflow shows in the
-    loss.
+    """Compute steps on one thread of BLAS, with subnormal numbers as 0.
+
+    An overflow shows in the loss.
     """
     with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
         yield
 
 
 class FlowStepper(Stepper):
-    """Reads the flow at the times of a grid, which the steps do not depend on; float64 inside,
-    whatever the dtype.
+    """Reads the flow at the times of a grid, which the steps do not depend on.
+
+    Computation is in float64, whatever the dtype of the run.
 
     A checkpoint holds the start of the last step, which is done again: it is a function of weights,
     time and length.
@@ -57,13 +58,16 @@ class FlowStepper(Stepper):
     full_batch = True
 
     def __init__(self, problems: Sequence[Problem], backend: str, device: str = "cpu") -> None:
-        """Start at the initial weights; gradients come from the engine (`compiled`), or from
-        `torch` on a device.
+        """Start at the initial weights.
+
+        Gradients come from the engine (`compiled`), or from `torch` on a device.
         """
         (problem,) = problems
         optimizer: Any = problem.config.optimizer
-        self.times, self.rtol = optimizer.times(), optimizer.rtol
-        self._dtype, self.stop_below = problem.dtype, optimizer.stop_below
+        self.times = optimizer.times()
+        self.rtol = optimizer.rtol
+        self.level = optimizer.level
+        self._dtype = problem.dtype
         self._initial = {
             name: w.astype(np.float64) for name, w in problem.initial_parameters().items()
         }
@@ -73,19 +77,13 @@ class FlowStepper(Stepper):
         self._order = np.argsort(self._neuron, kind="stable")  # neuron by neuron
         self._firsts = np.flatnonzero(np.diff(self._neuron[self._order], prepend=-1))
         self._conserved = _conserved(problem, self._initial)
-        if backend == "compiled":
-            self._loss_and_gradient = _by_engine(problem, self._initial)
-        else:
-            self._loss_and_gradient = _by_torch(problem, self._initial, self._trained, device)
-        architecture: Any = problem.config.architecture
+        self._loss_and_gradient = objective_of(problem, self._initial, backend, device)
         # networks without a choice of activation have kinks
-        smooth = (
-            getattr(architecture, "sigma", None) is not None
-            and architecture.sigma.smooth
-            and problem.loss.smooth
-        )
+        sigma = getattr(problem.config.architecture, "sigma", None)
+        smooth = sigma is not None and sigma.smooth and problem.loss.smooth
         self._pair: type = RK45 if smooth else RK23
-        self._steps = self._evaluations = 0
+        self._steps = 0
+        self._evaluations = 0
         self._begin(0.0, start)
 
     def _begin(self, time: float, weights: Floats) -> None:
@@ -99,10 +97,8 @@ class FlowStepper(Stepper):
             )
         if not np.isfinite(self._solver.h_abs):
             self._solver.h_abs = self.times[-1]
-        self._last_start, self._least = (
-            (time, weights, float(self._solver.h_abs)),
-            _SMALLEST * self.times[-1],
-        )
+        self._last_start = time, weights, float(self._solver.h_abs)
+        self._least = _SMALLEST * self.times[-1]
 
     def _slope(self, time: float, theta: Floats) -> Floats:
         if 0.0 < time < self._least:
@@ -125,13 +121,13 @@ class FlowStepper(Stepper):
     def advance(self, n: int) -> Floats:
         """Go on by `n` states; see `Stepper.advance`."""
         losses: list[float] = []
-        for _ in range(n if self.halted is None else 0):
+        while self.halted is None and len(losses) < n:
             losses.append(self.loss())
-            halt = first_halt(np.array(losses[-1:]), self.stop_below)
-            if halt is not None:
+            halt = first_halt(np.array(losses[-1:]), self.level)
+            if halt is None:
+                self.iteration += 1
+            else:
                 self.halted = halt[1]
-                break
-            self.iteration += 1
         return np.array(losses)
 
     def loss(self) -> float:
@@ -160,7 +156,9 @@ class FlowStepper(Stepper):
                 while solver.t < time:
                     self._step()
                 self._path = solver.dense_output()
-            return self._conserved(solver.y if self._path is None else self._path(time))
+            if self._path is None:
+                return self._conserved(solver.y)
+            return self._conserved(self._path(time))
 
     def _step(self) -> None:
         """Do one step; raise FloatingPointError where no step, however small, meets the
@@ -173,10 +171,8 @@ class FlowStepper(Stepper):
         solver.step()
         if solver.status == "failed":
             raise self._too_small()
-        self._steps, self._evaluations = (
-            self._steps + 1,
-            self._evaluations + solver.nfev - evaluations,
-        )
+        self._steps += 1
+        self._evaluations += solver.nfev - evaluations
 
     def state_dict(self) -> StateDict:
         """Return the number of the current state, the start of the last step, and the work so
@@ -191,60 +187,20 @@ class FlowStepper(Stepper):
 
     def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
-        self.iteration, steps = int(state["iteration"]), int(state["steps"])
+        self.iteration = int(state["iteration"])
         self._begin(float(state["time"]), np.array(state["weights"], np.float64))
         self._solver.h_abs = float(state["length"])
+        steps = int(state["steps"])
         if steps:
             with _integrating():
                 self._step()
                 self._path = self._solver.dense_output()
-        self._steps, self._evaluations = steps, int(state["gradient_evaluations"])
+        self._steps = steps
+        self._evaluations = int(state["gradient_evaluations"])
 
     def numbers(self) -> dict[str, Any]:
         """Return the work of the integration."""
         return {"steps": self._steps, "gradient_evaluations": self._evaluations}
-
-
-def _by_engine(problem: Problem, initial: dict[str, Floats]) -> LossAndGradient:
-    samples = problem.dataset
-    potential = derivatives_of(State(problem, initial, lambda: initial, 0)).potential(
-        samples.n, samples.y
-    )
-    count = samples.n * problem.loss.sample_weight(samples.n)  # 1 unless losses are summed
-
-    def both(theta: Floats) -> tuple[float, Floats]:
-        losses, gradients = potential(theta[None], None)
-        return count * float(losses[0]), count * gradients[0]
-
-    return both
-
-
-def _by_torch(
-    problem: Problem, initial: dict[str, Floats], trained: list[str], device: str
-) -> LossAndGradient:
-    import torch
-
-    from dynamics_cli.gradients.totals import total_and_gradients
-
-    model = problem.config.architecture.network(problem.dataset.d, initial, torch.float64, device)
-    labels = torch.long if problem.loss.labels == "classes" else torch.float64
-    x = torch.from_numpy(problem.dataset.x).to(device=device)  # (n, d)
-    y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
-    named = dict(model.named_parameters())
-    block = problem.block_samples(device)
-    weights: list[torch.Tensor] = [named[name] for name in trained]
-    sizes = [w.numel() for w in weights]
-
-    def both(theta: Floats) -> tuple[float, Floats]:
-        with torch.no_grad():
-            for w, part in zip(
-                weights, torch.split(torch.from_numpy(theta).to(device), sizes), strict=True
-            ):
-                w.copy_(part.view_as(w))
-        loss, gradients = total_and_gradients(model, problem.loss, x, y, weights, block)
-        return float(loss), torch.cat([g.flatten() for g in gradients]).cpu().numpy()
-
-    return both
 
 
 def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
@@ -256,9 +212,9 @@ def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
     numbers: dict[tuple[str, int], int] = {}
     neurons = []
     for name, shape in shapes.items():
-        layer = (
-            "two_layer" if name in ("hidden_weight", "output_weight") else name.rpartition("_")[2]
-        )
+        layer = name.rpartition("_")[2]
+        if name in ("hidden_weight", "output_weight"):
+            layer = "two_layer"
         rows = [numbers.setdefault((layer, row), len(numbers)) for row in range(shape[0])]
         neurons.append(np.repeat(rows, int(np.prod(shape[1:]))))
     return np.concatenate(neurons)
@@ -292,9 +248,9 @@ def _conserved(problem: Problem, initial: dict[str, Floats]) -> Callable[[Floats
         excess = np.sqrt(np.maximum(sizes - norms, 0.0)) * np.sqrt(sizes + norms)  # (m,)
 
     def conserved(theta: Floats) -> Floats:
-        grown = np.hypot(np.linalg.norm(theta[:split].reshape(hidden.shape), axis=1), excess)
-        return np.concatenate(
-            [theta[:split], np.where(kept, np.copysign(grown, output), theta[split:])]
-        )
+        W = theta[:split]
+        grown = np.hypot(np.linalg.norm(W.reshape(hidden.shape), axis=1), excess)
+        a = np.where(kept, np.copysign(grown, output), theta[split:])
+        return np.concatenate([W, a])
 
     return conserved

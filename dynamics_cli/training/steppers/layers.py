@@ -5,6 +5,7 @@ that is a formula.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -21,11 +22,11 @@ from dynamics_cli.gradients.engine import network
 from dynamics_cli.gradients.engine.layout import Layout
 from dynamics_cli.gradients.engine.records import TASK
 from dynamics_cli.gradients.engine.subnormals import flushed
-from dynamics_cli.kinds import Descent, Floats, Problem
+from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import StateDict
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights
+from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights, for_each
 from dynamics_cli.training.steppers.span import Span
 
 CHUNK_NUMBERS = 2**20
@@ -34,12 +35,13 @@ CHUNK_ROWS = 64
 GATHERED = 2**18
 """Numbers of batches that are gathered at once, at most: they stay in the cache."""
 Data = tuple[Weights, ...]
-"""Inputs (Q, n, d), labels (Q, n, 1 or C), and the offsets of the outputs (Q, n, C)."""
+"""Inputs (R, n, d), labels (R, n, 1 or C), and the offsets of the outputs (R, n, C)."""
 
 
 class LayersStepper(SideBySide):
-    """Weights of a network in one flat array; replicas, or the chunks of a large batch, go to all
-    cores.
+    """Weights of a network in one flat array.
+
+    Replicas, or the chunks of a large batch, go to all cores.
 
     Numba gives its kernel free of Python's lock, so that threads of Python call it side by side.
     """
@@ -48,47 +50,52 @@ class LayersStepper(SideBySide):
         super().__init__(problems)
         first = problems[0]
         R = len(problems)
-        architectures: list[Any] = [p.config.architecture for p in problems]
-        architectures[0].refuse_unknown_weights(first.shapes)
-        if architectures[0].factors:
-            self._see_whole(architectures[0].sides())
-        optimizers = [o for p in problems if isinstance(o := p.config.optimizer, Descent)]
-        self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
+        architecture: Any = first.config.architecture
+        architecture.refuse_unknown_weights(first.shapes)
+        if architecture.factors:
+            self._see_whole(architecture.sides())
+
+        # steps, and the losses at which replicas halt, in float64 as the kernel compares them
+        self._steps = [partial(o.step_size, iterations=first.iterations) for o in self.optimizers]
         self._constant = np.empty((R, 0))
-        self.levels = np.array(
-            [-np.inf if (level := o.stop_below) is None else level for o in optimizers]
-        )
-        self._optimizer = units.update_unit(optimizers[0], self.dtype)
+        self.levels = np.array([o.level for o in self.optimizers])
+        self._optimizer = units.update_unit(self.optimizers[0], self.dtype)
+
+        # weights, and the optimizer's memory of them
         first, initial = self._in_span(first)
-        self._layout = layout = Layout(first, trained_names(first), self.dtype)
-        P = layout.P
-        (theta,), (memory,) = (
-            blocks(self.dtype, R * P),
-            blocks(self.dtype, R * len(self._optimizer.slots) * P),
-        )
-        self._theta, self._memory = theta.reshape(R, P), memory.reshape(R, -1, P)
-        self._views = layout.views(self._theta)
+        self._layout = Layout(first, trained_names(first), self.dtype)
+        P = self._layout.P
+        slots = len(self._optimizer.slots)
+        self._theta = self._zeros(R, P)
+        self._memory = self._zeros(R, slots, P)
+        self._gradient = np.zeros(P, self.dtype)
+        self._views = self._layout.views(self._theta)
         for r, weights in enumerate(initial):
             for name, weight in weights.items():
                 self._views[name][r] = weight
-        self._gradient = np.zeros_like(self._theta[0])
-        self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
+
+        # samples
         n = self.x.shape[1]
-        batch = first.batch_size or self.x.shape[1]
-        self._samples, bases = n, R if architectures[0].centered else 1
-        aligned = blocks(self.dtype, self.x.size)[0].reshape(self.x.shape)
-        aligned[...] = self.x
-        self._data: Data = aligned, self.y, np.zeros((bases, n, layout.sizes[-1]), self.dtype)
-        self.x = aligned
-        self._rows, self._batch_rows = self._chunk_rows(n), self._chunk_rows(batch)
+        self._samples = n
+        x = self._zeros(*self.x.shape)
+        x[...] = self.x
+        self.x = x
+        y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
+        base = np.zeros((R if architecture.centered else 1, n, self._layout.sizes[-1]), self.dtype)
+        self._data: Data = tuple(for_each(array, R) for array in (x, y, base))
+
+        # work space of each thread
+        batch = first.batch_size or n
+        self._rows = self._chunk_rows(n)
+        self._batch_rows = self._chunk_rows(batch)
         self._threads = Threads(max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
         rows = max(self._rows, self._batch_rows)
         self._buffers = [self._made_buffers(rows) for _ in range(self._threads.count)]
-        self._fields = self._common_fields(architectures)
+        self._fields = self._common_fields()
         # of the last full-batch call: the next is alike
         self._last: tuple[Floats, Floats, NDArray[np.int64], list[Any]] | None = None
-        if architectures[0].centered:
-            with layout.centring(*(buffers["network"] for buffers in self._buffers)):
+        if architecture.centered:
+            with self._layout.centring(*(buffers["network"] for buffers in self._buffers)):
                 self._summed_losses()
 
     # -- the network as the kernel reads it
@@ -97,18 +104,16 @@ class LayersStepper(SideBySide):
         """Return the first problem and all initial weights in the coordinates that the kernel is
         given.
         """
-        initial = [p.initial_parameters() for p in self.problems]
+        initial = self._starts()
         self._first = next(iter(problem.shapes))
         self._span = None
         if not any(spanned(p) for p in self.problems):
             return problem, initial
         self._span = Span(self.x, [weights[self._first] for weights in initial])
         self.x = self._span.x
-        inside = [
-            {**weights, self._first: start}
-            for weights, start in zip(initial, self._span.start, strict=True)
-        ]
-        return self._span.seen(problem), inside
+        for weights, start in zip(initial, self._span.start, strict=True):
+            weights[self._first] = start
+        return self._span.seen(problem), initial
 
     def _see_whole(self, sides: list[int]) -> None:
         """Make of pairs (row, column) and entries the columns of the identity and the matrix,
@@ -120,6 +125,11 @@ class LayersStepper(SideBySide):
             labels[q, seen[:, 1], seen[:, 0]] = self.y[q]
         self.x = np.eye(sides[0], dtype=self.dtype)[None]
         self.y = labels
+
+    def _zeros(self, *shape: int) -> Weights:
+        """Return zeros that begin on a line of the cache."""
+        (flat,) = blocks(self.dtype, math.prod(shape))
+        return flat.reshape(shape)
 
     def _chunk_rows(self, n: int) -> int:
         """Return how many of `n` samples are a chunk, whose gradients are summed apart."""
@@ -137,35 +147,46 @@ class LayersStepper(SideBySide):
         *arrays, gradient = blocks(self.dtype, numbers, numbers, self._layout.scratch(rows), P)
         return {"network": self._layout.network(*arrays), "gradient": gradient}
 
-    def _common_fields(self, architectures: Sequence[Any]) -> dict[str, Any]:
+    def _activations(self) -> tuple[NDArray[np.int64], Floats]:
+        """Return the addresses (R,) of the units of activations, and the numbers (R, q) that their
+        formulas take.
+        """
+        R = len(self.problems)
+        addresses = np.zeros(R, np.int64)  # 0 for the identity
+        rows = []
+        for r, problem in enumerate(self.problems):
+            architecture: Any = problem.config.architecture
+            rows.append(np.zeros(1))
+            if not is_identity(architecture.sigma):
+                made = units.activation_unit(architecture.sigma, self.dtype)
+                addresses[r] = made.native.address
+                rows[r] = made.numbers
+        numbers = np.zeros((R, max(map(len, rows))))
+        for r, row in enumerate(rows):
+            numbers[r, : len(row)] = row
+        return addresses, numbers
+
+    def _common_fields(self) -> dict[str, Any]:
         """Return the fields of `TASK` that are the same in every call, or in most."""
-        sigmas = [c.sigma for c in architectures]
-        curves = [
-            None if is_identity(sigma) else units.activation_unit(sigma, self.dtype)
-            for sigma in sigmas
-        ]
-        numbers = [np.zeros(1) if curve is None else curve.numbers for curve in curves]
-        most = max(len(row) for row in numbers)
+        addresses, numbers = self._activations()
         names = trained_names(self.problems[0])
         factors = self.problems[0].step_factors()
-        places = [self._layout.at[name] for name in names]
+        segments = [[self._layout.at[name].start, self._layout.at[name].stop] for name in names]
         return {
-            "labels": self.y.shape[2],
+            "labels": self._data[1].shape[2],
             "outputs": self._data[2].shape[2],
             "levels": self.levels,
             "theta": self._theta,
             "memory": self._memory,
             "weights": self._layout.P,
             "slots": len(self._optimizer.slots),
-            "activation_numbers_step": most,
-            "activation_units": np.array(
-                [0 if curve is None else curve.native.address for curve in curves]
-            ),
-            "activation_numbers": np.array([np.pad(row, (0, most - len(row))) for row in numbers]),
+            "activation_numbers_step": numbers.shape[1],
+            "activation_units": addresses,
+            "activation_numbers": numbers,
             "update": self._optimizer.native.address,
             "update_numbers": self._optimizer.numbers,
-            "segments": np.array([[at.start, at.stop] for at in places]),
-            "segment_count": len(places),
+            "segments": np.array(segments),
+            "segment_count": len(segments),
             "rate_factors": np.array([factors.get(name, 1.0) for name in names], np.float64),
             "sample_weight": self.sample_weight,
             "mean": False,
@@ -181,18 +202,13 @@ class LayersStepper(SideBySide):
         """Return the kernel's records of all replicas, shared out among the threads, with the
         fields that differ.
         """
-        x, y, base = data
-        x_step, y_step, base_step = (array[0].size if len(array) > 1 else 0 for array in data)
         given = self._fields | {
-            "x": x,
-            "y": y,
-            "base": base,
-            "x_step": x_step,
-            "y_step": y_step,
-            "base_step": base_step,
-            "samples": x.shape[1],
+            "samples": data[0].shape[1],
             "count": fields["rates"].shape[1],
         }
+        for name, array in zip(("x", "y", "base"), data, strict=True):
+            given[name] = array[0]
+            given[f"{name}_step"] = array.strides[0] // array.itemsize  # 0 where replicas share it
         shares = zip(self._threads.shares(len(self.problems)), self._buffers, strict=False)
         return [
             TASK(**given | buffers | fields, first_replica=first, last_replica=last)
@@ -256,15 +272,7 @@ class LayersStepper(SideBySide):
         each batch begins.
         """
         if self._fresh:
-            drawn = [fresh.at(at, most) for fresh in self._fresh]
-            x, y = (
-                np.ascontiguousarray(np.stack(arrays))
-                for arrays in list(zip(*drawn, strict=True))[:2]
-            )
-            base = np.zeros((1, x.shape[1], self._data[2].shape[2]), self.dtype)
-            return (x, y.reshape(*y.shape[:2], -1), base), np.arange(drawn[0][2] + 1) * self._fresh[
-                0
-            ].batch_size
+            return self._fresh_batches(at, most)
         columns = sum(array.shape[2] for array in self._data)
         most = max(1, min(most, GATHERED // (columns * self._batches[0].batch_size)))
         picked = [chosen(batches, at, most) for batches in self._batches]
@@ -274,10 +282,18 @@ class LayersStepper(SideBySide):
         )
         for array, gathered in zip(self._data, data, strict=True):
             for r, (rows, _) in enumerate(picked):
-                array[r % len(array)].take(
-                    rows, 0, gathered[r], mode="clip"
-                )  # by other modes it is copied twice
+                # by other modes it is copied twice
+                array[r].take(rows, 0, gathered[r], mode="clip")
         return data, picked[0][1]
+
+    def _fresh_batches(self, at: int, most: int) -> tuple[Data, NDArray[np.int64]]:
+        """Return new samples, as `_next_batches` does."""
+        xs, ys, counts = zip(*(fresh.at(at, most) for fresh in self._fresh), strict=True)
+        x = np.stack(xs)
+        y = np.stack(ys)
+        base = np.zeros((1, x.shape[1], self._data[2].shape[2]), self.dtype)
+        data = x, y.reshape(*y.shape[:2], -1), for_each(base, len(x))
+        return data, np.arange(counts[0] + 1) * self._fresh[0].batch_size
 
     def _run_batches(self, at: int, data: Data, ends: NDArray[np.int64]) -> None:
         """Do the updates from iteration `at` on, batch b of the samples from `ends[b]` to
@@ -311,8 +327,9 @@ class LayersStepper(SideBySide):
     def _sum_over_chunks(
         self, data: Data, rows: int, r: int, weight: float = 1.0, *, gradients: bool = False
     ) -> float:
-        """Return the summed losses of samples of replica r; fill `_gradient` with the gradient of
-        `weight` times them.
+        """Return the summed losses of samples of replica r.
+
+        Where wanted, `_gradient` is filled with the gradient of `weight` times them.
 
         Threads share out the chunks, which are summed in their order: the number of threads changes
         no bit.
@@ -321,14 +338,10 @@ class LayersStepper(SideBySide):
         slots = len(self._buffers)
         total = 0.0
         for k in range(0, len(starts), slots):
-            parts = [
-                [array[r % len(array), first : first + rows] for array in data]
-                for first in starts[k : k + slots]
-            ]
-            works = [
-                partial(self._evaluate, part, r, weight, slot, gradients)
-                for slot, part in enumerate(parts)
-            ]
+            works = []
+            for slot, first in enumerate(starts[k : k + slots]):
+                part = [array[r, first : first + rows] for array in data]
+                works.append(partial(self._evaluate, part, r, weight, slot, gradients))
             for slot, loss in enumerate(self._threads.run(works)):
                 total += loss
                 if gradients and k == slot == 0:
@@ -366,7 +379,7 @@ class LayersStepper(SideBySide):
         """Update replica r by `_gradient`."""
         fields = self._fields
         P = self._layout.P
-        S = self._fields["segment_count"]
+        S = fields["segment_count"]
         arrays = (
             self._theta[r],
             self._gradient,
@@ -383,7 +396,9 @@ class LayersStepper(SideBySide):
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
-        return super().losses() if self.full_batch else self._summed_losses() * self.sample_weight
+        if self.full_batch:
+            return super().losses()
+        return self._summed_losses() * self.sample_weight
 
     def _summed_losses(self) -> Floats:
         """Return the summed losses of all samples of every replica, (R,)."""

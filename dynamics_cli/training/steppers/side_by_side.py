@@ -23,6 +23,8 @@ from dynamics_cli.training.batches import Batches, Fresh
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
 
 Weights = NDArray[np.floating]
+_WHYS: tuple[Any, Halt, Halt] = (None, "stopped", "diverged")
+"""Why a replica halted, by its number in a checkpoint."""
 
 
 @cache
@@ -44,7 +46,7 @@ class Threads:
 
     def __init__(self, most: int) -> None:
         self.count = max(1, min(most, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined] # set on import
-        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._pool = ThreadPoolExecutor(self.count)  # which starts a thread when it is needed
 
     def shares(self, R: int) -> list[tuple[int, int]]:
         """Return the first replica of each thread, and the one after its last."""
@@ -52,11 +54,12 @@ class Threads:
         return [(k * R // parts, (k + 1) * R // parts) for k in range(parts)]
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return the results of works, one a thread; none goes on when this ends, be it by a
-        signal.
+        """Return the results of works, one a thread.
+
+        None goes on when this ends, be it by a signal.
         """
-        if self._pool is None or len(works) == 1:
-            return [_flushed(work) for work in works]
+        if self.count == 1 or len(works) == 1:
+            return list(map(_flushed, works))
         futures = [self._pool.submit(_flushed, work) for work in works]
         try:
             return [future.result() for future in futures]
@@ -67,6 +70,16 @@ class Threads:
 def _flushed(work: Callable[[], Any]) -> Any:
     with flushed():
         return work()
+
+
+def for_each(stack: NDArray[Any], R: int) -> NDArray[Any]:
+    """Return a view (R, ...) with an array for each of R replicas, of `stack` (R, ...) or (1, ...).
+
+    Nothing is copied; the view can be written to, since units ask for the addresses of such arrays.
+    """
+    view = np.broadcast_to(stack, (R, *stack.shape[1:]))
+    view.flags.writeable = True
+    return view
 
 
 class SideBySide(Stepper):
@@ -82,24 +95,36 @@ class SideBySide(Stepper):
         self._single = len(problems) == 1
         self.full_batch = first.batch_size is None
         self.dtype = first.dtype
-        stops = [p.config.optimizer.stop_below for p in problems]
-        self.stop_below = stops[0] if self._single else None
-        self.levels = self._each([-np.inf if stop is None else stop for stop in stops])
+        self.optimizers: list[Any] = [p.config.optimizer for p in problems]
+        levels = [optimizer.level for optimizer in self.optimizers]
+        if self._single:
+            (self.level,) = levels
+        self.levels = self._each(levels)
         self.criterion: Loss = first.loss
         self.sample_weight = first.loss.sample_weight(first.dataset.n)
-        shared = all(p.dataset is first.dataset for p in problems)
-        data = problems[:1] if shared else problems
-        self.x: Weights = np.stack([p.dataset.x for p in data]).astype(
-            self.dtype
-        )  # (Q, n, d), Q = 1 or R
-        self.y: Weights = np.stack([p.dataset.y for p in data]).astype(self.dtype)  # (Q, n)
+
+        data = [p.dataset for p in problems]
+        if all(samples is first.dataset for samples in data):
+            data = [first.dataset]
+        # Q = 1 data set that all share, or Q = R
+        self.x: Weights = np.stack([samples.x for samples in data]).astype(self.dtype)  # (Q, n, d)
+        self.y: Weights = np.stack([samples.y for samples in data]).astype(self.dtype)  # (Q, n)
+
         self.halted_at: list[tuple[int, Halt] | None] = [None] * len(problems)
-        self._fresh = [Fresh(p) for p in problems] if first.fresh else []
-        self._batches = [] if self.full_batch or first.fresh else [Batches(p) for p in problems]
+        self._fresh: list[Fresh] = []
+        self._batches: list[Batches] = []
+        if first.fresh:
+            self._fresh = [Fresh(p) for p in problems]
+        elif not self.full_batch:
+            self._batches = [Batches(p) for p in problems]
 
     def _each(self, values: Sequence[float]) -> Weights:
         """Return one number per replica, (R,), in the precision of the run."""
         return np.array(values, dtype=self.dtype)
+
+    def _starts(self) -> list[dict[str, Weights]]:
+        """Return the initial weights of each replica."""
+        return [problem.initial_parameters() for problem in self.problems]
 
     @abstractmethod
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
@@ -118,27 +143,43 @@ class SideBySide(Stepper):
     def advance(self, n: int) -> Floats:
         """Do `n` updates; see `Stepper.advance`. With replicas, losses are (n, R)."""
         if self.halted or n == 0:
-            return np.empty(0 if self._single else (0, len(self.problems)))
+            return self._by_state(np.empty((len(self.problems), 0)))
         if not self.full_batch:
             self.run_batches(n)
             self.iteration += n
             return np.empty(0)
+
         losses, done = self.run(n)
-        for r in np.flatnonzero(done < n) if min(done.tolist()) < n else ():
+        if min(done.tolist()) < n:
+            self._halt(losses, done)
+        if not all(self.halted_at):
+            self.iteration += n
+            return self._by_state(losses)
+
+        # the loss of the state at which the last replica halts is the last one
+        count = int(done.max())
+        self.iteration += count
+        (_, why), *others = self.halted_at  # type: ignore[misc]
+        self.halted = "stopped" if others else why
+        return self._by_state(losses[:, : count + 1])
+
+    def _halt(self, losses: Weights, done: NDArray[np.int64]) -> None:
+        """Note the replicas that did fewer updates than there are losses (R, n).
+
+        Their losses stay as they are from there on.
+        """
+        for r in np.flatnonzero(done < losses.shape[1]):
+            last = losses[r, done[r]]
             if self.halted_at[r] is None:
-                halt = first_halt(
-                    losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.levels[r])
-                )
+                halt = first_halt(np.array([last], np.float64), float(self.levels[r]))
                 assert halt is not None
                 self.halted_at[r] = (self.iteration + int(done[r]), halt[1])
-            losses[r, done[r] :] = losses[r, done[r]]
-        count = n
-        if all(self.halted_at):
-            count = int(done.max())
-            self.halted = self.halted_at[0][1] if self._single else "stopped"  # type: ignore[index]
-        self.iteration += count
-        kept = losses[:, : count + 1 if self.halted else count].T.astype(np.float64)  # (k, R)
-        return kept[:, 0] if self._single else kept
+            losses[r, done[r] :] = last
+
+    def _by_state(self, losses: Weights) -> Floats:
+        """Return losses (R, k) as `advance` does: (k, R), of a single network (k,)."""
+        by_state = losses.T.astype(np.float64)
+        return by_state[:, 0] if self._single else by_state
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,), with the bits that
@@ -158,27 +199,34 @@ class SideBySide(Stepper):
 
     def look(self) -> Floats:
         """Return the loss of the current state; see `Stepper.look`."""
-        return super().look() if self._single else self.losses()[None]
+        if self._single:
+            return super().look()
+        return self.losses()[None]
 
     def numbers(self) -> dict[str, Any]:
-        """Return how each replica ended; nothing for a single network, whose end the run
-        records.
+        """Return how each replica ended.
+
+        The end of a single network is recorded by the run itself.
         """
         if self._single:
             return {}
         losses = self.losses()
-        finite = [math.isfinite(L) for L in losses]
-        halts = [halt or (self.iteration, "stopped") for halt in self.halted_at]
+        final: list[float | None] = []
+        iterations = []
+        statuses = []
+        for loss, halt in zip(losses.tolist(), self.halted_at, strict=True):
+            iteration, why = halt or (self.iteration, "stopped")
+            final.append(loss)
+            if not math.isfinite(loss):
+                final[-1] = None  # as JSON has no other number for it
+                why = "diverged"
+            iterations.append(iteration)
+            statuses.append("diverged" if why == "diverged" else "complete")
         return {
             "final_loss": float(np.mean(losses)),
-            "replica_losses": [
-                float(L) if ok else None for L, ok in zip(losses, finite, strict=True)
-            ],
-            "replica_iterations": [iteration for iteration, _ in halts],
-            "replica_statuses": [
-                "diverged" if not ok or why == "diverged" else "complete"
-                for ok, (_, why) in zip(finite, halts, strict=True)
-            ],
+            "replica_losses": final,
+            "replica_iterations": iterations,
+            "replica_statuses": statuses,
         }
 
     @abstractmethod
@@ -193,17 +241,20 @@ class SideBySide(Stepper):
 
     def state_dict(self) -> StateDict:
         """Return weights, memory, iteration and where replicas halted."""
-        halts = [(-1, 0) if h is None else (h[0], 1 + (h[1] == "diverged")) for h in self.halted_at]
-        return {**self.kept(), "iteration": np.array(self.iteration), "halts": np.array(halts)}
+        halts = np.tile([-1, 0], (len(self.problems), 1))  # where, and the place of why in `_WHYS`
+        for row, halt in zip(halts, self.halted_at, strict=True):
+            if halt is not None:
+                row[:] = halt[0], _WHYS.index(halt[1])
+        return {**self.kept(), "iteration": np.array(self.iteration), "halts": halts}
 
     def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
         self.put(state)
         self.iteration = int(state["iteration"])
-        names: tuple[Halt, Halt] = ("stopped", "diverged")
-        self.halted_at = [
-            None if code == 0 else (int(at), names[int(code) - 1]) for at, code in state["halts"]
-        ]
+        self.halted_at = [None] * len(self.problems)
+        for r, (at, code) in enumerate(state["halts"].tolist()):
+            if code:
+                self.halted_at[r] = (at, _WHYS[code])
 
     def _without_axis(self, weights: Mapping[str, Weights]) -> dict[str, Weights]:
         """Return weights (R, ...) as `parameters` does: of a single network without the axis of

@@ -45,7 +45,7 @@ class Span:
         return replace(problem, shapes=shapes, dataset=Samples(self.x[0], problem.dataset.y))
 
     def _basis(self, r: int) -> NDArray[np.float64]:
-        return self._bases[r if len(self._bases) > 1 else 0]
+        return self._bases[r % len(self._bases)]
 
     def _inside(self, rows: Weights, r: int) -> Weights:
         if not self._few:
