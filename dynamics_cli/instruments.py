@@ -40,7 +40,7 @@ from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError, needing
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
 from dynamics_cli.recording.measures import measure_of
-from dynamics_cli.runs.run import FEW_NUMBERS, column_names
+from dynamics_cli.runs.run import FEW_NUMBERS, columns_in
 from dynamics_cli.text import Table, shorten
 from dynamics_cli.training.problem import check_labels
 
@@ -320,11 +320,9 @@ def measure(
         for name, numbers in instrument.at(weights, iteration):
             table.arrays[name].append(numbers)
             if numbers.ndim and numbers.size <= FEW_NUMBERS:
-                columns = column_names(instrument.config, name, numbers.size)
-                row |= {
-                    f"{name}.{k}": value
-                    for k, value in zip(columns, numbers.ravel().tolist(), strict=True)
-                }
+                columns = columns_in(instrument.config, name, numbers.shape)
+                for column, value in zip(columns, numbers.ravel().tolist(), strict=True):
+                    row[column.name] = value
             else:
                 row[name] = numbers if numbers.ndim else float(numbers)
             done += 1

@@ -347,7 +347,9 @@ def test_measures_of_a_run_are_those_of_its_network(tmp_path: Path) -> None:
         seed=3,
     )
     assert table.column("iteration") == run.snapshot_iterations.tolist() == list(range(6))
-    assert columns_of(run, "hessian_trace_by_layer") == list(states[0])
+    columns = columns_of(run, "hessian_trace_by_layer")
+    assert [column.label for column in columns] == list(states[0])
+    assert columns[0].name == f"hessian_trace_by_layer.{columns[0].label}"
     for name, recorded in run.measures.items():
         columns = (
             [name]

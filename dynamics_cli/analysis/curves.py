@@ -156,9 +156,12 @@ def measures(view: View, at: int | None = None, names: Sequence[str] = ()) -> li
 
 def _measure(view: View, name: str) -> Chart:
     """Chart a measure of one or several numbers a state, with its bound."""
-    (steps, values), bound = measured(view.run, name), bound_of(view.run, name)
+    steps, values = measured(view.run, name)
     columns = columns_of(view.run, name)
-    named = columns if len(columns) > 1 else [""]
+    named = [""]
+    if len(columns) > 1:
+        named = [column.label for column in columns]
+    bound = columns[0].bound
     lines = [
         Line(x=steps, y=column, name=word, **look(k))
         for k, (word, column) in enumerate(zip(named[:MANY_CURVES], values.T, strict=False))
@@ -173,11 +176,6 @@ def _measure(view: View, name: str) -> Chart:
         levels=[Reference(*bound)] if bound else [],
         note=cut or nothing,
     )
-
-
-def bound_of(run: Run, name: str) -> tuple[str, float] | None:
-    """Return the line that a measure of the config has beside its curve."""
-    return recorded(run.config, name, lambda measure: measure.bound(dict(run.config)))
 
 
 def is_linear(run: Run, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.analysis.curves import bound_of, called, drawn_measures, is_linear
+from dynamics_cli.analysis.curves import called, drawn_measures, is_linear
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.chart import Chart, Line, look, references
 from dynamics_cli.plotting.layout import format_number
@@ -50,12 +50,15 @@ def overlay_chart(
         if not len(x):
             raise UsageError(f"{run.path} has nothing recorded of {name!r} yet")
         lines.append(Line(x=x, y=y, name=label, **look(k)))
-    bounds = [None if name == "loss" else bound_of(run, name) for run in runs]
-    levels = references([(bound, line.color) for bound, line in zip(bounds, lines, strict=True)])
-    columns = ["1"]
+    levels = []
+    note = ""
     if name != "loss":
-        columns = max((columns_of(run, name) for run in runs), key=len)
-    note = f"{columns[0]} to {columns[-1]}" if len(columns) > 1 else ""
+        each = [columns_of(run, name) for run in runs]
+        colors = [line.color for line in lines]
+        levels = references([(c[0].bound, color) for c, color in zip(each, colors, strict=True)])
+        legend = [column.label for column in max(each, key=len)]
+        if len(legend) > 1:
+            note = f"{legend[0]} to {legend[-1]}"
     axes: dict[str, Any] = {"log": log, "linear": any(is_linear(run, name) for run in runs)}
     axes["xlabel"] = labels.get("iteration", "iteration")
     axes["ylabel"] = labels.get(name) or called(name)

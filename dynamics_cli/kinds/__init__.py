@@ -22,7 +22,7 @@ from dynamics_cli.kinds.clocks import Clock, RescaledClock
 from dynamics_cli.kinds.data import Dataset, Samples, check_size, make_samples
 from dynamics_cli.kinds.initializations import Initialization
 from dynamics_cli.kinds.losses import Loss
-from dynamics_cli.kinds.measures import Measure
+from dynamics_cli.kinds.measures import Column, Measure
 from dynamics_cli.kinds.networks import Activation, Architecture
 from dynamics_cli.kinds.optimizers import Descent, Minibatch, Optimizer, Schedule
 from dynamics_cli.kinds.problem import (
@@ -42,6 +42,7 @@ __all__ = [
     "Architecture",
     "Array",
     "Clock",
+    "Column",
     "Curve",
     "Dataset",
     "Descent",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from dynamics_cli.kinds.arrays import Floats
@@ -13,6 +14,18 @@ from dynamics_cli.kinds.snapshots import Snapshots
 
 if TYPE_CHECKING:
     from dynamics_cli.kinds.problem import Problem, State
+
+
+@dataclass(frozen=True)
+class Column:
+    """What labels a number of a measure."""
+
+    name: str
+    """In tables: the measure's name, with the label behind a dot where it has several numbers."""
+    label: str
+    """In legends and beside the measure's name; empty where it is a single number."""
+    bound: tuple[str, float] | None
+    """Name and value of a line beside its curve."""
 
 
 class Measure(Kind):

@@ -176,7 +176,9 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
         if values.shape[1] <= FEW_NUMBERS:
             word = name.replace("_", " ")
             columns = columns_of(run, name)
-            names = [f"{word} {column}" if len(columns) > 1 else word for column in columns]
+            names = [word]
+            if len(columns) > 1:
+                names = [f"{word} {column.label}" for column in columns]
             numbers |= dict(zip(names, values.T, strict=True))
     return numbers
 

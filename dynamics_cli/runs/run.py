@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import named_files
 from dynamics_cli.errors import RunError, UsageError, did_you_mean, needing
-from dynamics_cli.kinds import Measure, Samples, Streams
+from dynamics_cli.kinds import Column, Measure, Samples, Streams
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.runs.changes import changed_files, told_of_file, warn_of_changes
 from dynamics_cli.runs.errors import CorruptRunError
@@ -307,8 +307,8 @@ class Run:
         series = {"loss": pandas.Series(self.losses, self.loss_iterations)}
         for name, values in self.measures.items():
             rows = values.reshape(len(values), -1)
-            for k, column in enumerate(numbers_of(self, name)):
-                series[column] = pandas.Series(rows[:, k], self.snapshot_iterations)
+            for k, column in enumerate(columns_of(self, name)):
+                series[column.name] = pandas.Series(rows[:, k], self.snapshot_iterations)
         return pandas.DataFrame(series).rename_axis("iteration").reset_index()
 
     def check(self, name: str) -> Header:
@@ -370,7 +370,7 @@ def end_of(run: Run) -> dict[str, Any]:
 
 
 def final_measures(run: Run) -> dict[str, float]:
-    """Return the last recorded value of every measure; numbers of small arrays by `numbers_of`.
+    """Return the last recorded value of every measure; numbers of small arrays by `columns_of`.
 
     For a run that was interrupted, failed or stopped early, taken at the last state at which the
     measure was due.
@@ -381,15 +381,10 @@ def final_measures(run: Run) -> dict[str, float]:
         if not measures_last_state(run):
             values = due_rows(values)
         if len(values) and values[-1].size <= FEW_NUMBERS:
-            final |= zip(numbers_of(run, name), values[-1].ravel().tolist(), strict=True)
+            last = values[-1].ravel().tolist()
+            for column, value in zip(columns_of(run, name), last, strict=True):
+                final[column.name] = value
     return final
-
-
-def numbers_of(run: Run, name: str) -> list[str]:
-    """Return the names of the numbers of a measure: `name`, or `name.1`, `name.class 0`, ..."""
-    if run.measures[name].ndim == 1:
-        return [name]
-    return [f"{name}.{column}" for column in columns_of(run, name)]
 
 
 def measures_last_state(run: Run) -> bool:
@@ -410,17 +405,24 @@ def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | N
     return next((ask(measure) for measure in measures if measure.name == name), None)
 
 
-def column_names(config: RunConfig, name: str, count: int) -> list[str]:
-    """Return the names of the `count` numbers of a measure of a config, as `columns_of` does."""
-    named = list(recorded(config, name, lambda measure: measure.columns(dict(config))) or ())
-    if len(set(named)) == len(named) == count:
-        return named
-    return [str(k + 1) for k in range(count)]
+def columns_in(config: RunConfig, name: str, shape: Sequence[int]) -> list[Column]:
+    """Return what labels the numbers, of a shape, that a measure gives at a state of a run.
+
+    Several numbers have the labels of the measure, otherwise `1`, `2`, ...
+    """
+    bound = recorded(config, name, lambda measure: measure.bound(dict(config)))
+    if not shape:
+        return [Column(name, "", bound)]
+    count = math.prod(shape)
+    labels = list(recorded(config, name, lambda measure: measure.columns(dict(config))) or ())
+    if not len(set(labels)) == len(labels) == count:
+        labels = [str(k + 1) for k in range(count)]
+    return [Column(f"{name}.{label}", label, bound) for label in labels]
 
 
-def columns_of(run: Run, name: str) -> list[str]:
-    """Return the names of the numbers of a measure: its own, otherwise `1`, `2`, ..."""
-    return column_names(run.config, name, math.prod(run.measures[name].shape[1:]))
+def columns_of(run: Run, name: str) -> list[Column]:
+    """Return what labels the numbers of a measure of a run."""
+    return columns_in(run.config, name, run.measures[name].shape[1:])
 
 
 def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -446,16 +448,13 @@ def curve_of(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64
         if values.shape[1] == 1:
             return steps, values[:, 0]
         columns = columns_of(run, name)
-        raise UsageError(
-            f"{name} has {len(columns)} numbers; name one, such as {name}.{columns[0]}"
-        )
+        raise UsageError(f"{name} has {len(columns)} numbers; name one, such as {columns[0].name}")
     for measure in run.measures:
         if name.startswith(f"{measure}."):
-            columns = columns_of(run, measure)
-            part = name.removeprefix(f"{measure}.")
-            if part in columns:
+            names = [column.name for column in columns_of(run, measure)]
+            if name in names:
                 steps, values = measured(run, measure)
-                return steps, values[:, columns.index(part)]
+                return steps, values[:, names.index(name)]
     return np.zeros(0, np.int64), np.zeros(0)
 
 

@@ -22,7 +22,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.info import check_form
 from dynamics_cli.runs.replica import replicas_of
-from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names, due_rows, measures_last_state
+from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_in, due_rows, measures_last_state
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
@@ -332,12 +332,9 @@ def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
         values = recorded if measures_last_state(run) else due_rows(recorded)
         if len(values):
             last = np.asarray(values[-1], float).reshape(jobs, -1)
-            names = [measure] if values.ndim == 1 + together else []
-            if not names and last.shape[1] <= FEW_NUMBERS:
-                names = [
-                    f"{measure}.{part}" for part in column_names(run.config, measure, last.shape[1])
-                ]
-            columns |= {column: last[:, k].tolist() for k, column in enumerate(names)}
+            if last.shape[1] <= FEW_NUMBERS:
+                labelled = columns_in(run.config, measure, values.shape[1 + together :])
+                columns |= {c.name: last[:, k].tolist() for k, c in enumerate(labelled)}
     finite = {column: [_finite(value) for value in values] for column, values in columns.items()}
     place: dict[str, list[Any]] = {
         "replica": [k if together else None for k in range(jobs)],

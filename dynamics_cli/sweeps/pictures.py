@@ -253,11 +253,7 @@ class SweepTable:
         if measure == "final_loss":
             return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
         for name in (name for name in run.measures if measure.startswith(name)):
-            columns = (
-                [name]
-                if run.measures[name].ndim == 1
-                else [f"{name}.{part}" for part in columns_of(run, name)]
-            )
+            columns = [column.name for column in columns_of(run, name)]
             if measure in columns:
                 steps, values = measured(run, name)
                 return np.asarray(steps, float), values[:, columns.index(measure)]
