@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dynamics_cli.api import *  # noqa: F403
     from dynamics_cli.config.describe import explain as explain
     from dynamics_cli.config.describe import list_kinds as list_kinds
-    from dynamics_cli.instruments import measure as measure
+    from dynamics_cli.instruments.measure import measure as measure
     from dynamics_cli.kinds.registry import use as use
     from dynamics_cli.pages.make import page as page
     from dynamics_cli.recorder import Recorder as Recorder
@@ -51,7 +51,7 @@ MODULES = {
         " plan_sweep plan_train plot predictions sweep train"
     ),
     "config.describe": "explain list_kinds",
-    "instruments": "measure",
+    "instruments.measure": "measure",
     "kinds.registry": "use",
     "pages.make": "page",
     "recorder": "Recorder",

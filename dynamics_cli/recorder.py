@@ -22,7 +22,9 @@ from torch import Tensor, nn
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import flat, to_plain
 from dynamics_cli.errors import InputError, UsageError
-from dynamics_cli.instruments import Instrument, opened, own_modes, tensors_of
+from dynamics_cli.instruments.checkpoints import tensors_of
+from dynamics_cli.instruments.instrument import Instrument, own_modes
+from dynamics_cli.instruments.modules import opened
 from dynamics_cli.kinds import Kind, Loss, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
 from dynamics_cli.runs.info import Status, begun_info, read_config, read_info
@@ -50,9 +52,9 @@ class _Times:
         """Let `next` be the first state after `iteration`."""
         while self._regular is not None and self._regular <= iteration:
             self._regular = self._schedule.next_after(self._regular)
-        later = [
-            i for i in (self._regular, *self._schedule.include) if i is not None and i > iteration
-        ]
+        later = [i for i in self._schedule.include if i > iteration]
+        if self._regular is not None:
+            later.append(self._regular)
         self.next = min(later, default=sys.maxsize)
 
 
@@ -113,7 +115,9 @@ class Recorder:
     ) -> None:
         self.directory = Path(directory)
         self.iteration = 0
-        self._model, self._scalars, self._batch_loss = opened(model), dict(scalars or {}), math.nan
+        self._model = opened(model)
+        self._scalars = dict(scalars or {})
+        self._batch_loss = math.nan
         x_test, y_test = test or (None, None)
         with own_modes():
             self._instrument = Instrument(
@@ -135,30 +139,35 @@ class Recorder:
         if "train_loss" not in self._names:
             self._instrument.measures["train_loss"] = get_kind("measure", "train_loss")()  # type: ignore[assignment]
             self._instrument.memories["train_loss"] = {}
-        own_loss = self._instrument.config.loss if isinstance(loss, str | Mapping | Loss) else loss
+        if isinstance(loss, str | Mapping | Loss):
+            loss = self._instrument.config.loss
         self._config = self._described(
-            name or self.directory.name, own_loss, optimizer, every, parameters
+            name or self.directory.name, loss, optimizer, every, parameters
         )
         if isinstance(self._config.record.snapshots, dict):
             raise InputError(
                 f"every: there is no kind of snapshots {self._config.record.snapshots['kind']!r}"
             )
         weights = self._instrument.problem(None).shapes
+        groups = {"all": list(weights), "none": []}
         asked = self._config.record.parameters
-        self._weights = list(weights) if asked == "all" else [] if asked == "none" else list(asked)
+        self._weights = groups[asked] if isinstance(asked, str) else list(asked)
         if wrong := [name for name in self._weights if name not in weights]:
             raise InputError(f"parameters: the model has no weight {wrong[0]!r}")
-        at = {
-            name: measure.at
+        self._every = _Times(self._config.record.snapshots)
+        self._own_times = {
+            name: _Times(measure.at)
             for name, measure in self._instrument.measures.items()
             if measure.at is not None
         }
-        self._every = _Times(self._config.record.snapshots)
-        self._own_times = {name: _Times(schedule) for name, schedule in at.items()}
         self._shapes: dict[str, list[int]] = {}
-        self._due, self._seconds, self._began, self._closed = 0, 0.0, time.monotonic(), False
-        self._loss, self._open = math.nan, ExitStack()
+        self._due = 0
+        self._seconds = 0.0
+        self._began = time.monotonic()
+        self._closed = False
+        self._loss = math.nan
         self._writer: RunWriter | None = None
+        self._open = ExitStack()
         self._open.enter_context(run_lock(self.directory, wait=False))
         try:
             self._prepare(force)
@@ -209,13 +218,12 @@ class Recorder:
         """
         self.iteration += 1
         if self.iteration >= self._due:
+            if self._closed:
+                raise UsageError(f"{self.directory} holds a run that was closed")
             if self._writer is None:
-                unfinished = (
-                    "an unfinished run: load_state_dict() continues it, force=True starts over"
-                )
                 raise UsageError(
-                    f"{self.directory} holds"
-                    f" {'a run that was closed' if self._closed else unfinished}"
+                    f"{self.directory} holds an unfinished run: load_state_dict() continues it,"
+                    " force=True starts over"
                 )
             self._batch_loss = torch.as_tensor(loss).item()
             times = self._own_times
@@ -232,42 +240,36 @@ class Recorder:
         self._due = min(schedule.next for schedule in times)
 
     def _write(self, names: Iterable[str]) -> None:
-        """Write the current state with the measures of some names; from then on a kill does not
-        lose it.
+        """Write the current state with the measures of some names.
+
+        From then on a kill does not lose it.
         """
         assert self._writer is not None
         now = self.iteration
         dtype = getattr(torch, self._config.dtype)
+        measured = dict.fromkeys(names)
+        if "train_loss" not in self._own_times:
+            measured["train_loss"] = None
         with own_modes():
             weights = tensors_of(self._model)
             kept = {
-                name: weights[name].detach().to("cpu", dtype, copy=True).numpy()
+                name: weights[name].detach().to("cpu", dtype, copy=True).numpy()[None]
                 for name in self._weights
             }
-            measured = dict.fromkeys(
-                [*names, *(["train_loss"] if "train_loss" not in self._own_times else [])]
-            )
-            numbers = dict(self._instrument.at(weights, now, list(measured)))
+            numbers = dict(self._instrument.at(weights, now, measured))
+        measures = {}
         for name in self._names:
-            self._shapes.setdefault(name, list(np.shape(numbers.get(name, 0.0))))
-        measures = {
-            name: numbers.get(name, np.full(self._shapes[name], np.nan)) for name in self._names
-        }
-        scalars = {name: function() for name, function in self._scalars.items()} | {
-            BATCH_LOSS: self._batch_loss
-        }
-        measures |= {
-            name: np.array(torch.as_tensor(value).item()) for name, value in scalars.items()
-        }
+            shape = self._shapes.setdefault(name, list(np.shape(numbers.get(name, 0.0))))
+            measures[name] = numbers.get(name, np.full(shape, np.nan))[None]
+        scalars = {name: function() for name, function in self._scalars.items()}
+        scalars[BATCH_LOSS] = self._batch_loss
+        for name, value in scalars.items():
+            measures[name] = np.array([torch.as_tensor(value).item()])
         self._batch_loss = math.nan
         if "train_loss" in numbers:
             self._loss = float(numbers["train_loss"])
             self._writer.append_losses([now], [self._loss])
-        stacked = [
-            {name: np.asarray(value)[None] for name, value in part.items()}
-            for part in (kept, measures)
-        ]
-        self._writer.append_snapshots([now], *stacked)
+        self._writer.append_snapshots([now], kept, measures)
         self._writer.checkpoint({}, {"iteration": now, "seconds": self.seconds()})
 
     def seconds(self) -> float:
@@ -275,11 +277,12 @@ class Recorder:
         return self._seconds + max(0.0, time.monotonic() - self._began)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint of the loop has to hold: tensors, numbers and texts for
-        `torch.save`.
+        """Return what a checkpoint of the loop has to hold.
+
+        It consists of tensors, numbers and texts, for `torch.save`.
         """
         first = vars(self._instrument).get("first")
-        arrays = {} if self._writer is None else self._writer.arrays
+        arrays = self._writer.arrays if self._writer is not None else {}
         return {
             "iteration": self.iteration,
             "seconds": self.seconds(),
@@ -295,8 +298,9 @@ class Recorder:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with the run in the directory, from the iteration of a former `state_dict()`; later
-        rows are dropped.
+        """Go on with the run in the directory, from the iteration of a former `state_dict()`.
+
+        Later rows are dropped.
 
         Raises:
             UsageError: the directory holds no unfinished run, or one that recorded something else,
@@ -318,12 +322,11 @@ class Recorder:
                 f"{self.directory} was recorded with {', '.join(changed)}: go on with these, or"
                 " force=True starts over"
             )
-        self.iteration, self._seconds, self._began = (
-            state["iteration"],
-            state["seconds"],
-            time.monotonic(),
-        )
-        self._loss, self._shapes = state["loss"], dict(state["shapes"])
+        self.iteration = state["iteration"]
+        self._seconds = state["seconds"]
+        self._began = time.monotonic()
+        self._loss = state["loss"]
+        self._shapes = dict(state["shapes"])
         meta = {"iteration": self.iteration, "seconds": self._seconds}
         saved = Checkpoint({}, meta, dict(state["rows"]), dict(state["crc32"]))
         self._writer = RunWriter.reopen(self.directory, saved)
@@ -336,9 +339,7 @@ class Recorder:
         self._plan()
 
     def close(self, error: BaseException | None = None) -> None:
-        """Record the last state and end the run: as interrupted or failed after an error of the
-        loop.
-        """
+        """Record the last state and end the run, after an error as interrupted or failed."""
         writer = self._writer
         self._closed = True
         try:
@@ -346,16 +347,21 @@ class Recorder:
                 return
             if error is None and writer.last_snapshot < self.iteration:
                 self._write(self._names)
-            status: Status = "complete" if math.isfinite(self._loss) else "diverged"
-            if error is not None:
-                status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            told = [f"{type(error).__name__}: {error}"] if status == "failed" else []
+            status: Status = "complete"
+            messages = []
+            if isinstance(error, KeyboardInterrupt):
+                status = "interrupted"
+            elif error is not None:
+                status = "failed"
+                messages = [f"{type(error).__name__}: {error}"]
+            elif not math.isfinite(self._loss):
+                status = "diverged"
             writer.finish(
                 status,
                 iterations=self.iteration,
                 final_loss=self._loss,
                 seconds=self.seconds(),
-                messages=told,
+                messages=messages,
             )
         finally:
             self._writer = None
@@ -365,18 +371,14 @@ class Recorder:
     def _described(
         self, name: str, loss: Any, optimizer: Any, every: Any, parameters: str | Sequence[str]
     ) -> RunConfig:
-        """Return the config that the run directory keeps; what is no kind stands there in words
-        and numbers.
-        """
+        """Return the config of the run directory, in words and numbers where there is no kind."""
         instrument = self._instrument
         model = self._model
         weights = list(model.parameters())
         kind = weights[0].device.type
-        numbers = (
-            {}
-            if optimizer is None
-            else {"name": type(optimizer).__name__, **_plain_numbers(optimizer.defaults)}
-        )
+        descent = {}
+        if optimizer is not None:
+            descent = {"name": type(optimizer).__name__, **_plain_numbers(optimizer.defaults)}
         if isinstance(every, int | float):
             every = {"kind": "every", "interval": int(every)}
         elif not isinstance(every, Mapping):
@@ -384,7 +386,7 @@ class Recorder:
         sections: dict[str, dict[str, Any]] = {
             "dataset": {
                 "n": instrument.samples.n,
-                "digest": instrument.digest(),
+                "digest": instrument.data.digest(),
                 "inputs": list(map(list, instrument.network.sample)),
             },
             "architecture": {
@@ -397,7 +399,7 @@ class Recorder:
                 "name": getattr(loss, "__name__", type(loss).__name__),
                 **_numbers_of(loss),
             },
-            "optimizer": numbers,
+            "optimizer": descent,
         }
         described: dict[str, Any] = {
             key: {"kind": RECORDED, **section} for key, section in sections.items()
@@ -413,7 +415,7 @@ class Recorder:
             "name": re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or RECORDED,
             "seed": instrument.config.seed,
             "device": kind if kind in ("cpu", "cuda") else "auto",
-            "dtype": "float64" if any(w.dtype == torch.float64 for w in weights) else "float32",
+            "dtype": "float64" if torch.float64 in {w.dtype for w in weights} else "float32",
             **described,
             "record": {
                 "snapshots": every,
@@ -425,14 +427,13 @@ class Recorder:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the settings of a run that a recorder does not go on with, each with its value before
-    and now.
+    """Return the settings of a run that a recorder does not go on with, with both their values.
 
     A setting that an older recorder did not keep is no change.
     """
-    sections = ("dataset", "architecture", "loss", "optimizer")
-    old = flat({"seed": before.get("seed"), **{key: before[key] for key in sections}})
-    new = flat({"seed": now.get("seed"), **{key: now[key] for key in sections}})
+    keys = ("seed", "dataset", "architecture", "loss", "optimizer")
+    old = flat({key: before.get(key) for key in keys})
+    new = flat({key: now.get(key) for key in keys})
     told = []
     for key, value in old.items():
         if key == "dataset.digest" and new.get(key) != value:
@@ -444,15 +445,15 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are numbers, or a few numbers."""
-    plain = {
-        key: value.detach().cpu().numpy() if isinstance(value, Tensor) else np.array(value)
-        for key, value in settings.items()
-    }
-    return {
-        key: v.tolist()
-        for key, v in plain.items()
-        if v.dtype.kind in "biuf" and v.size <= FEW_NUMBERS and np.isfinite(v).all()
-    }
+    numbers = {}
+    for key, value in settings.items():
+        if isinstance(value, Tensor):
+            array = value.detach().cpu().numpy()
+        else:
+            array = np.array(value)
+        if array.dtype.kind in "biuf" and array.size <= FEW_NUMBERS and np.isfinite(array).all():
+            numbers[key] = array.tolist()
+    return numbers
 
 
 def _numbers_of(loss: Any) -> dict[str, Any]:

@@ -55,6 +55,7 @@ MAY_IMPORT = {
     "datasets": {"kinds", "runs"},
     "initializations": {"kinds", "datasets"},
     "training": {"config", "gradients", "formulas", "kinds", "losses", "runs"},
+    "instruments": {"config", "recording", "runs", "training", "kinds"},
     "plotting": {"runs"},
     "sweeps": {"config", "kinds", "runs", "training", "plotting"},
     "analysis": {"kinds", "recording", "gradients", "runs", "measures", "plotting"},

@@ -23,7 +23,13 @@ PARTS: dict[str, tuple[str, ...]] = {
     "numba.core.event": ("register", "formulas/compiling.py"),
     "numba.core.cgutils": ("alloca_once", "formulas/native.py"),
     "numba.core.typing.templates": ("AttributeTemplate", "formulas/native.py"),
-    "torch.utils._pytree": ("tree_map", "instruments.py", "gradients/derivatives.py"),
+    "torch.utils._pytree": (
+        "tree_map",
+        "instruments/data.py",
+        "instruments/modules.py",
+        "instruments/network.py",
+        "gradients/derivatives.py",
+    ),
 }
 """Module of another package -> what is taken from it, and the modules that take it."""
 IMPORTED = re.compile(

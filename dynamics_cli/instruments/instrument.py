@@ -1,0 +1,233 @@
+"""The instrument: a copy of a network, its data and its loss as a problem that is measured."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dynamics_cli import kinds
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.errors import InputError
+from dynamics_cli.instruments.data import Data
+from dynamics_cli.instruments.losses import own_loss
+from dynamics_cli.instruments.modules import freeze_others, model_copy
+from dynamics_cli.instruments.network import Given
+from dynamics_cli.instruments.obstacles import obstacle, told
+from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State
+from dynamics_cli.recording.measures import measure_of
+from dynamics_cli.training.problem import check_labels
+
+
+@contextmanager
+def own_modes() -> Iterator[None]:
+    """Compute in the modes of runs whatever the caller's are, and keep torch's random state.
+
+    Raises InputError: the model or the loss calls `sys.exit()`.
+    """
+    try:
+        with (
+            torch.random.fork_rng(),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast("cpu", enabled=False),
+            torch.autocast("cuda", enabled=False),
+        ):
+            yield
+    except SystemExit as error:
+        raise InputError(f"the model or the loss ended the process: {told(error)}") from error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OwnBuffers(State):
+    """A state whose network has buffers of its own, such as running means.
+
+    So has the network of the initial state.
+    """
+
+    origin: Callable[[], Problem] = field(kw_only=True)
+
+    @property
+    def first(self) -> State:
+        """The initial state; it shares nothing with this state."""
+        return State(self.origin(), self.start, self._start, 0)
+
+
+class Instrument:
+    """Measures a network at any of its states.
+
+    Vectors that carry over from a state start the next measurement.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        x: Any,
+        y: Any,
+        *,
+        loss: str | Mapping[str, Any] | Loss | Callable[..., Tensor],
+        measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]],
+        start: Any = None,
+        parameters: str | Sequence[str] | None = None,
+        x_test: Any = None,
+        y_test: Any = None,
+        seed: int = 0,
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] | None = None,
+    ) -> None:
+        """Copy the model, and take data, loss and measures as `measure` does.
+
+        `start` are the initial weights.
+
+        Raises:
+            InputError: model, data, loss and measures do not fit together.
+            ConfigError: there is no such loss or measure, or it has no such key.
+        """
+        if dtype is None:
+            dtype = "float64" if device == "cpu" else "float32"
+        batch_loss = None
+        if callable(loss) and next(iter(inspect.signature(loss).parameters), "") == "model":
+            batch_loss = loss
+            loss = lambda h, y: h  # noqa: E731
+        self.data = Data(x, y, x_test, y_test, of_batches=batch_loss is not None)
+        self.samples = self.data.samples
+        n = self.data.trained
+
+        module = model_copy(model, device, getattr(torch, dtype))
+        freeze_others(module, parameters)
+        self.network = Given.of(module, self.data.inputs, min(n, 2), batch_loss)
+        config = _config(loss, measures, self.network, self.samples, seed=seed, dtype=dtype)
+        self.config = config.model_copy(update={"architecture": self.network})
+        at_once = self.problem(None).block_samples(self.network.device)
+        self.network.refuse_mixing(n, 0, at_once)
+        self.network.refuse_mixing(self.data.held_out, n, at_once)
+        if isinstance(loss, str | Mapping | Loss):
+            check_labels(self.samples, self.config.loss, self.config)
+        else:
+            own = own_loss(loss, self.network, self.data.labels)
+            self.config = self.config.model_copy(update={"loss": own})
+        self.start = start
+        self.measures = self.problem(None).measures
+        self.memories: dict[str, dict[str, Any]] = {name: {} for name in self.measures}
+
+    def problem(self, weights: Any) -> Problem:
+        """Return the problem of the network with some weights and buffers, by default its own."""
+        architecture = self.network
+        if weights is not None:
+            architecture = architecture.at(weights)
+        config = self.config.model_copy(update={"architecture": architecture})
+        return Problem(config, self.samples, self.config.loss, architecture.shapes(self.samples.d))
+
+    @cached_property
+    def first(self) -> Problem:
+        """The problem of the initial weights.
+
+        Raises InputError: they are not known.
+        """
+        if self.start is None:
+            raise InputError("start is missing: the initial weights, with which a measure compares")
+        return self.problem(self.start)
+
+    def at(
+        self, weights: Any, iteration: int, names: Iterable[str] | None = None
+    ) -> Iterator[tuple[str, kinds.Floats]]:
+        """Yield name and numbers of each measure of a state, or of the measures of some names.
+
+        Raises InputError: the weights do not fit, or torch cannot compute a measure.
+        """
+        problem = self.problem(weights)
+        shared = dict[str, Any]()
+        now = _parameters(problem)
+        start = lambda: _parameters(self.first)  # noqa: E731
+        for name in self.measures if names is None else names:
+            measure = self.measures[name]
+            state = OwnBuffers(
+                problem,
+                now,
+                start,
+                iteration,
+                self.memories[name],
+                shared,
+                origin=lambda: self.first,
+            )
+            try:
+                numbers = np.asarray(measure.measure(state), np.float64)
+            except RuntimeError as error:
+                # an operation without a derivative, or that cannot be mapped over samples
+                raise InputError(f"{name}: {obstacle(error)}") from error
+            if doubt := measure.doubt(numbers):
+                warnings.warn(f"{name} at iteration {iteration}: {doubt}", stacklevel=5)
+            yield name, numbers
+
+
+def _parameters(problem: Problem) -> Parameters:
+    network = problem.config.architecture
+    assert isinstance(network, Given)
+    return kinds.read_only(network.weights(), problem.shapes)
+
+
+def _config(
+    loss: Any,
+    measures: Sequence[Any],
+    network: Given,
+    samples: kinds.Samples,
+    *,
+    seed: int,
+    dtype: str,
+) -> kinds.RunConfig:
+    """Return a config with the loss and the measures.
+
+    A linear model and data of the same sizes stand in for the network and its data.
+    """
+    outputs = network.outputs or 1
+    sizes = {"n": samples.n, "inputs": samples.d, "outputs": outputs}
+    stand_in: dict[str, Any] = {
+        "name": "measure",
+        "dataset": {"kind": "linear_map", "singular_values": [1.0], **sizes},
+        "architecture": {"kind": "fully_connected", "widths": [], "outputs": outputs},
+        "loss": {"kind": "mse"},
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": {"kind": "gd", "lr": 1.0, "iterations": 1},
+    }
+
+    if isinstance(loss, str):
+        stand_in["loss"] = {"kind": loss}
+    elif isinstance(loss, Mapping | Loss):
+        stand_in["loss"] = _plain(loss)
+    stand_in["record"] = {"measures": [_plain(asked) for asked in measures]}
+    try:
+        config = load_config(stand_in, seed=seed, dtype=dtype)
+    except ConfigError as error:
+        if outputs == 1 and any(
+            "architecture.outputs" in str(problem) for problem in error.problems
+        ):
+            needed = (
+                "the model has a single output: give the loss that it is trained with, such as"
+                ' loss="mse"'
+            )
+            raise InputError(f"{needed}, not cross_entropy") from error
+        raise ConfigError(
+            [replace(problem, file="measure") for problem in error.problems]
+        ) from error
+    if config.loss.labels != "real" and len(network._shape) > 1:
+        raise InputError(
+            f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them"
+        )
+    return config
+
+
+def _plain(asked: Any) -> Any:
+    """Return a kind, or a function of a state as a measure, as a config writes it."""
+    if callable(asked):
+        asked = measure_of(asked)
+    if isinstance(asked, kinds.Kind):
+        return asked.model_dump(exclude_none=True)
+    return asked

@@ -1,0 +1,249 @@
+"""A module of torch as an architecture, its inputs looked up by numbers of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import PrivateAttr
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from dynamics_cli import kinds
+from dynamics_cli.errors import InputError
+from dynamics_cli.instruments.checkpoints import file_name, fitting, tensors_of
+from dynamics_cli.instruments.data import TOGETHER, LookUp, from_all_over
+from dynamics_cli.instruments.modules import BatchLoss, copied, differentiable, passed
+from dynamics_cli.instruments.obstacles import told
+from dynamics_cli.kinds import Parameters
+
+ROUNDING = 1e-4
+"""Relative difference of numbers that are equal but for rounding, of float32 too."""
+CLOSE = 1e-6
+"""The same where the network computes in float64; a layer inside may round to float32."""
+
+
+class Numbered:
+    """Inputs of samples, looked up by their numbers."""
+
+    def __init__(self, look_up: LookUp, rows: kinds.Floats) -> None:
+        self._look_up = look_up
+        self._numbers = rows[:, 0].astype(np.int64)
+
+    def __getitem__(self, index: Any) -> Any:
+        numbers = self._numbers[index]
+        inputs = self._look_up(numbers.ravel())
+        return tree_map_only(Tensor, lambda t: t.reshape(*numbers.shape, *t.shape[1:]), inputs)
+
+
+class Given(kinds.Architecture):
+    """A module of torch; outside, its outputs of any shape are rows."""
+
+    outputs: int | None = None
+    """Numbers that it gives for a sample; None for a single number."""
+    sample: tuple[tuple[int, ...], ...] = ()
+    """The shape of a sample of each input."""
+    _module: Any = PrivateAttr()
+    _look_up: Any = PrivateAttr()
+    _shape: tuple[int, ...] = PrivateAttr(())
+    """The shape of the outputs for a sample."""
+    _kept: int = PrivateAttr(0)
+    """Numbers that autograd keeps of a sample."""
+    _loss: BatchLoss | None = PrivateAttr(None)
+
+    @classmethod
+    def of(cls, module: nn.Module, look_up: LookUp, count: int, loss: BatchLoss | None) -> Given:
+        """Return the architecture of a module, or of its `loss`, tried with `count` samples.
+
+        Raises:
+            InputError: it does not take them, gives no tensor of a row for each sample, or draws
+                random numbers.
+        """
+        weights = dict(module.named_parameters())
+        trained = [name for name, weight in weights.items() if weight.requires_grad]
+        kept = {weight.data_ptr(): 0 for weight in weights.values()}
+
+        def keep(tensor: Tensor) -> Tensor:
+            kept.setdefault(tensor.data_ptr(), tensor.numel())
+            return tensor
+
+        batch = look_up(np.arange(count))
+        shapes = tuple(tuple(t.shape[1:]) for t in tree_leaves(batch) if isinstance(t, Tensor))
+        try:
+            with torch.set_grad_enabled(loss is not None):  # where attention may take another way
+                fast = passed(module, batch, loss)
+            with differentiable():
+                before = torch.get_rng_state()
+                with saved_tensors_hooks(keep, lambda tensor: tensor):
+                    h = passed(module, batch, loss)
+                draws = not torch.equal(before, torch.get_rng_state())
+        except Exception as error:
+            asked = ", ".join(str((count, *shape)) for shape in shapes)
+            what = "the model does not take"
+            if loss is not None:
+                what = "the loss cannot be computed of"
+            raise InputError(f"{what} inputs {asked}: {told(error)}") from error
+        _check_rows(h, count)
+        if draws:
+            why = "so that each measure would see another network: take random layers out of it"
+            raise InputError(f"the model draws random numbers in its eval mode, {why}")
+        if not _equal(fast.detach(), h.detach(), ROUNDING):
+            raise InputError(
+                "without gradients the model gives other outputs: switch the fast path of"
+                " attention off"
+            )
+
+        size = h[0].numel()
+        network = cls(
+            outputs=size if size > 1 else None,
+            sample=shapes,
+            train=trained if len(trained) < len(weights) else None,
+        )
+        network._module = module
+        network._look_up = look_up
+        network._shape = tuple(h.shape[1:])
+        network._loss = loss
+        network._kept = max(size, sum(kept.values()) // count)
+        return network
+
+    @property
+    def device(self) -> str:
+        """That of the module."""
+        return next(self._module.parameters()).device.type  # type: ignore[no-any-return]
+
+    def refuse_mixing(self, count: int, first: int, at_once: int) -> None:
+        """Compare parts of samples from all over the data with halves of them, drawn at random.
+
+        Args:
+            count: number of samples, 0 for none.
+            first: number of the first.
+            at_once: how many the network takes at once.
+
+        Raises:
+            InputError: the outputs of a sample depend on the samples beside it, or the loss is no
+                mean over samples.
+        """
+        if count < 2:
+            return
+        spread = first + from_all_over(count)
+        parts = -(-len(spread) // max(2, min(at_once, TOGETHER)))
+        rng = np.random.default_rng(0)
+        double = next(self._module.parameters()).dtype == torch.float64
+        rounding = CLOSE if double else ROUNDING
+
+        def outputs(numbers: NDArray[np.int64]) -> Tensor:
+            batch = self._look_up(numbers)
+            with differentiable(), torch.set_grad_enabled(self._loss is not None):
+                return passed(self._module, batch, self._loss).detach()  # type: ignore[no-any-return]
+
+        for part in range(parts):
+            numbers = rng.permutation(spread[part::parts])
+            together = outputs(numbers)
+            apart = [outputs(half) for half in np.array_split(numbers, 2) if len(half)]
+            if self._loss is None:
+                same = all(h.shape[1:] == together.shape[1:] for h in apart)
+                if not same or not _equal(torch.cat(apart), together, rounding):
+                    why = "its outputs for a sample change with the samples beside it"
+                    raise InputError(f"the model mixes samples: {why}")
+                continue
+            whole = together.mean()
+            cut = torch.cat(apart).mean()
+            if not _equal(cut, whole, rounding):
+                seen = f"{len(numbers)} samples together give {whole:.6g}, in two parts {cut:.6g}"
+                needed = "give the mean over samples of the mean over each sample's tokens"
+                raise InputError(f"the loss is no mean over samples: {seen}; {needed}")
+
+    def inputs_of(self, x: kinds.Floats) -> Numbered:
+        """Return the inputs of samples whose numbers are `x` (n, 1)."""
+        return Numbered(self._look_up, x)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return weights and buffers by name."""
+        return dict(self._module.state_dict())
+
+    def weights(self) -> dict[str, kinds.Floats]:
+        """Return the weights of the module by name."""
+        return {
+            name: weight.detach().cpu().numpy() for name, weight in self._module.named_parameters()
+        }
+
+    def at(self, weights: Any) -> Given:
+        """Return the network with other weights and buffers.
+
+        Raises:
+            InputError: they do not fit this network.
+        """
+        network = self.model_copy()
+        network._module = copied(self._module)
+        tensors = fitting(tensors_of(weights), network._module.state_dict())
+        try:
+            network._module.load_state_dict(tensors)
+        except RuntimeError as error:
+            named = file_name(weights) or "checkpoint"
+            raise InputError(f"{named}: it does not fit the model: {told(error)}") from error
+        return network
+
+    def build(self, d: int) -> nn.Module:
+        """Return a copy of the module that takes inputs as they are looked up.
+
+        Its outputs are (n,) or (n, C).
+        """
+        module = copied(self._module)
+        forward = module.forward
+
+        def rows(batch: Any) -> Tensor:
+            with differentiable():
+                h: Tensor = passed(module, batch, self._loss, forward)
+            if self.outputs is None:
+                return h.reshape(len(h))
+            return h.reshape(len(h), self.outputs)
+
+        module.forward = rows
+        return module
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return name -> shape of every parameter."""
+        return {name: weight.shape for name, weight in self._module.named_parameters()}
+
+    def network(
+        self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu"
+    ) -> nn.Module:
+        """Return the network with some weights, in its own precision and on its own device."""
+        weight = next(self._module.parameters())
+        return super().network(d, initial, weight.dtype, str(weight.device))
+
+    def evaluation(self, parameters: Parameters, d: int) -> Callable[[kinds.Floats], kinds.Floats]:
+        """Return numbers of samples (n, 1) -> outputs (n,) or (n, C), in float64."""
+        model = self.network(d, parameters, torch.float64)
+        gradients = self._loss is not None  # which may take gradients by inputs itself
+
+        def h(x: kinds.Floats) -> kinds.Floats:
+            with torch.set_grad_enabled(gradients):
+                outputs = model(self.inputs_of(x)[:])
+            return np.asarray(outputs.detach().double().cpu().numpy())
+
+        return h
+
+    def layer_sizes(self, shapes: kinds.Shapes, d: int) -> list[int]:
+        """Return how many numbers are kept of an input for the way back."""
+        return [self._kept]
+
+
+def _check_rows(h: Any, count: int) -> None:
+    """Raise InputError where outputs are no tensor with a row for each of `count` samples."""
+    if isinstance(h, Tensor) and h.shape[:1] == (count,):
+        return
+    gives: Any = type(h).__name__
+    if isinstance(h, Tensor):
+        gives = tuple(h.shape)
+    raise InputError(
+        f"the model gives {gives} for {count} samples, needed is a tensor with a row for each"
+    )
+
+
+def _equal(a: Tensor, b: Tensor, rounding: float) -> bool:
+    return a.shape == b.shape and torch.allclose(a, b, rtol=rounding, atol=rounding)
