@@ -1,5 +1,4 @@
-"""The worth of a figure's claims: its runs are made again under nulls, and every claim should fail
-under some.
+"""The worth of a figure's claims: made again under nulls, every claim should fail under some.
 
 A claim that holds for networks that were never trained says nothing about training. A null changes
 the configs of a figure; evidence and claims stay the figure's own.
@@ -12,6 +11,7 @@ import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +68,9 @@ def _one_step(config: RunConfig) -> list[str]:
 
 def _no_epochs(config: RunConfig) -> list[str]:
     """Return the change that lets iterations be given."""
-    counts_epochs = getattr(config.optimizer, "epochs", None) is not None
-    return ["optimizer.epochs=null"] if counts_epochs else []
+    if getattr(config.optimizer, "epochs", None) is None:
+        return []
+    return ["optimizer.epochs=null"]
 
 
 def _slow(config: RunConfig) -> list[str]:
@@ -94,19 +95,19 @@ def _random_features(config: RunConfig) -> list[str]:
 
 
 def _shorter(config: RunConfig, share: float) -> list[str]:
-    """Return the changes that end a flow after a share of its time; nothing for optimizers that
-    count updates.
-    """
-    keys = [key for key in ("until", "first") if getattr(config.optimizer, key, None) is not None]
-    return [f"optimizer.{key}={getattr(config.optimizer, key) * share!r}" for key in keys]
+    """Return the changes that end a flow after a share of its time; none where updates count."""
+    times = {key: getattr(config.optimizer, key, None) for key in ("until", "first")}
+    return [f"optimizer.{key}={time * share!r}" for key, time in times.items() if time is not None]
 
 
 def _linear(config: RunConfig) -> list[str]:
     network: Any = config.architecture
     if getattr(network, "activation", None) is None:
         return []
-    slope = ["architecture.slope=null"] if getattr(network, "slope", None) is not None else []
-    return ["architecture.activation=linear", *slope]
+    changes = ["architecture.activation=linear"]
+    if getattr(network, "slope", None) is not None:
+        changes.append("architecture.slope=null")
+    return changes
 
 
 def _decay(config: RunConfig) -> list[str]:
@@ -118,14 +119,17 @@ def _decay(config: RunConfig) -> list[str]:
     optimizer: Any = config.optimizer
     if not (decay := getattr(optimizer, "weight_decay", None)):
         return []
+    changes = [f"optimizer.weight_decay={decay / STILL!r}"]
     by_size = hasattr(optimizer, "eps") and not getattr(optimizer, "decoupled", False)
-    slower = [] if by_size else [f"optimizer.lr={optimizer.lr * STILL!r}"]
-    return [*slower, f"optimizer.weight_decay={decay / STILL!r}"]
+    if not by_size:
+        changes.insert(0, f"optimizer.lr={optimizer.lr * STILL!r}")
+    return changes
 
 
 def _depth(config: RunConfig) -> int:
-    """Return the number L of layers; rates of a homogeneous network grow as its weights to the
-    power 2 L - 2.
+    """Return the number L of layers.
+
+    Rates of a homogeneous network grow as its weights to the power 2 L - 2.
     """
     network = config.architecture
     return getattr(network, "depth", None) or 1 + len(getattr(network, "widths", None) or [0])
@@ -146,9 +150,7 @@ NULLS: dict[str, Change] = {
     "linear": _linear,
     "decay": _decay,
 }
-"""The standard nulls, in the order of the table: changes of a figure's runs after which its
-claims should fail.
-"""
+"""The standard nulls: changes of a figure's runs after which its claims should fail."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +163,7 @@ class NullOutcome:
     reason: str = ""
     """Why all claims failed at once, or why the null does not apply: then `held` is empty."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """Id of a claim that holds -> why it does under this null, as the figure says
-    (`Figure.passes`).
-    """
+    """Id of a claim that holds -> why it does, as `Figure.passes` says."""
 
 
 @dataclass(frozen=True)
@@ -180,38 +180,36 @@ class Audit:
     def survivors(self, null: str) -> list[str]:
         """Return the ids of claims that still hold under a null, and do not say why."""
         excused = {claim.id for claim in self.claims if claim.always}
-        return [
-            key
-            for outcome in self.outcomes
-            if outcome.null == null
-            for key, held in outcome.held.items()
-            if held and key not in excused and key not in outcome.why
-        ]
+        ids = []
+        for outcome in self.outcomes:
+            if outcome.null == null:
+                holding = [key for key, held in outcome.held.items() if held]
+                ids += [key for key in holding if key not in excused | outcome.why.keys()]
+        return ids
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and rows: claim by null; a dash where the null or the verdict leaves
-        nothing to ask.
-        """
+        """Return header and rows: claim by null; a dash where there is nothing to ask."""
         words = {None: "–", True: "HOLDS", False: "fails"}
         rows = []
         for claim in self.claims:
-            held = [words[outcome.held.get(claim.id)] for outcome in self.outcomes]
-            why = [
-                f"{outcome.null}: {outcome.why[claim.id]}"
-                for outcome in self.outcomes
-                if claim.id in outcome.why
-            ]
-            rows.append([claim.id, *held, "; ".join(filter(None, (claim.always, *why)))])
+            why = [claim.always] if claim.always else []
+            for outcome in self.outcomes:
+                if claim.id in outcome.why:
+                    why.append(f"{outcome.null}: {outcome.why[claim.id]}")
+            held = (words[outcome.held.get(claim.id)] for outcome in self.outcomes)
+            rows.append([claim.id, *held, "; ".join(why)])
         return ["claim", *(outcome.null for outcome in self.outcomes), "why it holds"], rows
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
-        return {
+        document: dict[str, Any] = {
             "figure": self.figure,
             "claims": [claim.as_dict() for claim in self.claims],
             "nulls": [asdict(outcome) for outcome in self.outcomes],
-            **({} if self.runs is None else {"hashes": dict(self.runs)}),
         }
+        if self.runs is not None:
+            document["hashes"] = dict(self.runs)
+        return document
 
 
 def read_audit(path: Path) -> Audit | None:
@@ -267,9 +265,9 @@ def audit(
     asked = chosen_figure(figure, preset)
     source = source or RunSource()
     changes = override_texts(overrides)
-    known = NULLS | {
-        name: lambda _, texts=texts: list(texts) for name, texts in asked.nulls.items()
-    }
+    known = dict(NULLS)
+    for name, texts in asked.nulls.items():
+        known[name] = partial(_given, texts)
     if wrong := [name for name in nulls if name not in known]:
         raise UsageError(
             f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}"
@@ -293,6 +291,11 @@ def audit(
     return audited
 
 
+def _given(texts: Sequence[str], config: RunConfig) -> list[str]:
+    """Return the changes of a null of the figure, which are the same for all configs."""
+    return list(texts)
+
+
 def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
     """Return the runs of a figure under a null, or why it does not apply to them."""
     changed = {}
@@ -311,21 +314,14 @@ def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted]
 
 
 def _same_run(before: RunConfig, after: RunConfig) -> bool:
-    """Return whether two configs give the same run; a permutation of equal labels changes
-    nothing.
-    """
+    """Return whether two configs give the same run, as a permutation of equal labels does."""
     if before == after:
         return True
     if before.model_copy(update={"dataset": after.dataset}) != after:
         return False
-    samples = [build_problem(config).dataset for config in (before, after)]
-    return all(
-        np.array_equal(getattr(samples[0], name), getattr(samples[1], name)) for name in "xy"
-    )
-
-
-def _claims(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -> list[Claim]:
-    return figure.claims(figure.evidence(by_role(source.obtain(wanted))))
+    old = build_problem(before).dataset
+    new = build_problem(after).dataset
+    return np.array_equal(old.x, new.x) and np.array_equal(old.y, new.y)
 
 
 def _outcome(
@@ -339,16 +335,15 @@ def _outcome(
         return NullOutcome(null, {}, runs)
     try:
         with warnings.catch_warnings(action="ignore"):
-            verdicts = {claim.id: claim.verdict for claim in _claims(figure, source, runs)}
+            claims = figure.claims(figure.evidence(by_role(source.obtain(runs))))
     except Interrupted:
         raise
-    except (
-        Exception
-    ) as error:  # evidence may well not exist: a run diverged, a plateau was never reached
-        reason = f"{type(error).__name__}: {error}".splitlines()[0].replace(
-            f"{outputs_root()}/", ""
-        )
+    except Exception as error:
+        # evidence may well not exist: a run diverged, a plateau was never reached
+        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = first.replace(f"{outputs_root()}/", "")
         return NullOutcome(null, dict.fromkeys(ids, False), reason)
+    verdicts = {claim.id: claim.verdict for claim in claims}
     held = {key: verdicts.get(key) == "reproduced" for key in ids}
     return NullOutcome(null, held, why=reasons(figure, null, held))
 
@@ -358,7 +353,6 @@ def reasons(figure: Figure, null: str, held: Mapping[str, bool]) -> dict[str, st
     ids = [key for key, holds in held.items() if holds]
     why = dict[str, str]()
     for patterns, sentence in figure.passes.get(null, {}).items():
-        why |= {
-            key: sentence for pattern in patterns.split() for key in fnmatch.filter(ids, pattern)
-        }
+        for pattern in patterns.split():
+            why |= dict.fromkeys(fnmatch.filter(ids, pattern), sentence)
     return why

@@ -62,18 +62,21 @@ def figures(paper: str | None = None) -> list[FigureEntry]:
     known = papers()
     if paper is not None and paper not in known:
         raise UsageError(f"no paper {paper!r}{meant(paper, known)}; `dyn list papers` lists them")
-    keys = known if paper is None else [paper]
-    return [_listed(key, id_, entry) for key in keys for id_, entry in known[key].figures.items()]
+    if paper is not None:
+        known = {paper: known[paper]}
+    entries = []
+    for key, of_paper in known.items():
+        entries += [_listed(key, *figure) for figure in of_paper.figures.items()]
+    return entries
 
 
 def figure_names(paper: str | None = None) -> dict[str, str]:
     """Return the names of figures and of their variants, each with the id of its figure."""
-    entries = figures(paper)
-    return {
-        "-".join([entry.id, *end]): entry.id
-        for entry in entries
-        for end in ([], *([v] for v in entry.variants))
-    }
+    names = {}
+    for entry in figures(paper):
+        names[entry.id] = entry.id
+        names |= {f"{entry.id}-{variant}": entry.id for variant in entry.variants}
+    return names
 
 
 def load_figure(figure_id: str) -> Figure:
@@ -87,15 +90,15 @@ def load_figure(figure_id: str) -> Figure:
     from dynamics_cli.reproduction.figure import Figure
 
     listed = find(figure_id)
+    bundled = listed.module.startswith(f"{EXPERIMENTS}.")
     try:
-        with nullcontext() if listed.module.startswith(f"{EXPERIMENTS}.") else importing():
+        with nullcontext() if bundled else importing():
             module = importlib.import_module(listed.module)
     except InputError as error:
         raise InputError(f"the figure {figure_id}: {error}") from error
-    several = getattr(module, "FIGURES", None)
-    figure = (
-        several.get(figure_id) if isinstance(several, Mapping) else getattr(module, "FIGURE", None)
-    )
+    figure = getattr(module, "FIGURE", None)
+    if isinstance(several := getattr(module, "FIGURES", None), Mapping):
+        figure = several.get(figure_id)
     if not isinstance(figure, Figure) or figure.id != figure_id:
         raise InputError(
             f"{listed.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES"
@@ -108,10 +111,8 @@ def find(figure_id: str) -> FigureEntry:
 
     Raises UsageError: there is no such figure; the message names the closest.
     """
-    for (
-        key,
-        paper,
-    ) in _bundled().items():  # other packages are asked only for figures that are not bundled
+    # other packages are asked only for figures that are not bundled
+    for key, paper in _bundled().items():
         if figure_id in paper.figures:
             return _listed(key, figure_id, paper.figures[figure_id])
     known = {listed.id: listed for listed in figures()}
@@ -128,9 +129,7 @@ def find(figure_id: str) -> FigureEntry:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return what a name of no known figure or paper may mean, for a message: one in a folder
-    here, or the closest.
-    """
+    """Return a hint for the name of no known figure or paper: a folder here, or the closest."""
     folder = name.partition("-")[0]
     # False for what is no name of a file
     if os.path.isfile(os.path.join(folder, "__init__.py")):  # noqa: PTH113, PTH118
@@ -144,8 +143,10 @@ def _bundled() -> dict[str, PaperEntry]:
 
 
 def _listed(paper: str, figure_id: str, entry: FigureEntry) -> FigureEntry:
-    module = f"{EXPERIMENTS}.{paper}.{entry.module}" if paper in _bundled() else entry.module
-    return entry._replace(module=module, id=figure_id, paper=paper)
+    entry = entry._replace(id=figure_id, paper=paper)
+    if paper in _bundled():
+        return entry._replace(module=f"{EXPERIMENTS}.{paper}.{entry.module}")
+    return entry
 
 
 def list_figures(paper: str | None = None) -> Table:
@@ -187,5 +188,7 @@ def list_configs() -> Table:
 
 
 def _title(path: Path) -> str:
-    first = path.read_text(encoding="utf-8").partition("\n")[0]
-    return first[1:].strip() if first.startswith("#") else ""
+    first, _, _ = path.read_text(encoding="utf-8").partition("\n")
+    if not first.startswith("#"):
+        return ""
+    return first[1:].strip()

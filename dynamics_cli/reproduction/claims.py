@@ -38,9 +38,7 @@ PER_SEED = ("measured", "verdict", "low", "high")
 
 @dataclass(frozen=True)
 class Interval:
-    """The expectation of a claim for a number: to be from `low` to `high`, both included; an
-    absent end is no limit.
-    """
+    """The range from `low` to `high`, both included, that a claim expects; None is no limit."""
 
     low: float | None = None
     high: float | None = None
@@ -57,26 +55,30 @@ class Interval:
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The ends as JSON has them: the largest floats for infinite ones; none where no number
-        fits (NaN).
+        """The ends as JSON has them: the largest floats for infinite ones.
+
+        Both are None where no number fits.
         """
-        low, high = (end if end is None else float(end) for end in (self.low, self.high))
-        if (
-            low == math.inf
-            or high == -math.inf
-            or any(end is not None and math.isnan(end) for end in (low, high))
-        ):
-            return None, None
-        return None if low is None else max(low, -_LARGEST), None if high is None else min(
-            high, _LARGEST
-        )
+        low = self.low
+        high = self.high
+        if low is not None:
+            if math.isnan(low) or low == math.inf:
+                return None, None
+            low = max(float(low), -_LARGEST)
+        if high is not None:
+            if math.isnan(high) or high == -math.inf:
+                return None, None
+            high = min(float(high), _LARGEST)
+        return low, high
 
     def __str__(self) -> str:
         if self.text:
             return self.text
         if self.low is None:
             return f"<= {self.high:.6g}"
-        return f">= {self.low:.6g}" if self.high is None else f"{self.low:.6g} to {self.high:.6g}"
+        if self.high is None:
+            return f">= {self.low:.6g}"
+        return f"{self.low:.6g} to {self.high:.6g}"
 
 
 def around(x: float) -> Interval:
@@ -86,10 +88,10 @@ def around(x: float) -> Interval:
 
 
 def near(x: float, tolerance: float) -> Interval:
-    """Within an absolute tolerance of x; where x is NaN (the theory says nothing here) nothing
-    holds.
-    """
-    text = f"{x:.6g} ± {tolerance:.2g}" if math.isfinite(x) else "no prediction"
+    """Within an absolute tolerance of x; where x is NaN, as without a prediction, nothing holds."""
+    text = "no prediction"
+    if math.isfinite(x):
+        text = f"{x:.6g} ± {tolerance:.2g}"
     return Interval(x - tolerance, x + tolerance, text)
 
 
@@ -144,21 +146,15 @@ class Claim:
     verdict: Verdict
     kind: Kind = "claim"
     low: float | None = None
-    """The least number that `expected` takes for reproduced, itself included; None where there
-    is no limit.
-    """
+    """The least number that counts as reproduced; None where there is no limit."""
     high: float | None = None
-    """The largest; with neither end, as without a prediction, no number is taken for it."""
+    """The largest; with neither end, as without a prediction, no number counts."""
     always: str = ""
-    """Why no null of `dyn audit` can make it fail, in a sentence; empty of claims that some null
-    must make fail.
-    """
+    """Why no null of `dyn audit` can make it fail; empty where some null must."""
     of_draw: bool = False
     """Whether the expected number belongs to a released draw: other seeds do not decide it."""
     note: str = ""
-    """Why the claim is not decided: the premise that the runs do not meet, or what would decide
-    it.
-    """
+    """Why it is not decided: the premise that the runs do not meet, or what would decide it."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, without an empty note."""
@@ -177,11 +173,10 @@ def claim(
     *,
     always: str = "",
 ) -> Claim:
-    """Compare a measured number with the expectation of paper or theory; a number that is not
-    finite is not reproduced.
+    """Compare a measured number with the expectation of paper or theory.
 
-    `always` says in a sentence why no null of `dyn audit` can make the claim fail, such as a
-    conserved quantity.
+    A number that is not finite is not reproduced. `always` says in a sentence why no null of `dyn
+    audit` can make the claim fail, such as a conserved quantity.
     """
     value = float(measured)
     low, high = expected.ends
@@ -202,17 +197,18 @@ def claim(
 
 
 def printed(value: float, last: float = 0.0) -> Interval:
-    """Return a number of a released draw to its digits, four of them at most: rounding in training
-    changes the next.
+    """Return the interval of a number of a released draw: its digits, four of them at most.
 
-    `last` is a unit of the last printed digit, for numbers with fewer than four.
+    Rounding in training changes the next digit. `last` is a unit of the last printed digit, for
+    numbers with fewer than four.
     """
     return replace(near(value, max(1e-4 * abs(value), last / 2)), of_draw=True)
 
 
 def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
-    """Return a number that says something once training has come so far; NaN, never reproduced,
-    where it has not.
+    """Return a number that says something only once an event of training has happened.
+
+    It is NaN, which is never reproduced, where the event has not happened.
     """
     return float(number) if happened else math.nan
 
@@ -220,9 +216,7 @@ def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
 def theory(
     id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat
 ) -> Claim:
-    """Compare as `claim` does, for a sentence that formulas or data decide: no network can make
-    it fail.
-    """
+    """Compare as `claim` does, where formulas or data decide: no network can make it fail."""
     return replace(claim(id, statement, source, expected, measured), kind="theory")
 
 
@@ -239,19 +233,16 @@ def presupposing(claim: Claim, premise: str, expected: Interval, measured: Suppo
 
 
 def undecided(claim: Claim, because: str) -> Claim:
-    """Return a claim that the runs at hand cannot decide; the sentence `because` says what
-    could.
-    """
+    """Return a claim that the runs at hand cannot decide; `because` says what could."""
     return replace(claim, verdict="undecided", note=because)
 
 
 @dataclass(frozen=True)
 class ClaimOverSeeds:
-    """A claim as each of several seeds gave it: the seeds that the configs name, then those plus
-    1, 2, ...
-    """
+    """A claim as each of several seeds gave it."""
 
     each: tuple[Claim, ...]
+    """Of the seeds that the configs name, then of those plus 1, 2, ..."""
 
     @property
     def first(self) -> Claim:
@@ -270,9 +261,7 @@ class ClaimOverSeeds:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of Wilson (1927) for the share of seeds in which the claim comes
-        out.
-        """
+        """The 95 % interval of Wilson (1927) for the share of seeds where the claim comes out."""
         n = len(self.decided)
         if n == 0:
             return 0.0, 1.0
@@ -294,7 +283,9 @@ class ClaimOverSeeds:
         low, high = self.interval
         if low > 0.5:
             return "reproduced"
-        return "not reproduced" if high < 0.5 else DEPENDS
+        if high < 0.5:
+            return "not reproduced"
+        return DEPENDS
 
     @property
     def missed(self) -> bool:
@@ -323,9 +314,7 @@ class ClaimOverSeeds:
         return f"{self.held} of {len(self.decided)} ({low:.2f} to {high:.2f})"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the claim, its median and its verdict; with several seeds also the result of
-        each.
-        """
+        """Return the claim, its median and its verdict; with several seeds also each result."""
         document = self.first.as_dict() | {"measured": self.measured, "verdict": self.verdict}
         if len(self.each) > 1:
             per_seed = [{name: getattr(claim, name) for name in PER_SEED} for claim in self.each]
@@ -341,24 +330,28 @@ class ClaimOverSeeds:
 
 
 def as_compared(measured: float | None, low: float | None, high: float | None) -> str:
-    """Return a number with three digits, or as many as its comparison with a range needs; a dash
-    for None.
+    """Return a number with three digits, or as many as its comparison with a range needs.
 
-    Digits before the point are all written, up to six.
+    Digits before the point are all written, up to six. None is a dash.
     """
     if measured is None:
         return "-"
+    ends = [end for end in (low, high) if end is not None]
     digits = max(3, min(6, len(f"{abs(measured):.0f}")))
-    if low is not None and high is not None and high > low:
-        digits = max(digits, math.ceil(1 + math.log10(max(abs(low), abs(high)) / (high - low))))
-    for more in range(digits, 17):
-        rounded = float(text := f"{measured:.{more}g}")
-        if all(
-            end is None or (rounded < end, rounded > end) == (measured < end, measured > end)
-            for end in (low, high)
-        ):
+    if len(ends) == 2 and ends[0] < ends[1]:
+        width = ends[1] - ends[0]
+        digits = max(digits, math.ceil(1 + math.log10(max(map(abs, ends)) / width)))
+
+    # rounding must not move the number to, from or over an end
+    for count in range(digits, 17):
+        text = f"{measured:.{count}g}"
+        if all(_side(float(text), end) == _side(measured, end) for end in ends):
             return text
     return repr(measured)
+
+
+def _side(number: float, end: float) -> tuple[bool, bool]:
+    return number < end, number > end
 
 
 def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
@@ -378,25 +371,25 @@ def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
     joined = []
     for claim in claims[0]:
         missing = replace(claim, measured=None, verdict="not reproduced", low=None, high=None)
-        each = [claim] if claim.of_draw else [of_seed.get(claim.id, missing) for of_seed in by_id]
-        joined.append(ClaimOverSeeds(tuple(each)))
+        of_seeds = by_id[:1] if claim.of_draw else by_id
+        each = tuple(of_seed.get(claim.id, missing) for of_seed in of_seeds)
+        joined.append(ClaimOverSeeds(each))
     return joined
 
 
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
-    """Return claims, then theory, as lines of text: a statement behind a mark; below it source,
-    range and number.
+    """Return claims, then theory, as text: a statement behind a mark; below it its numbers.
 
     Lines are at most `width` wide, by default as the terminal, where words allow it.
     """
     width = width or terminal_width()
     lines = []
     for claim in sorted(claims, key=lambda claim: KINDS.index(claim.first.kind)):
-        measured = f"{'median' if len(claim.each) > 1 else 'measured'} {claim.shown}"
-        details = [claim.first.source, f"expected {claim.first.expected}", measured]
+        number = "median" if len(claim.each) > 1 else "measured"
+        details = [claim.first.source, f"expected {claim.first.expected}"]
+        details.append(f"{number} {claim.shown}")
         if claim.verdict != "reproduced":
-            suffix = " (theory)" if claim.first.kind == "theory" else ""
-            details.append(f"{claim.verdict}{suffix}")
+            details.append(claim.verdict + " (theory)" * (claim.first.kind == "theory"))
         details += filter(None, [claim.first.note, claim.count])
 
         statement = wrapped(in_unicode(claim.first.statement), width - 2)
@@ -439,5 +432,6 @@ def _on(claims: Sequence[ClaimOverSeeds]) -> str:
     counts = {len(claim.each) for claim in claims if not claim.first.of_draw}
     if len(counts) != 1:
         return ""
-    (count,) = counts
-    return f" on {count} seeds" if count > 1 else " on one seed"
+    if counts == {1}:
+        return " on one seed"
+    return f" on {counts.pop()} seeds"

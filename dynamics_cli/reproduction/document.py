@@ -1,6 +1,4 @@
-"""The JSON beside a figure: its claims, seals of its files and of its runs; and checking all of
-them.
-"""
+"""The JSON beside a figure: its claims, seals of its files and runs; and checking all of them."""
 
 from __future__ import annotations
 
@@ -32,18 +30,14 @@ from dynamics_cli.text import Table
 
 AUDIT = ".audit"
 SEEDS = ".seeds"
-"""Stand before `.json` in the names of a table of nulls and of claims over seeds, which are no
-figures.
-"""
+"""Stand before `.json` in the names of a table of nulls, and of claims over seeds."""
 OTHER_RUNS = "it was made of other runs than the figure"
 BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
 
 
 def beside(path: Path, what: str) -> Path:
-    """Return the file beside the JSON of a figure that holds its `AUDIT`, or its claims over
-    `SEEDS`.
-    """
+    """Return the file beside a figure's JSON that holds its `AUDIT` or its claims over `SEEDS`."""
     return path.with_name(f"{path.name.removesuffix('.json')}{what}.json")
 
 
@@ -57,10 +51,13 @@ def write_document(
 
     Raises RunError: it cannot be written.
     """
-    described = [{**run.as_dict(), "path": _place(run.run.path, path.parent)} for run in runs]
-    obtained = [
-        {"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described
-    ]
+    described = []
+    obtained = []
+    for run in runs:
+        entry = {**run.as_dict(), "path": _place(run.run.path, path.parent)}
+        by_chance = {key: entry.pop(key) for key in BY_CHANCE}
+        described.append(entry)
+        obtained.append({"role": run.role, **by_chance})
     document = {
         **about,
         "provenance": {**about["provenance"], "obtained": obtained},
@@ -82,14 +79,7 @@ def read_document(path: Path) -> dict[str, Any]:
     with unreadable_as_corrupt(path):
         document = read_sealed(path)
     try:  # a checksum is no proof of who wrote it
-        names = all(
-            name == Path(name).name and "\0" not in name for name in dict(document["sha256"])
-        )
-        runs = all(
-            "\0" not in run["path"] and isinstance(run["hash"], str | None)
-            for run in document["runs"]
-        )
-        fits = "figure" in document and names and runs
+        fits = "figure" in document and _names_files(document)
     except (LookupError, TypeError, ValueError):
         fits = False
     if not fits:
@@ -97,16 +87,28 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
+def _names_files(document: Mapping[str, Any]) -> bool:
+    """Return whether the names of files and of runs can be such names."""
+    for name in dict(document["sha256"]):
+        if name != Path(name).name or "\0" in name:
+            return False
+    for run in document["runs"]:
+        if "\0" in run["path"] or not isinstance(run["hash"], str | None):
+            return False
+    return True
+
+
 def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure over seeds, given its JSON; none where they are not there or
-    not of this figure.
+    """Return the claims of a figure over seeds, given its JSON; none without any of this figure.
 
     Raises CorruptRunError: the file of seeds is damaged.
     """
     if not (file := beside(path, SEEDS)).exists():
         return []
     claims = [ClaimOverSeeds.from_dict(claim) for claim in read_document(file)["claims"]]
-    return claims if [claim.first.as_dict() for claim in claims] == document["claims"] else []
+    if [claim.first.as_dict() for claim in claims] != document["claims"]:
+        return []
+    return claims
 
 
 def audit_belongs(audit: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
@@ -124,16 +126,13 @@ def audit_belongs(audit: Mapping[str, Any], document: Mapping[str, Any]) -> bool
 
 
 def run_path(document_file: Path, path: str) -> Path:
-    """Return the directory of a run that the JSON of a figure names: relative paths begin where
-    the JSON is.
-    """
+    """Return the directory of a run that a figure's JSON names, relative to where the JSON is."""
     return Path(os.path.normpath(document_file.absolute().parent / path))
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a regular file, in hexadecimal; a device never ends, and a pipe may never
-    begin.
-    """
+    """SHA-256 of a regular file, in hexadecimal."""
+    # a device never ends, and a pipe may never begin
     if not stat.S_ISREG(path.lstat().st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as stream:
@@ -141,8 +140,9 @@ def sha256(path: Path) -> str:
 
 
 def _place(run: Path, folder: Path) -> str:
-    """Return where a run is: relative to the figure when both are below the root of outputs,
-    which may be moved.
+    """Return the path of a run, relative to the figure where both are below the outputs' root.
+
+    That root may be moved.
     """
     run = run.absolute()
     folder = folder.absolute()
@@ -155,8 +155,7 @@ def _place(run: Path, folder: Path) -> str:
 def verify_figure(
     path: str | Path, check_run: Callable[[Path], list[Finding]] = verify_run
 ) -> list[Finding]:
-    """Check every checksum of a figure, given its JSON; return the faults, an empty list when there
-    is none.
+    """Check every checksum of a figure, given its JSON, and return its faults.
 
     `check_run` checks a run directory; figures that share runs may hand in a function that
     remembers.
@@ -195,9 +194,8 @@ def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[
                 yield Finding.of(error, extra)
             except (LookupError, TypeError):
                 yield Finding(extra, "it is not what dyn writes there")
-    for directory, identity in dict.fromkeys(
-        (run_path(file, run["path"]), run["hash"]) for run in runs
-    ):
+    places = ((run_path(file, run["path"]), run["hash"]) for run in runs)
+    for directory, identity in dict.fromkeys(places):
         if not directory.exists():
             yield Finding(
                 directory, "this run of the figure is not there any more: was it moved or deleted?"
@@ -250,8 +248,10 @@ def verify(*paths: str | Path) -> Table:
     def row(path: Path) -> dict[str, Any]:
         if is_sweep(path):
             findings = verify_sweep(path)
-        elif path.is_dir() or path.name == layout.INFO:
-            path = path if path.is_dir() else path.parent
+        elif path.is_dir():
+            findings = check_run(path)
+        elif path.name == layout.INFO:
+            path = path.parent
             findings = check_run(path)
         else:
             findings = verify_figure(path, check_run)
@@ -265,9 +265,7 @@ def verify(*paths: str | Path) -> Table:
 
 
 def _verified(path: str | Path) -> Path:
-    """Return the run directory, the directory of a sweep or the JSON file that is meant by
-    `path`.
-    """
+    """Return the directory of a run or a sweep, or the JSON file, that `path` stands for."""
     if is_there(path):
         return Path(path)
     text = os.fspath(path)
@@ -286,8 +284,6 @@ def _everything() -> list[Path]:
 
 
 def figures_in(folder: str | Path) -> list[Path]:
-    """Return the JSON files of the figures in a folder: those beside which a picture of their
-    name may stand.
-    """
+    """Return the JSON files of the figures in a folder, beside which their pictures may stand."""
     extra = (f"{AUDIT}.json", f"{SEEDS}.json")
     return sorted(file for file in Path(folder).glob("[!.]*.json") if not file.name.endswith(extra))

@@ -27,8 +27,9 @@ class Wanted:
     """Path below `configs/`; a figure of another package gives an absolute path."""
     overrides: tuple[str, ...] = ()
     replicas: int = 1
-    """Networks with the config's seed and those after it, trained together; the run has arrays
-    `(K, R, ...)` then.
+    """Networks with the config's seed and those after it, trained together.
+
+    Several are one run with arrays `(K, R, ...)`.
     """
     null: bool = False
     """Whether an audit trains it under a null: then it is kept below `outputs/audits`."""
@@ -36,7 +37,9 @@ class Wanted:
     @property
     def root(self) -> Path | None:
         """The folder of the run directory; None for that of all runs."""
-        return audits_root() if self.null else None
+        if self.null:
+            return audits_root()
+        return None
 
 
 Runs = Mapping[str, "Run"]
@@ -45,9 +48,7 @@ Runs = Mapping[str, "Run"]
 
 @dataclass(frozen=True)
 class Variant:
-    """The same figure of other runs: the same evidence and claims, for example on gradient flow
-    itself.
-    """
+    """The same figure of other runs, such as runs on gradient flow itself."""
 
     title: str
     """The difference, in words that go on from the title of the figure: `on gradient flow`."""
@@ -60,9 +61,7 @@ class Variant:
 
 
 class Evidence(SimpleNamespace):
-    """Everything that the claims and the drawing of a figure read, by the names that its module
-    gives.
-    """
+    """Everything that the claims and the drawing of a figure read, by names of its module."""
 
     if TYPE_CHECKING:
 
@@ -70,9 +69,7 @@ class Evidence(SimpleNamespace):
 
 
 def _of_module(_: Any) -> Any:
-    """Stand for the function of the same name in the figure's module, which `Figure.bound` puts
-    in its place.
-    """
+    """Stand for the function of the same name in the figure's module (`Figure.bound`)."""
     raise TypeError("the figure was not bound to its module; `load_figure` does that")
 
 
@@ -96,15 +93,11 @@ class Figure:
     configs: Mapping[str, str | Wanted] = field(default_factory=dict)
     """Role -> config below `configs/`, or a config with changes; empty for pure theory."""
     presets: Mapping[str, Mapping[str, str | Wanted]] = field(default_factory=dict)
-    """Preset name -> runs that replace those of the same role, or are added (`full`, where
-    useful).
-    """
+    """Preset name, such as `full` -> runs that replace those of the same role, or are added."""
     variants: Mapping[str, Variant] = field(default_factory=dict)
     """Variant name -> other runs for the same evidence, claims and drawing."""
     seed_configs: Mapping[str, str | Wanted] = field(default_factory=dict)
-    """Role -> config used under `--seeds` for all but the first seed, where the first reads its
-    weights from a file.
-    """
+    """Role -> config of all seeds but the first, where the first reads weights from a file."""
     table: Callable[[Any], tuple[list[str], list[list[str]]]] | None = None
     """For tables: evidence -> header and rows, printed and written as CSV."""
     numbers: Callable[[Any], Mapping[str, SupportsFloat]] | None = None
@@ -112,9 +105,7 @@ class Figure:
     nulls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Nulls of the paper for `dyn audit`: name -> changes of all configs, as after `--set`."""
     passes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Null -> patterns of ids of claims that hold under it, such as `norms rate-*` -> why they
-    do, in a sentence.
-    """
+    """Null -> patterns of ids of claims, such as `norms rate-*` -> why these hold under it."""
     module: str = ""
     """Module with the code of the figure; `load_figure` fills it in."""
     title: str = ""
@@ -142,18 +133,14 @@ class Figure:
         return replace(self, module=module.__name__, **functions)
 
     def wanted(self, preset: str = "default", *, first_seed: bool = True) -> dict[str, Wanted]:
-        """Return the runs by role that a preset needs; a preset that the figure does not have is
-        the default.
-        """
+        """Return the runs by role that a preset needs; an unknown preset is the default."""
         chosen = {**self.configs, **self.presets.get(preset, {})}
-        if not first_seed:
-            chosen.update(
-                {role: config for role, config in self.seed_configs.items() if role in chosen}
-            )
-        return {
-            role: Wanted(config) if isinstance(config, str) else config
-            for role, config in chosen.items()
-        }
+        of_seeds = {} if first_seed else self.seed_configs
+        wanted = {}
+        for role, config in chosen.items():
+            run = of_seeds.get(role, config)
+            wanted[role] = Wanted(run) if isinstance(run, str) else run
+        return wanted
 
     def as_variant(self, name: str) -> Figure:
         """Return a variant as a figure `<id>-<name>` of its own, without presets.

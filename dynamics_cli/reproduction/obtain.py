@@ -1,6 +1,4 @@
-"""The runs that a figure needs: reused where they are finished, continued where interrupted,
-trained otherwise.
-"""
+"""The runs that a figure needs: reused, continued, or trained."""
 
 from __future__ import annotations
 
@@ -37,17 +35,17 @@ class ObtainedRun:
     """Wall time that obtaining it took now."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the run's entry in the JSON output; `config` is below `configs/`, `path`
-        absolute.
-        """
+        """Return the entry in the JSON output; `config` is below `configs/`, `path` absolute."""
+        place: dict[str, Any] = {"path": str(self.run.path.absolute())}
+        if isinstance(self.run, ReplicaRun):
+            place["replica"] = self.run.replica
         return {
             "role": self.role,
             "config": self.wanted.config,
             "overrides": list(self.wanted.overrides),
             "replicas": self.wanted.replicas,
             "seed": self.seed,
-            "path": str(self.run.path.absolute()),
-            **({"replica": self.run.replica} if isinstance(self.run, ReplicaRun) else {}),
+            **place,
             "reused": self.reused,
             "seconds": self.seconds,
             "hash": self.run.hash,
@@ -81,9 +79,10 @@ class RunSource:
         Raises Interrupted: SIGINT or SIGTERM came; the same call goes on from there.
         """
         tasks = []
-        for run in (run for wanted in figures for run in wanted.values()):
-            with suppress(DynError):
-                tasks.append(Task(self._configs(run, overrides), root=run.root))
+        for wanted in figures:
+            for run in wanted.values():
+                with suppress(DynError):
+                    tasks.append(Task(self._configs(run, overrides), root=run.root))
         self._train(tasks)
 
     def obtain(
@@ -102,71 +101,71 @@ class RunSource:
                 there.
         """
         configs = [self._configs(run, overrides) for run in wanted.values()]  # before any work
-        return self._obtain([*wanted.items()], configs, [[k] for k in range(len(configs))])
+        return self._obtain([*wanted.items()], configs)
 
     def obtain_seeds(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str], offsets: Sequence[int]
     ) -> list[list[ObtainedRun]]:
-        """Return, for every offset of the seeds, a finished run for every role; alike networks are
-        trained together.
+        """Return, for every offset of the seeds, a finished run for every role.
 
         An offset counts sets of seeds: it is added to the seeds times the number of seeds that the
-        roles span.
+        roles span. Alike networks are trained together.
 
         Raises as `obtain` does.
         """
+        if not (wanted and offsets):
+            return []
         roles = [*wanted.items()]
-        seeds = (
-            [config.seed for _, run in roles for config in self._configs(run, overrides)]
-            if offsets
-            else [0]
-        )
-        span = max(seeds, default=0) - min(seeds, default=0) + 1
-        configs = [
-            self._configs(run, overrides, offset * span) for offset in offsets for _, run in roles
-        ]
+        seeds = []
+        for run in wanted.values():
+            seeds += [config.seed for config in self._configs(run, overrides)]
+        span = max(seeds) - min(seeds) + 1
+        configs: list[list[RunConfig]] = []
+        for offset in offsets:
+            configs += [self._configs(run, overrides, offset * span) for run in wanted.values()]
+
         single = [k for k, of_run in enumerate(configs) if len(of_run) == 1]
-        together = [
-            [single[n] for n in batch] for batch in divide([configs[k][0] for k in single]).batches
-        ]
-        groups = [*together, *([k] for k in sorted({*range(len(configs))}.difference(*together)))]
-        runs = self._obtain(roles * len(offsets), configs, groups)
-        return [runs[k : k + len(roles)] for k in range(0, len(runs), len(roles) or 1)]
+        alike = divide([configs[k][0] for k in single]).batches
+        together = [[single[place] for place in batch] for batch in alike]
+        runs = self._obtain(roles * len(offsets), configs, together)
+        count = len(roles)
+        return [runs[k * count : (k + 1) * count] for k in range(len(offsets))]
 
     def _obtain(
         self,
         roles: Sequence[tuple[str, Wanted]],
         configs: Sequence[Sequence[RunConfig]],
-        groups: Sequence[list[int]],
+        together: Sequence[Sequence[int]] = (),
     ) -> list[ObtainedRun]:
-        """Return a run for each role, given the configs of its networks; the networks of a group
-        train together.
+        """Return a run for each role, given the configs of its networks.
+
+        `together` has the places of single networks that are trained as replicas of one run.
         """
-        tasks = [
-            Task([config for k in group for config in configs[k]], root=roles[group[0]][1].root)
-            for group in groups
-        ]
+        alone = sorted({*range(len(configs))}.difference(*together))
+        groups = [*together, *([k] for k in alone)]
+        tasks = []
+        for group in groups:
+            of_group = [config for k in group for config in configs[k]]
+            tasks.append(Task(of_group, root=roles[group[0]][1].root))
         self._train(tasks)
+
         obtained: dict[int, ObtainedRun] = {}
         for group, task in zip(groups, tasks, strict=True):
             key = _key(task)
             ended = self._ended[key]
             if isinstance(ended, DynError):
                 raise ended
-            self._ended[key] = replace(
-                ended, reused=True, seconds=0.0
-            )  # when it is asked for again
+            # when it is asked for again
+            self._ended[key] = replace(ended, reused=True, seconds=0.0)
             runs = [ended.run] if len(group) == 1 else replicas_of(ended.run)
+            seconds = ended.seconds / len(group)
             for k, run in zip(group, runs, strict=True):
                 if run.status != "complete":
-                    raise RunError(
-                        f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(
-                            ": "
-                        )
-                    )
+                    messages = " ".join(run.info.get("messages", []))
+                    raise RunError(f"{run.path} {run.status}: {messages}".rstrip(": "))
+                role, wanted = roles[k]
                 seed = configs[k][0].seed
-                seconds = ended.seconds / len(group)
-                obtained[k] = ObtainedRun(*roles[k], seed, run, ended.reused, seconds)
+                obtained[k] = ObtainedRun(role, wanted, seed, run, ended.reused, seconds)
         return [obtained[k] for k in range(len(configs))]
 
     def _configs(

@@ -40,9 +40,7 @@ class FigureResult:
     figure: str
     """Its id, and that of the variant if it is one: the name of its files."""
     files: list[Path]
-    """Absolute paths of the files written: pictures, the table if it is one, the JSON of seeds,
-    the JSON.
-    """
+    """Absolute paths of the files written: pictures, a table, the JSON of seeds, the JSON."""
     over_seeds: list[ClaimOverSeeds]
     """The claims with the results of all seeds."""
     runs: list[ObtainedRun]
@@ -71,9 +69,7 @@ class FigureResult:
 
     @property
     def rows(self) -> Table:
-        """A row a claim: statement, source, expected and measured numbers, verdict; with the
-        results of all seeds.
-        """
+        """A row a claim: statement, source, numbers, verdict, and the results of all seeds."""
         return Table(claim.as_dict() for claim in self.over_seeds)
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,9 +153,12 @@ def reproduce(
     claims = [chosen.claims(evidence)]
     with style():  # also for figures that draw without a panel of ours
         drawing = chosen.draw(evidence)
-    table = chosen.table(evidence) if chosen.table is not None else None
-    quoted = chosen.numbers(evidence) if chosen.numbers is not None else {}
-    numbers = {name: float(value) for name, value in quoted.items()}
+    table = None
+    if chosen.table is not None:
+        table = chosen.table(evidence)
+    numbers: dict[str, float] = {}
+    if chosen.numbers is not None:
+        numbers = {name: float(value) for name, value in chosen.numbers(evidence).items()}
     of_one = time.monotonic() - began
 
     more: list[ObtainedRun] = []
@@ -208,41 +207,38 @@ def reproduce_figures(
     messages: Messages | None = None,
     **options: Any,
 ) -> Iterator[tuple[str, FigureResult | DynError]]:
-    """Reproduce several figures one by one, and name each; a figure that fails gives its error, and
-    the next follows.
+    """Reproduce several figures one by one, and name each; a figure that fails gives its error.
 
     All runs are trained first; shared runs are trained once, even under `force`. Takes the options
     of `reproduce`. An interruption by a signal ends everything.
     """
     source = RunSource(device, force, progress, messages)
     preset = options.get("preset", "default")
+    overrides = override_texts(options.get("overrides", ()))
     if len(figure_ids) > 1:
         wanted = []
         for figure_id in figure_ids:
             with suppress(Exception):  # the figure says so in its turn
                 wanted.append(chosen_figure(figure_id, preset, variant).wanted(preset))
         try:
-            source.train(wanted, override_texts(options.get("overrides", ())))
+            source.train(wanted, overrides)
         except Interrupted:
             raise
         except Exception as error:  # so does the figure of this run
             if messages is not None:
                 messages(f"each figure trains its own runs: {_failure(error)}")
     make = partial(reproduce, variant=variant, source=source, messages=messages, **options)
-    for figure_id, result in one_by_one(
-        figure_ids, make, override_texts(options.get("overrides", ()))
-    ):
-        yield figure_id if variant is None else f"{figure_id}-{variant}", result
+    ending = "" if variant is None else f"-{variant}"
+    for figure_id, result in one_by_one(figure_ids, make, overrides):
+        yield figure_id + ending, result
 
 
 def one_by_one(
     figure_ids: Sequence[str], make: Callable[[str], T], overrides: Sequence[str]
 ) -> Iterator[tuple[str, T | DynError]]:
-    """Yield each figure with the result of `make`, or with its error: the next figure follows a
-    figure that fails.
+    """Yield each figure with the result of `make`, or with its error.
 
-    Raises Exception: the code of the only figure fails without `overrides`, whose traceback is
-    shown.
+    Raises Exception: the code of the only figure fails without `overrides`; its traceback is shown.
     """
     for figure_id in figure_ids:
         try:
@@ -262,7 +258,9 @@ def _failure(error: Exception, overrides: Sequence[str] = ()) -> InputError:
     place = (
         place_of(error, f"{EXPERIMENTS}.") or place_of(error) or f"{type(error).__name__}: {error}"
     )
-    changed = f" (the runs have --set {' --set '.join(overrides)})" if overrides else ""
+    changed = ""
+    if overrides:
+        changed = f" (the runs have --set {' --set '.join(overrides)})"
     return InputError(f"the figure's code fails: {place}{changed}")
 
 
@@ -277,4 +275,6 @@ def chosen_figure(figure_id: str, preset: str, variant: str | None = None) -> Fi
         raise UsageError(
             f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}"
         )
-    return figure if variant is None else figure.as_variant(variant)
+    if variant is None:
+        return figure
+    return figure.as_variant(variant)

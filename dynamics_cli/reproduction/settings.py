@@ -17,8 +17,7 @@ _LINE = re.compile(rf"# ((?:{_WORD})(?:, (?:{_WORD}))*)(?: \(([\w, -]+)\))?: (.*
 
 
 def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
-    """Return pairs of origin and settings from the comment that opens a config: `# released: step,
-    batches`.
+    """Return origins and settings from the comment that opens a config: `# released: step`.
 
     A line `# chosen by outcome (fig2, fig3): step` is about the settings that these figures change;
     of a `figure`, lines about others are left out.
@@ -31,23 +30,26 @@ def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
         if match := _LINE.match(line):
             origin, only, text = match.groups()
             ending = figure.partition("-")[2] + "-"  # of a variant `fig2-flow-`
-            taken = not (figure and only) or any(
-                ending.startswith(f"{name}-") for name in only.split(", ")
-            )
-            origins += [(origin, text)] if taken else []
+            starts = tuple(f"{name}-" for name in (only or "").split(", "))
+            taken = not (figure and only) or ending.startswith(starts)
+            if taken:
+                origins.append((origin, text))
         elif taken and origins:
             origins[-1] = origins[-1][0], f"{origins[-1][1]} {line.removeprefix('#').strip()}"
     return origins
 
 
 def origins_of(figure: str, configs: Iterable[str]) -> list[list[str]]:
-    """Return rows of config, origin and settings that concern a figure; of configs as
-    `Wanted.config` names them.
+    """Return rows of config, origin and settings that concern a figure.
+
+    The configs are named as in `Wanted.config`.
     """
-    files = [CONFIGS / name for name in dict.fromkeys(configs)]
-    return [
-        [file.stem, *pair] for file in files if file.is_file() for pair in origins_in(file, figure)
-    ]
+    rows = []
+    for name in dict.fromkeys(configs):
+        file = CONFIGS / name
+        if file.is_file():
+            rows += [[file.stem, *pair] for pair in origins_in(file, figure)]
+    return rows
 
 
 def chosen_by_outcome(rows: Iterable[Sequence[str]]) -> list[str]:
