@@ -61,12 +61,13 @@ class DamageWarning(RunWarning):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `" (did you mean 'x'?)"` for the known word closest to `word`, or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return "".join(f" (did you mean {word!r}?)" for word in close)
 
 
 def alternatives(words: list[str]) -> str:
     """Return `a, b or c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    *first, last = words
+    return " or ".join(filter(None, [", ".join(first), last]))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from dynamics_cli.measures.curves import Plateau, crossing, find_plateaus, first
 from dynamics_cli.measures.neurons import angle_of, cosines, directions, kinks, norms, signs
 from dynamics_cli.measures.spectra import leading_directions, project, singular_values, stable_rank
 from dynamics_cli.plotting.time_axis import decimate
-from dynamics_cli.plotting.layout import (
+from dynamics_cli.plotting.labels import (
     figure_legend,
     format_number,
     panel_label,

@@ -1,6 +1,4 @@
-"""Mathematics in sentences, written as TeX between dollars: Unicode for terminals and labels,
-MathML for pages.
-"""
+"""Mathematics in sentences, as TeX between dollars: Unicode for terminals, MathML for pages."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ SYMBOLS = {
     "mathsf": "",
     "text": "",
 }
-"""Commands of TeX -> characters; Greek letters are found by their names, and other words stay as
-they are.
-"""
+"""Commands of TeX -> characters; Greek letters are found by their names, other words stay."""
 ABOVE = str.maketrans("0123456789+-()=nijkTtLd", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾⁼ⁿⁱʲᵏᵀᵗᴸᵈ")
 BELOW = str.maketrans("0123456789+-()=aeijklmnoprstuvxθ,", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎₌ₐₑᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓθ,")
 
@@ -58,8 +54,10 @@ def in_html(text: str) -> str:
     """Return a sentence as HTML, its formulas as MathML."""
     from latex2mathml.converter import convert
 
-    words = FORMULA.split(text)  # words, formula, words, ...
-    return "".join(convert(part) if k % 2 else html.escape(part) for k, part in enumerate(words))
+    parts = FORMULA.split(text)  # words, formula, words, ...
+    parts[::2] = map(html.escape, parts[::2])
+    parts[1::2] = map(convert, parts[1::2])
+    return "".join(parts)
 
 
 def _unicode(tex: str) -> str:
@@ -90,4 +88,8 @@ def _raised(match: re.Match[str]) -> str:
     inner = match[2].strip("{}")
     if len(inner) < 4 and all(ord(character) in table for character in inner):
         return inner.translate(table)
-    return inner if inner == "*" else match[1] + (inner if inner.isalnum() else f"({inner})")
+    if inner == "*":
+        return inner
+    if not inner.isalnum():
+        inner = f"({inner})"
+    return match[1] + inner

@@ -1,5 +1,4 @@
-"""Memory: refusal of work that does not fit into this machine, and how many samples a network takes
-at once.
+"""Memory: refusal of work that does not fit into this machine, and samples taken at once.
 
 One operation of torch or NumPy cannot be broken off: on very many samples it would keep a signal
 waiting, and its results, with all that autograd holds for the way back, would not fit. Almost every
@@ -28,15 +27,15 @@ SMALL_WORK = 2**20
 def refuse_beyond_memory(
     needed: int, what: str, remedy: str = "", *, available: int | None = None
 ) -> None:
-    """Refuse work that takes more bytes than are `available`, by default the free bytes of this
-    machine.
+    """Refuse work that takes more bytes than `available`, by default those free here.
 
     Raises:
         InputError: `what` (such as "the run needs about"), both numbers, and the `remedy`.
     """
     import psutil
 
-    available = psutil.virtual_memory().available if available is None else available
+    if available is None:
+        available = psutil.virtual_memory().available
     if needed > available:
         free = f"this machine has {available / GIB:.1f} GiB free"
         raise InputError(f"{what} {needed / GIB:.1f} GiB of memory, {free}{remedy}")
@@ -52,15 +51,14 @@ def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
 
     """
     times = ON_GPU if device == "cuda" else 1
-    return max(
-        1, min(times * MULTIPLY_ADDS // max(1, multiply_adds), times * NUMBERS // max(1, numbers))
-    )
+    by_work = times * MULTIPLY_ADDS // max(1, multiply_adds)
+    by_memory = times * NUMBERS // max(1, numbers)
+    return max(1, min(by_work, by_memory))
 
 
 @contextmanager
 def threads_for(multiply_adds: int | None) -> Iterator[None]:
-    """Have torch work on one thread where a second thread would slow `multiply_adds`; None leaves
-    it alone.
+    """Have torch use one thread where a second would slow `multiply_adds`; None leaves it alone.
 
     Networks without convolutions have the same bits on one thread and on many.
     """

@@ -1,6 +1,4 @@
-"""Tables, numbers and JSON as people and other programs read them: on a terminal, in a notebook,
-in a pipe.
-"""
+"""Tables, numbers and JSON as people and other programs read them."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,15 +31,11 @@ _SHOWN = 50
 
 
 class Table(list[dict[str, Any]]):
-    """Rows of a result, each a mapping from column to value: `pandas.DataFrame(table)` takes it
-    as it is.
-    """
+    """Rows of a result, each a mapping from column to value, as `pandas.DataFrame` takes them."""
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, in the order in which they first appear; not every row need have
-        each.
-        """
+        """Names of the columns, in the order in which they first appear in a row."""
         return list(dict.fromkeys(name for row in self for name in row))
 
     def column(self, name: str) -> list[Any]:
@@ -61,11 +56,15 @@ class Table(list[dict[str, Any]]):
         return [[cell(row.get(name)) for name in self.columns] for row in self]
 
     def __str__(self) -> str:
-        return text_table(self.columns, self.cells()) if self else "no rows"
+        if not self:
+            return "no rows"
+        return text_table(self.columns, self.cells())
 
     def __repr__(self) -> str:
-        more = f"\nand {len(self) - _SHOWN} more rows" if len(self) > _SHOWN else ""
-        return f"{Table(self[:_SHOWN])}{more}"
+        text = str(Table(self[:_SHOWN]))
+        if len(self) > _SHOWN:
+            text += f"\nand {len(self) - _SHOWN} more rows"
+        return text
 
 
 def text_table(
@@ -75,10 +74,10 @@ def text_table(
     right: Sequence[int] = (),
     width: int | None = None,
 ) -> str:
-    """Return lines of columns under one line of header; cells of the widest column are broken so
-    that the table fits.
+    """Return lines of columns under one line of header.
 
-    Where the columns do not fit beside one another, the cells of a row stand below one another.
+    Cells of the widest column are broken so that the table fits. Where the columns do not fit
+    beside one another, the cells of a row stand below one another.
 
     Args:
         header: names of the columns.
@@ -99,30 +98,21 @@ def text_table(
     if sum(widths) > room:
         widest = max((k for k in range(len(widths)) if k not in right), key=widths.__getitem__)
         widths[widest] -= sum(widths) - room
-        if widths[widest] < max(
-            _LEAST, *(len(word) for text in columns[widest] for word in _held(text).split())
-        ):
-            named = (zip(header[1:], cells, strict=True) for _, *cells in rows)
-            below = (pairs({name: text for name, text in row if text}, width=room) for row in named)
-            return "\n".join(
-                f"{row[0]}\n{textwrap.indent(text, '  ')}"
-                for row, text in zip(rows, below, strict=True)
-            )
+        words = _held("\n".join(columns[widest])).split()
+        if widths[widest] < max(_LEAST, *map(len, words)):
+            blocks = []
+            for head, *cells in rows:
+                named = zip(header[1:], cells, strict=True)
+                below = pairs({name: text for name, text in named if text}, width=room)
+                blocks.append(f"{head}\n{textwrap.indent(below, '  ')}")
+            return "\n".join(blocks)
 
-    def line(cells: Sequence[str]) -> str:
-        placed = [
-            text.rjust(size) if k in right else text.ljust(size)
-            for k, (text, size) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(placed).rstrip()
-
+    form = "  ".join(f"{{:{'>' if k in right else '<'}{size}}}" for k, size in enumerate(widths))
     lines = []
     for row in (header, ["-" * size for size in widths], *rows):
-        broken = [wrapped(text, size) for text, size in zip(row, widths, strict=True)]
-        height = max(map(len, broken))
-        lines += [
-            line([part[k] if k < len(part) else "" for part in broken]) for k in range(height)
-        ]
+        broken = map(wrapped, row, widths)
+        for parts in zip_longest(*broken, fillvalue=""):
+            lines.append(form.format(*parts).rstrip())
     return "\n".join(lines)
 
 
@@ -137,9 +127,7 @@ def fitted(text: str) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most `width` characters; neither words nor numbers, units
-    included, are broken.
-    """
+    """Return a text in lines of at most `width` characters; words and numbers stay whole."""
     if len(text) <= width:
         return [text]
     lines = textwrap.wrap(
@@ -153,22 +141,19 @@ def _held(text: str) -> str:
 
 
 def pairs(items: Mapping[str, str], *, width: int | None = None) -> str:
-    """Return names and their values, which are broken into lines of at most `width`, by default
-    the terminal's.
-    """
-    left = max((len(name) for name in items), default=0)
+    """Return names and values, broken into lines of at most `width`, by default the terminal's."""
+    left = max(map(len, items), default=0)
     room = max((width or terminal_width()) - left - 2, _LEAST)
-    return "\n".join(
-        f"{name if k == 0 else '':<{left}}  {line}"
-        for name, value in items.items()
-        for k, line in enumerate(wrapped(value, room))
-    )
+    lines = []
+    for name, value in items.items():
+        for part in wrapped(value, room):
+            lines.append(f"{name:<{left}}  {part}")
+            name = ""  # noqa: PLW2901 - it stands before the first line
+    return "\n".join(lines)
 
 
 def printable(text: str) -> str:
-    """Return a text with control characters as escapes: a run of somebody else cannot steer the
-    terminal.
-    """
+    """Return a text with control characters as escapes, which cannot steer the terminal."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
@@ -178,17 +163,22 @@ def one_line(text: str) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a cell of a table shows it: floats with six digits, a dash for None, one
-    line for text.
-    """
+    """Return a value as a cell of a table: floats of six digits, a dash for None, one line."""
     if value is None or isinstance(value, float):
         return number(value)
     return one_line(str(value))
 
 
+def counted(counts: Mapping[str, int]) -> str:
+    """Return `3 complete, 1 failed`, without what is not there."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
 def number(value: float | None) -> str:
     """Return a number of six digits at most; a dash for None."""
-    return "-" if value is None else f"{value:.6g}"
+    if value is None:
+        return "-"
+    return f"{value:.6g}"
 
 
 def size(count: float) -> str:
@@ -197,28 +187,30 @@ def size(count: float) -> str:
     while count >= 1024 and power < len(UNITS) - 1:
         count = count / 1024
         power = power + 1
-    return f"{count:.0f} {UNITS[power]}" if power == 0 else f"{count:.1f} {UNITS[power]}"
+    return f"{count:.{min(power, 1)}f} {UNITS[power]}"
 
 
 def duration(seconds: float) -> str:
     """Return a time for people: `12 s`, `3 min`, `5.2 h`."""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
     if seconds < 120:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+        return f"{seconds:.0f} s"
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172800 else f"{seconds / 86400:.1f} days"
+    if seconds < 172800:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, with `...` in place of the rest, which begins
-    after a whole word.
-    """
+    """Return a text of at most `most` characters, with `...` for what follows a whole word."""
     if len(text) <= most:
         return text
     start = text[: most - 3]
-    return (
-        start if " " not in start or text[most - 3] == " " else start.rpartition(" ")[0]
-    ) + "..."
+    if text[most - 3] != " " and " " in start:
+        start, _, _ = start.rpartition(" ")
+    return start + "..."
 
 
 def to_json(document: Any) -> str:
@@ -230,23 +222,19 @@ def to_json(document: Any) -> str:
 
 
 def walked(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """Return `value` with mappings as dictionaries, sequences and arrays as lists, and `leaf` of
-    all else.
-    """
+    """Return `value` as dictionaries and lists, with `leaf` of all else."""
     if isinstance(value, Mapping):
         return {str(key): walked(item, leaf) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [walked(item, leaf) for item in value]
-    if hasattr(
-        value, "tolist"
-    ):  # an array or a scalar of NumPy, a tensor, which commands that need none do not import
+    # an array or a scalar of NumPy, a tensor, which commands that need none do not import
+    if hasattr(value, "tolist"):
         return walked(value.tolist(), leaf)
     return leaf(value)
 
 
 def jsonable(value: Any, *, absolute: bool = False) -> Any:
-    """Return `value` as JSON knows it: NumPy's numbers and arrays as numbers and lists, non-finite
-    numbers as `None`.
+    """Return `value` as JSON knows it: lists for arrays, `None` for non-finite numbers.
 
     Paths become text, `absolute` ones where asked for.
     """
@@ -254,6 +242,8 @@ def jsonable(value: Any, *, absolute: bool = False) -> Any:
     def leaf(value: Any) -> Any:
         if isinstance(value, Path):
             return str(value.absolute() if absolute else value)
-        return None if isinstance(value, float) and not math.isfinite(value) else value
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
+        return value
 
     return walked(value, leaf)

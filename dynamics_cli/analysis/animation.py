@@ -1,6 +1,4 @@
-"""A run as a moving picture, as Boursier et al. 2022 released them: the network, and where it is
-on the loss curve.
-"""
+"""A run as a moving picture, as Boursier et al. 2022 released it: network and loss."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from dynamics_cli.analysis.view import PRINT, View, spread
 from dynamics_cli.errors import UsageError
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.chart import draw_chart
-from dynamics_cli.plotting.layout import figure_legend, format_number
+from dynamics_cli.plotting.labels import figure_legend, format_number
 from dynamics_cli.plotting.scene import Scene, draw_scene
 from dynamics_cli.plotting.style import MARKER, PALETTE, TEXT_WIDTH, new_figure, settle, styled
 from dynamics_cli.runs.run import Run
@@ -55,9 +53,7 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
     scene, aspect = _scene(view)
     last = view.states - 1
     with_loss = len(run.losses) > 0
-    figure, axes = new_figure(
-        2 if with_loss else 1, width=TEXT_WIDTH, aspect=aspect, extra_height=0.25
-    )
+    figure, axes = new_figure(1 + with_loss, width=TEXT_WIDTH, aspect=aspect, extra_height=0.25)
     figure.set_dpi(DPI)
     title = figure.suptitle(" ", fontsize=9)
     moving = draw_scene(axes[0], scene, last)
@@ -103,26 +99,24 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
 
 
 def _scene(view: View) -> tuple[Scene, float]:
-    """Return the moving picture of a run, on axes that contain `FRAME_STATES` of its states, and
-    its aspect.
+    """Return the moving picture of a run on axes of `FRAME_STATES` of its states, and its aspect.
 
     Raises UsageError, with the reasons, for a run that has nothing of the kind.
     """
     states = [int(i) for i in spread(view.states, FRAME_STATES)]
     reasons = []
     for name, aspect in (("function", 0.8), ("rays", 1.0)):
-        if (why := PANELS[name].missing(view)) is None and (
-            describe := PANELS[name].scene
-        ) is not None:
-            return describe(view, states, PRINT), aspect
+        panel = PANELS[name]
+        why = panel.missing(view)
+        if why is None:
+            assert panel.scene is not None
+            return panel.scene(view, states, PRINT), aspect
         reasons.append(f"{name}: {why}")
     raise UsageError(f"nothing of this run can be animated ({'; '.join(reasons)})")
 
 
 def _marker_places(view: View, limits: tuple[float, float]) -> Floats:
-    """Return iteration and loss (K, 2) of every state, a loss that is not finite or outside
-    `limits` at their edge.
-    """
+    """Return iteration and loss (K, 2) of every state, losses outside `limits` at their edge."""
     at = np.asarray(view.run.loss_iterations)
     losses = np.asarray(view.run.losses, dtype=np.float64)
     k = np.searchsorted(at, view.iterations).clip(max=len(at) - 1)

@@ -5,6 +5,7 @@ of weights.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import density as density_of
 from dynamics_cli.measures.spectra import leading_directions, singular_values
 from dynamics_cli.plotting.chart import Chart, Level, Line, Reference, look
-from dynamics_cli.plotting.layout import format_number
+from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
 from dynamics_cli.runs.run import Run, columns_of, measured, recorded
 
@@ -60,45 +61,31 @@ def called(name: str) -> str:
 
 def no_losses(view: View) -> str | None:
     """Return why there is no loss to draw, or None."""
-    return None if len(view.run.losses) else "no loss is recorded yet"
+    if len(view.run.losses):
+        return None
+    return "no loss is recorded yet"
 
 
 def losses(view: View, at: int | None = None) -> list[Chart]:
-    """Chart the training loss with its plateaus, and the held-out loss; also over time, where
-    that is no iteration.
-    """
+    """Chart the training loss with plateaus, the held-out loss, and the loss over time of flows."""
     run = view.run
     plateaus = [
         p for p in plateaus_of(view) if p.length >= LABELLED * float(run.loss_iterations[-1])
     ]
+    form: dict[str, Any] = {"ylabel": NAMES["loss"], "log": view.log}
     lines = [Line(x=run.loss_iterations, y=run.losses, color="measured")]
     if "test_loss" in run.measures:
         lines = [
-            Line(x=run.loss_iterations, y=run.losses, name="training", color="measured"),
+            replace(lines[0], name="training"),
             _first(run, "test_loss", name="held-out", color="series-1"),
         ]
-    charts = [
-        Chart(
-            title="Loss",
-            lines=lines,
-            ylabel=NAMES["loss"],
-            log=view.log,
-            plateaus=[Level(p.value, p.first, p.last) for p in plateaus],
-        )
-    ]
+    levels = [Level(p.value, p.first, p.last) for p in plateaus]
+    charts = [Chart(title="Loss", lines=lines, plateaus=levels, **form)]
     if run.times is not None and (finite := np.isfinite(run.times)).sum() > 1:
         over = Line(
             x=np.asarray(run.times)[finite], y=np.asarray(run.losses)[finite], color="measured"
         )
-        charts.append(
-            Chart(
-                title="Loss over time",
-                lines=[over],
-                ylabel=NAMES["loss"],
-                xlabel="time",
-                log=view.log,
-            )
-        )
+        charts.append(Chart(title="Loss over time", lines=[over], xlabel="time", **form))
     return charts
 
 
@@ -121,18 +108,16 @@ def no_measures(view: View) -> str | None:
     """Return why there are no measures to draw, or None."""
     if not drawn_measures(view.run):
         return "no measures are recorded (see record.measures in its config)"
-    return None if len(view.iterations) else "no measures are recorded yet"
+    if not len(view.iterations):
+        return "no measures are recorded yet"
+    return None
 
 
 def measures(view: View, at: int | None = None, names: Sequence[str] = ()) -> list[Chart]:
-    """Chart accuracies together and every other measure alone; of `names`, or of all but the
-    held-out loss.
-    """
-    chosen = (
-        list(names)
-        or [name for name in drawn_measures(view.run) if name != "test_loss"]
-        or ["test_loss"]
-    )
+    """Chart accuracies together and others alone: `names`, or all but the held-out loss."""
+    chosen = list(names or drawn_measures(view.run))
+    if not names and len(chosen) > 1 and "test_loss" in chosen:
+        chosen.remove("test_loss")  # it is beside the training loss
     accurate = [name for name in ACCURATE if name in chosen]
     alone = [_measure(view, name) for name in chosen if name not in accurate]
     if not accurate:
@@ -166,15 +151,18 @@ def _measure(view: View, name: str) -> Chart:
         Line(x=steps, y=column, name=word, **look(k))
         for k, (word, column) in enumerate(zip(named[:MANY_CURVES], values.T, strict=False))
     ]
-    cut = f"{MANY_CURVES} of {len(columns)} numbers" if len(columns) > MANY_CURVES else ""
-    nothing = "" if np.isfinite(values).any() else "no finite value is recorded"
+    note = ""
+    if len(columns) > MANY_CURVES:
+        note = f"{MANY_CURVES} of {len(columns)} numbers"
+    elif not np.isfinite(values).any():
+        note = "no finite value is recorded"
     return Chart(
         lines=lines,
         ylabel=called(name),
         log=view.log,
         linear=is_linear(view.run, name),
         levels=[Reference(*bound)] if bound else [],
-        note=cut or nothing,
+        note=note,
     )
 
 
@@ -185,7 +173,9 @@ def is_linear(run: Run, name: str) -> bool:
 
 def no_density(view: View) -> str | None:
     """Return why there are no densities of eigenvalues to draw, or None."""
-    return None if _spectral(view) else "neither spectral_density nor hessian_spectrum is recorded"
+    if _spectral(view):
+        return None
+    return "neither spectral_density nor hessian_spectrum is recorded"
 
 
 def _spectral(view: View) -> list[str]:
@@ -197,17 +187,13 @@ def _spectral(view: View) -> list[str]:
 
 
 def density(view: View, at: int | None = None) -> list[Chart]:
-    """Chart densities of eigenvalues of some states, or of the one nearest to `at`, for each
-    measure of spectra.
-    """
+    """Chart densities of eigenvalues of some states, or of the one nearest to `at`."""
     charts = []
     for name in _spectral(view):
         steps, values = measured(view.run, name)
-        chosen = (
-            spread(len(steps), DENSITIES)
-            if at is None
-            else np.array([np.argmin(np.abs(steps - at))])
-        )
+        chosen = spread(len(steps), DENSITIES)
+        if at is not None:
+            chosen = np.array([np.argmin(np.abs(steps - at))])
         rules = [_rules(values[i], view.run.measures[name].shape[1:]) for i in chosen]
         nodes = np.concatenate([rule[:, 0].ravel() for rule in rules])
         low = float(np.nanmin(nodes))
@@ -215,9 +201,8 @@ def density(view: View, at: int | None = None) -> list[Chart]:
         width = WIDTH * (high - low) or 1.0
         x = np.linspace(low - 5 * width, high + 5 * width, DENSE_POINTS)
         curves = np.stack([density_of(rule, x, width) for rule in rules])
-        shown = np.where(
-            curves > 1e-7 * curves.max(), curves, np.nan
-        )  # tails of Gaussians are no part of it
+        # tails of Gaussians are no part of it
+        shown = np.where(curves > 1e-7 * curves.max(), curves, np.nan)
         lines = [
             Line(x=x, y=curve, name=f"iteration {format_number(int(step))}", **look(k))
             for k, (curve, step) in enumerate(zip(shown, steps[chosen], strict=True))
@@ -231,9 +216,7 @@ def density(view: View, at: int | None = None) -> list[Chart]:
 
 
 def _rules(values: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return the record of a state as rules (probes, 2, steps); of all eigenvalues, each has the
-    same weight.
-    """
+    """Return the record of a state as rules (probes, 2, steps); a spectrum has equal weights."""
     if len(shape) == 3:
         return values.reshape(shape)
     return np.stack([values, np.full(len(values), 1 / len(values))])[None]
@@ -244,17 +227,13 @@ def _rules(values: Floats, shape: tuple[int, ...]) -> Floats:
 
 def no_predictor(view: View) -> str | None:
     """Return why there are no coefficients of a linear predictor to draw, or None."""
-    return (
-        None
-        if hasattr(view.run.config.architecture, "predictor")
-        else "the network has no predictor as a vector"
-    )
+    if hasattr(view.run.config.architecture, "predictor"):
+        return None
+    return "the network has no predictor as a vector"
 
 
 def coefficients(view: View, at: int | None = None) -> list[Chart]:
-    """Chart the coefficients of a linear predictor, at most `MANY_CURVES`: those that end as the
-    largest.
-    """
+    """Chart the `MANY_CURVES` coefficients of a linear predictor that end as the largest."""
     states = view.curve_states(sum(array[0].size for array in view.run.parameters.values()))
     architecture: Any = view.run.config.architecture
     beta = np.stack([architecture.predictor(view.run.state(int(i))) for i in states])  # (k, d)
@@ -263,7 +242,9 @@ def coefficients(view: View, at: int | None = None) -> list[Chart]:
         Line(x=view.iterations[states], y=beta[:, i], name=rf"$\beta_{{{i + 1}}}$", **look(k))
         for k, i in enumerate(largest)
     ]
-    cut = f"the {MANY_CURVES} largest of {beta.shape[1]}" if beta.shape[1] > MANY_CURVES else ""
+    cut = ""
+    if beta.shape[1] > MANY_CURVES:
+        cut = f"the {MANY_CURVES} largest of {beta.shape[1]}"
     return [
         Chart(
             title="Coefficients",
@@ -276,9 +257,7 @@ def coefficients(view: View, at: int | None = None) -> list[Chart]:
 
 
 def norms_over_training(view: View, at: int | None = None) -> list[Chart]:
-    """Chart the norm of every neuron of two layers, by the sign of its output, or of every layer
-    of a deep network.
-    """
+    """Chart norms of neurons of two layers, by the sign of their output, or of deep layers."""
     if view.two_layer:
         m, d = view.hidden_shape
         states = view.curve_states(m * d)
@@ -314,13 +293,13 @@ def norms_over_training(view: View, at: int | None = None) -> list[Chart]:
 
 
 def _some(drawn: int, m: int) -> str:
-    return f"{drawn} of {m} neurons" if drawn < m else ""
+    if drawn == m:
+        return ""
+    return f"{drawn} of {m} neurons"
 
 
 def _by_sign(view: View, states: Ints, values: Floats, drawn: Ints) -> list[Line]:
-    """Return the curves (k, m) of some neurons, a line for each sign of their last output
-    weights.
-    """
+    """Return the curves (k, m) of some neurons, a line for each sign of their last outputs."""
     signs = view.signs(view.states - 1)[drawn]
     steps = view.iterations[states]
     return [
@@ -331,50 +310,43 @@ def _by_sign(view: View, states: Ints, values: Floats, drawn: Ints) -> list[Line
 
 
 def layer_title(name: str) -> str:
-    """Return `W_2` in mathtext for `weight_2`, `query1` for `weight_query1`, and `W` for the
-    weights of two layers.
+    """Return `W_2` in mathtext for `weight_2`, `query1` for `weight_query1`, `W` for two layers.
 
     A layer of a player has its name before it: `generator W_2`.
     """
-    number = name.rpartition("_")[2]
+    title = name.rpartition("_")[2]
+    if title.isdigit():
+        title = f"$W_{{{title}}}$"
+    elif title == "weight":
+        title = "$W$"
     player, of_player, _ = name.partition("_weight_")
-    title = f"$W_{{{number}}}$" if number.isdigit() else "$W$" if number == "weight" else number
-    return f"{player} {title}" if of_player else title
+    if of_player:
+        return f"{player} {title}"
+    return title
 
 
 def directions(view: View, at: int | None = None) -> list[Chart]:
-    """Chart the angles of neurons in the plane, or, in higher dimension, cosines with directions
-    that matter.
-    """
+    """Chart angles of neurons in the plane, or, above, cosines with directions that matter."""
     m, d = view.hidden_shape
     states = view.curve_states(m * d)
     drawn = spread(m, MANY_NEURONS)
     weights = [view.weights(i)[drawn] for i in states]
+    form: dict[str, Any] = {"log": view.log, "linear": True, "note": _some(len(drawn), m)}
     if d > 2:
         named = {
             "cosine with leading direction": leading_directions(view.weights(view.states - 1), 1)[0]
         }
         if not view.no_dataset and view.dataset.y.ndim == 1 and not view.classifies:
             named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
-        lines = [
-            _by_sign(view, states, np.stack([cosines(w, v) for w in weights]), drawn)
-            for v in named.values()
-        ]
-        return [
-            Chart(
-                lines=curves,
-                ylabel=name,
-                reach=(-1, 1),
-                log=view.log,
-                linear=True,
-                note=_some(len(drawn), m),
-            )
-            for name, curves in zip(named, lines, strict=True)
-        ]
+        charts = []
+        for name, direction in named.items():
+            values = np.stack([cosines(w, direction) for w in weights])
+            lines = _by_sign(view, states, values, drawn)
+            charts.append(Chart(lines=lines, ylabel=name, reach=(-1, 1), **form))
+        return charts
     angles = np.stack([angle_of(w) for w in weights])  # (k, m), in (-180, 180]
-    angles[1:][np.abs(np.diff(angles, axis=0)) > 180] = (
-        np.nan
-    )  # no line from one end of the axis to the other
+    # no line from one end of the axis to the other
+    angles[1:][np.abs(np.diff(angles, axis=0)) > 180] = np.nan
     points = []
     if not view.no_dataset and view.dataset.n <= NAMED_POINTS:
         points = [
@@ -389,9 +361,7 @@ def directions(view: View, at: int | None = None) -> list[Chart]:
             reach=(-180, 180),
             ylabel="direction of $w_j^t$ (degrees)",
             levels=points,
-            log=view.log,
-            linear=True,
-            note=_some(len(drawn), m),
+            **form,
         )
     ]
 
@@ -435,14 +405,10 @@ def _named_values(steps: Ints, values: Floats) -> Iterator[Line]:
 
 
 def _spectrum(view: View, name: str) -> tuple[Ints, Floats]:
-    """Return iterations (k,) and singular values (k, r) of a weight matrix, of some states where
-    that takes long.
-    """
+    """Return iterations (k,) and singular values (k, r) of a weight matrix."""
     m, d = view.weight_shape(name)
     states = view.curve_states(m * d * min(m, d) // SVD_SPEED)
-    with threadpool_limits(
-        1
-    ):  # threads that share a small matrix take many times as long where cores are busy
-        return view.iterations[states], np.stack(
-            [singular_values(view.weights(i, name)) for i in states]
-        )
+    # threads that share a small matrix take many times as long where cores are busy
+    with threadpool_limits(1):
+        values = [singular_values(view.weights(i, name)) for i in states]
+    return view.iterations[states], np.stack(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from dynamics_cli.analysis.curves import called, drawn_measures, is_linear
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.chart import Chart, Line, look, references
-from dynamics_cli.plotting.layout import format_number
+from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import Run, columns_of, measured
@@ -27,8 +28,7 @@ def overlay_chart(
     log: LogAxes | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> Chart:
-    """Chart the training loss (`loss`) or a measure of several runs over iterations; the legend
-    says how they differ.
+    """Chart the loss (`loss`) or a measure of several runs; the legend says how they differ.
 
     `labels` has texts for the curve, for `iteration`, and for settings in the legend.
 
@@ -42,11 +42,11 @@ def overlay_chart(
                 f"{run.path} has no measure {name!r}{did_you_mean(name, known)}; it has"
                 f" {', '.join(known)}"
             )
-        x, y = (
-            (run.loss_iterations, np.asarray(run.losses)[:, None])
-            if name == "loss"
-            else measured(run, name)
-        )
+        if name == "loss":
+            x = run.loss_iterations
+            y = np.asarray(run.losses)[:, None]
+        else:
+            x, y = measured(run, name)
         if not len(x):
             raise UsageError(f"{run.path} has nothing recorded of {name!r} yet")
         lines.append(Line(x=x, y=y, name=label, **look(k)))
@@ -66,44 +66,35 @@ def overlay_chart(
 
 
 def overlaid(runs: Sequence[Run]) -> list[str]:
-    """Return the drawable curves of all `runs`: the loss, and the measures that each of them
-    has.
-    """
-    return [
-        "loss",
-        *(name for name in drawn_measures(runs[0]) if all(name in run.measures for run in runs)),
-    ]
+    """Return the drawable curves of all `runs`: the loss, and the measures that each has."""
+    measures = drawn_measures(runs[0])
+    return ["loss", *(name for name in measures if all(name in run.measures for run in runs))]
 
 
 def _said(title: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"{title} {value}"
     exact = float(f"{value:.3g}") == value  # rounded, two runs could have the same name
-    return f"{title} = {format_number(value) if exact else value}"
+    if not exact:
+        return f"{title} = {value}"
+    return f"{title} = {format_number(value)}"
 
 
 def labels_of(runs: Sequence[Run], titles: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Return different labels for runs: the settings that differ when they are few, otherwise their
-    names.
+    """Return different labels for runs: the settings that differ where these are few, or names.
 
     `titles` has texts for settings.
     """
     differing = [settings_that_differ(runs[0].config, run.config) for run in runs]
-    first = {
-        key: value for changes in differing for key, (value, _) in changes.items() if key != "name"
-    }
+    first: dict[str, Any] = {}
+    for changes in differing:
+        first |= {key: value for key, (value, _) in changes.items() if key != "name"}
     labels = [run.path.name for run in runs]
     if 0 < len(first) <= MANY_SETTINGS:
-        of_run = [
-            first | {key: value for key, (_, value) in changes.items()} for changes in differing
-        ]
-        labels = [
-            ", ".join(
-                _said(titles.get(key) or title_of(key, run.config.model_dump()), settings[key])
-                for key in first
-            )
-            for run, settings in zip(runs, of_run, strict=True)
-        ]
-    return [
-        label if labels.count(label) == 1 else f"{k + 1}: {label}" for k, label in enumerate(labels)
-    ]
+        for k, (run, changes) in enumerate(zip(runs, differing, strict=True)):
+            settings = first | {key: value for key, (_, value) in changes.items()}
+            config = run.config.model_dump()
+            known = {key: titles.get(key) or title_of(key, config) for key in first}
+            labels[k] = ", ".join(_said(known[key], settings[key]) for key in first)
+    counts = Counter(labels)
+    return [f"{k + 1}: " * (counts[name] > 1) + name for k, name in enumerate(labels)]

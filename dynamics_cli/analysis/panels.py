@@ -1,5 +1,4 @@
-"""The panels that a run offers: which there are, what each needs of a run, and how they become
-figures.
+"""The panels that a run offers: which there are, their needs, and how they become figures.
 
 A panel makes charts (`curves`) or a scene (`scenes`) of a `View`, which figures, animations and
 pages draw alike. A new one is such a function and a row of `PANELS`.
@@ -29,16 +28,14 @@ from dynamics_cli.analysis.view import (
 )
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, draw_charts, relabelled
-from dynamics_cli.plotting.layout import figure_legend, format_number
+from dynamics_cli.plotting.labels import figure_legend, format_number
 from dynamics_cli.plotting.scene import Scene, draw_scene
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.run import Run
 
 ToCharts = Callable[[View, int | None], list[Chart]]
-"""Makes charts of a `View`, of a state near an iteration where each state has a chart of its
-own.
-"""
+"""Makes charts of a `View`, of a state near an iteration where each state has its own chart."""
 ToScene = Callable[[View, Sequence[int], Detail], Scene]
 """Describes, of a `View`, any state on axes that suit the states with these indices."""
 Need = Callable[[View], str | None]
@@ -47,9 +44,7 @@ Need = Callable[[View], str | None]
 
 @dataclass(frozen=True)
 class Panel:
-    """A picture of a run: its name, its subject, its needs of the run (in this order), and its
-    charts or its scene.
-    """
+    """A picture of a run: name, subject, needs of the run in order, and charts or a scene."""
 
     name: str
     description: str
@@ -132,9 +127,7 @@ def panels_of(run: Run) -> list[Panel]:
 
 
 def check_panel(run: Run, name: str, log: LogAxes | None = None) -> None:
-    """Raise UsageError when there is no panel `name`, `run` does not offer it, or it has no such
-    logarithmic axes.
-    """
+    """Raise UsageError when `run` has no panel `name`, or that has no such logarithmic axes."""
     if _offered(View(run), name).charts is None and log not in (None, "none"):
         able = ", ".join(panel.name for panel in panels_of(run) if panel.charts)
         raise UsageError(
@@ -150,8 +143,7 @@ def draw_panel(
     log: LogAxes | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
-    """Draw a panel of `run`: a state at the recorded iteration nearest to `iteration`, without it
-    four states.
+    """Draw a panel of `run`: the state nearest to `iteration`, without it four states.
 
     Charts over training mark the iteration. `log` says which axes of charts are logarithmic, by
     default those that this suits. `labels` has texts for measures, `loss`, `iteration` and `time`.
@@ -165,36 +157,38 @@ def draw_panel(
         return _draw_states(view, panel, iteration)
     shown = {curves.called(key): text for key, text in labels.items()}
     charts = [relabelled(chart, shown) for chart in panel.charts(view, iteration)]
-    return draw_charts(charts, None if iteration is None else min(iteration, run.iterations))
+    if iteration is not None:
+        iteration = min(iteration, run.iterations)
+    return draw_charts(charts, iteration)
 
 
 def _offered(view: View, name: str) -> Panel:
-    reason = PANELS[name].missing(view) if name in PANELS else None
-    if name in PANELS and reason is None:
-        return PANELS[name]
     measures = view.run.measures
-    if name not in PANELS and name in measures:
+    panel = PANELS.get(name)
+    if panel is None and name in measures:
         return replace(PANELS["measures"], name=name, charts=partial(curves.measures, names=[name]))
+    if panel is not None and (reason := panel.missing(view)) is None:
+        return panel
     known = ", ".join(panel.name for panel in panels_of(view.run)) or "none"
-    if reason is None:
-        more = f", and its measures {', '.join(measures)}" if measures else ""
-        raise UsageError(
-            f"no panel {name!r}{did_you_mean(name, [*PANELS, *measures])}; this run offers"
-            f" {known}{more}"
-        )
-    raise UsageError(f"this run has no panel {name!r}: {reason}; it offers {known}")
+    if panel is not None:
+        raise UsageError(f"this run has no panel {name!r}: {reason}; it offers {known}")
+    if measures:
+        known += f", and its measures {', '.join(measures)}"
+    close = did_you_mean(name, [*PANELS, *measures])
+    raise UsageError(f"no panel {name!r}{close}; this run offers {known}")
 
 
 def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
-    """Return a figure of states in a row with one legend, on a common window or each on the one
-    that suits it.
-    """
+    """Return a figure of states in a row with one legend, on a common window or on their own."""
     assert panel.scene is not None
     states = story(view) if iteration is None else [view.run.index_of(iteration)]
     scene = panel.scene(view, states, PRINT)
     count = len(states)
-    aspect = 1.05 if count > 1 else 1.0 if scene.square else 0.72
-    width = COLUMN_WIDTH if count == 1 else ROW_WIDTH * count / 4
+    width = ROW_WIDTH * count / 4
+    aspect = 1.05
+    if count == 1:
+        width = COLUMN_WIDTH
+        aspect = 1.0 if scene.square else 0.72
     figure, panels = new_figure(count, width=width, aspect=aspect, extra_height=0.28)
     handles: list[Artist] = []
     for axes, state in zip(panels, states, strict=True):
@@ -212,11 +206,9 @@ def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
         if drawn.right is not None and axes is not panels[-1]:
             drawn.right.set_ylabel("")
             drawn.right.tick_params(labelright=False)
-    order = [
-        name
-        for layer in scene.layers
-        for name in (layer.name, *(role.name for role in layer.roles))
-    ]
+    order = []
+    for layer in scene.layers:
+        order += [layer.name, *(role.name for role in layer.roles)]
     handles.sort(key=lambda handle: order.index(str(handle.get_label())))
     figure_legend(figure, handles, columns=5)
     return figure
@@ -225,12 +217,12 @@ def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
 def states_of(
     run: Run, iterations: Sequence[int], messages: Callable[[str], object] | None
 ) -> list[int | None]:
-    """Return the iterations asked for, one for each recorded state; `messages` is told of one
-    that was not recorded.
+    """Return the iterations asked for, one for each recorded state.
+
+    `messages` is told of one that was not recorded.
     """
-    states: dict[
-        int, int | None
-    ] = {}  # recorded iteration -> the first one asked for that it is nearest to
+    # recorded iteration -> the first one asked for that it is nearest to
+    states: dict[int, int | None] = {}
     for wanted in iterations:
         nearest = int(run.snapshot_iterations[run.index_of(wanted)])
         if nearest != wanted and messages is not None:

@@ -1,6 +1,4 @@
-"""Scenes of a run: the function of one input, the regions of two, the neurons of two layers as
-rays in a plane.
-"""
+"""Scenes of a run: the function of one input, the regions of two, and neurons in a plane."""
 
 from __future__ import annotations
 
@@ -37,17 +35,19 @@ def not_one_input(view: View) -> str | None:
     """Return why there is no function of one input, or None; the data must be there."""
     if (d := view.dataset.input_dim) != 1:
         return f"it shows functions of one input, and here inputs have {d} dimensions"
-    return None if view.outputs == 1 else f"it shows one output, and here there are {view.outputs}"
+    if view.outputs != 1:
+        return f"it shows one output, and here there are {view.outputs}"
+    return None
 
 
 def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe the learned function with the data on axes that suit all `states`, neurons as
-    stars.
-    """
+    """Describe the learned function with data and neurons, on axes that suit all `states`."""
     data = view.dataset
     width = len(neurons(view, 0)[0])
     drawn = spread(width, detail.neurons)
-    held = None if data.x_test is None or data.y_test is None else (data.x_test[:, 0], data.y_test)
+    held = None
+    if data.x_test is not None and data.y_test is not None:
+        held = (data.x_test[:, 0], data.y_test)
 
     def network(i: int) -> LineNetwork:
         places, outputs = neurons(view, i)
@@ -61,12 +61,17 @@ def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
 def common_frame(view: View, states: Sequence[int]) -> Frame:
     """Return axes that contain the data, and the function and the neurons in all `states`."""
     data = view.dataset
-    window = default_window(
-        data.x[:, 0] if data.x_test is None else np.concatenate([data.x, data.x_test])[:, 0]
-    )
-    y = data.y if data.y_test is None else np.concatenate([data.y, data.y_test])
+    x = data.x
+    y = data.y
+    if data.x_test is not None:
+        x = np.concatenate([x, data.x_test])
+    if data.y_test is not None:
+        y = np.concatenate([y, data.y_test])
+    window = default_window(x[:, 0])
     grid = np.linspace(*window, 256)
-    cap = BEYOND * max(float(np.abs(y).max()), 1e-12) if view.run.status == "diverged" else np.inf
+    cap = np.inf
+    if view.run.status == "diverged":
+        cap = BEYOND * max(float(np.abs(y).max()), 1e-12)
     curves = [np.clip(view.line_function(i)(grid), -cap, cap) for i in states]
     stars = []
     for i in states:
@@ -76,8 +81,7 @@ def common_frame(view: View, states: Sequence[int]) -> Frame:
 
 
 def neurons(view: View, i: int) -> tuple[Floats, Floats]:
-    """Return where the neurons of state `i` stand: kinks (m,) and `s_j ||w_j||` (m,); none for deep
-    networks.
+    """Return kinks (m,) and `s_j ||w_j||` (m,) of the neurons of state `i`; none if deep.
 
     Without bias every kink is at 0.
     """
@@ -99,15 +103,13 @@ def not_two_inputs(view: View) -> str | None:
         return "the kind of its network is not loaded"
     if architecture.players or not architecture.between_samples:
         return "it shows one network of points in a plane"
-    return (
-        None if d == 2 else f"it shows functions of two inputs, and here inputs have {d} dimensions"
-    )
+    if d != 2:
+        return f"it shows functions of two inputs, and here inputs have {d} dimensions"
+    return None
 
 
 def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe the output, or the class, in the plane of the inputs, the data, and the boundary
-    of two classes.
-    """
+    """Describe output or class in the plane of inputs, the data, and the boundary of classes."""
     data = view.dataset
     several = view.outputs > 1
     window = data_window(data.x[:, :2])
@@ -120,36 +122,40 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     def outputs(i: int) -> Floats:
         return view.network(i)(points).reshape(detail.side, detail.side, view.outputs)
 
-    def pixels(i: int) -> Numbers:
-        h = outputs(i)
-        return h.argmax(axis=-1).astype(np.uint8) if several else levels(h[..., 0])
+    def largest(i: int) -> Numbers:
+        return np.asarray(outputs(i).argmax(axis=-1), np.uint8)
+
+    def level(i: int) -> Numbers:
+        return levels(outputs(i)[..., 0])
 
     def boundary(i: int) -> Floats:
         h = outputs(i)
-        return level_set(h[..., -1] - (h[..., 0] if several else 0.0), window)
+        if several:
+            return level_set(h[..., -1] - h[..., 0], window)
+        return level_set(h[..., 0], window)
 
-    named = [f"class {c}" if view.classifies else f"output {c + 1}" for c in range(view.outputs)]
-    classes = [Role(f"series-{c}", name) for c, name in enumerate(named)]
+    kind = "class {}" if view.classifies else "output {}"
+    first = 0 if view.classifies else 1
+    classes = [Role(f"series-{c}", kind.format(c + first)) for c in range(view.outputs)]
     fill = [Role("positive", "$h(x)>0$"), Role("negative", "$h(x)<0$"), Role("ground", "$h(x)=0$")]
-    layers = [
-        (
-            SceneLayer(form="classes", roles=classes, at=pixels, z=-1, shade=(0.45, 0.0))
-            if several
-            else SceneLayer(form="field", roles=fill, at=pixels, z=-1, shade=(0.18, 0.42))
-        )
-    ]
+    if several:
+        pixels = SceneLayer(form="classes", roles=classes, at=largest, z=-1, shade=(0.45, 0.0))
+    else:
+        pixels = SceneLayer(form="field", roles=fill, at=level, z=-1, shade=(0.18, 0.42))
+    layers = [pixels]
     if view.labels != "real" and view.outputs <= 2:
         edge = [Role("theory", "decision boundary")]
         layers.append(SceneLayer(form="segments", roles=edge, at=boundary, z=1, size=1.1))
     for held, x, y in ((False, data.x, data.y), (True, data.x_test, data.y_test)):
         if x is not None and y is not None:
             layers.append(_labelled(view, x, y, held=held))
+    title = "Decision regions"
+    if view.labels == "real":
+        title = (
+            "Largest output in the plane of inputs" if several else "Output in the plane of inputs"
+        )
     return Scene(
-        title=(
-            f"{'Largest output' if several else 'Output'} in the plane of inputs"
-            if view.labels == "real"
-            else "Decision regions"
-        ),
+        title=title,
         alternative=(
             f"Map of what the network says in the plane of its two inputs, with {data.n} data"
             " points."
@@ -175,14 +181,13 @@ def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
             "roles": [Role(f"series-{c}") for c in range(view.outputs)],
         }
     else:
-        label = np.select(
-            [y.reshape(-1) > (middle := 0.5 * view.classifies), y.reshape(-1) < middle], [0, 1], 2
-        )
-        names = [f"$y{sign}{middle:g}${', held out' * held}" for sign in ("<", ">", "=")]
+        middle = 0.5 * view.classifies
+        label = np.select([y.reshape(-1) > middle, y.reshape(-1) < middle], [0, 1], 2)
+        ending = f"{middle:g}${', held out' * held}"
         look["roles"] = [
-            Role("positive", names[1]),
-            Role("negative", names[0], "s"),
-            Role("unsigned", names[2]),
+            Role("positive", f"$y>{ending}"),
+            Role("negative", f"$y<{ending}", "s"),
+            Role("unsigned", f"$y={ending}"),
         ]
     return SceneLayer(at=fixed(np.column_stack([x[:, :2], label])), **look)
 
@@ -197,8 +202,7 @@ def no_plane(view: View) -> str | None:
 
 
 def rays_of_run(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe the neurons as rays in the plane of their weights, on a scale that suits all
-    `states`.
+    """Describe neurons as rays in the plane of their weights, on a scale that suits all `states`.
 
     Above two dimensions it is the plane of the two leading right-singular vectors of the last
     hidden weights.
@@ -216,26 +220,26 @@ def rays_of_run(view: View, states: Sequence[int], detail: Detail) -> Scene:
         data = RaysData(view.dataset.x, view.dataset.y if signed else None)
         names = ("weight $w_{j,1}$", "bias $w_{j,2}$") if view.dataset.bias else names
     drawn = spread(m, detail.neurons)
-    shown = [plane(i) for i in states]
-    limit = round_up(
-        max(
-            (float(norms(w[np.isfinite(w).all(axis=1)]).max(initial=0.0)) for w in shown),
-            default=0.0,
-        )
-    )
+    longest = 0.0
+    for i in states:
+        w = plane(i)
+        finite = w[np.isfinite(w).all(axis=1)]
+        longest = max(longest, float(norms(finite).max(initial=0.0)))
     scene = rays_scene(
         lambda i: plane(i)[drawn],
         lambda i: view.signs(i)[drawn],
-        limit,
+        round_up(longest),
         data=data,
         names=names,
         many=m > MANY_STARS,
     )
-    where = (
-        "the plane of their weights"
-        if d == 2
-        else "the plane of the two leading directions of the last weights"
+    title = "Neurons in the plane"
+    where = "their weights"
+    if d > 2:
+        title = "Neurons along principal directions"
+        where = "the two leading directions of the last weights"
+    says = (
+        f"{len(drawn)} of {m} neurons in the plane of {where}, coloured by the sign of their output"
+        " weight."
     )
-    title = "Neurons in the plane" if d == 2 else "Neurons along principal directions"
-    says = f"{len(drawn)} of {m} neurons in {where}, coloured by the sign of their output weight."
     return replace(scene, title=title, alternative=says)

@@ -21,8 +21,7 @@ STILL = 1e-3
 
 
 def story(view: View) -> list[int]:
-    """Return the indices of the first state, two on the way, and the last one whose weights are
-    finite.
+    """Return the indices of the first state, two on the way, and the last with finite weights.
 
     Those on the way are late on the loss's two longest plateaus; without two plateaus, spaced
     geometrically.
@@ -44,8 +43,7 @@ def story(view: View) -> list[int]:
 
 
 def plateaus_of(view: View) -> list[Plateau]:
-    """Return the plateaus of the loss, in order of time: where it rests before it falls on, or for
-    good.
+    """Return the plateaus of the loss in order: where it rests before it falls on, or for good.
 
     A slow decay, which never rests, is cut into stretches by `find_plateaus`; here those do not
     count.
@@ -60,14 +58,10 @@ def plateaus_of(view: View) -> list[Plateau]:
 
 
 def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
-    """Whether the loss falls by `DROP` after a plateau, or stays on it to the end and hardly
-    moves.
-    """
+    """Whether the loss falls by `DROP` after a plateau, or stays to the end and hardly moves."""
     later = losses[iterations > plateau.last]
     if len(later):
-        return bool(
-            np.nanmin(np.where(np.isfinite(later), later, np.nan), initial=np.inf)
-            < DROP * plateau.value
-        )
+        lowest = later.min(where=np.isfinite(later), initial=np.inf)
+        return bool(lowest < DROP * plateau.value)
     middle, end = np.interp([(plateau.first + plateau.last) / 2, plateau.last], iterations, losses)
     return bool(abs(middle - end) < STILL * plateau.value)

@@ -60,7 +60,8 @@ def predictions(run: Run) -> list[Prediction]:
                 continue
             if not len(run.losses):
                 raise LookupError(missing)
-            predicted.append(Prediction(theory, violated, {} if violated else _curves(run, theory)))
+            curves = {} if violated else _curves(run, theory)
+            predicted.append(Prediction(theory, violated, curves))
         except ValueError as error:
             raise InputError(
                 f"the theory {theory.kind} does not apply to this run: {error}"
@@ -91,14 +92,12 @@ def _missing(run: Run) -> str:
 
 
 def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
-    return {
-        name: (
-            curve
-            if isinstance(curve, Curve)
-            else _beside(run, theory, name, np.asarray(curve, np.float64))
-        )
-        for name, curve in theory.predict(run).items()
-    }
+    curves = {}
+    for name, curve in theory.predict(run).items():
+        if not isinstance(curve, Curve):
+            curve = _beside(run, theory, name, np.asarray(curve, np.float64))  # noqa: PLW2901
+        curves[name] = curve
+    return curves
 
 
 def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve:
@@ -132,31 +131,27 @@ def prediction_charts(prediction: Prediction) -> list[Chart]:
 
 
 def _chart(name: str, curve: Curve) -> Chart:
-    measured, predicted = (
-        np.reshape(v, (len(curve.x), -1))[:, :MANY] for v in (curve.measured, curve.predicted)
-    )
     x = np.asarray(curve.x, np.float64)
-    count = measured.shape[1]
     order = np.argsort(x, kind="stable")
-    said = f"theory, off by {curve.deviation:.2g} of the largest"
-    lines = [
-        Line(
-            x=x[order],
-            y=measured[order, k],
-            name="" if k else "measured",
-            color=f"series-{k}",
-            width=2.2,
-        )
-        for k in range(count)
-    ]
-    lines.append(
-        Line(x=x[order], y=predicted[order], name=said, color="theory", dash="dashed", width=1.0)
+    measured, predicted = (
+        np.reshape(values, (len(x), -1))[order, :MANY]
+        for values in (curve.measured, curve.predicted)
     )
-    every = curve.measured.size // max(len(x), 1)
+    x = x[order]
+    said = f"theory, off by {curve.deviation:.2g} of the largest"
+    names = ["measured", *[""] * (MANY - 1)]
+    lines = [
+        Line(x=x, y=column, name=names[k], color=f"series-{k}", width=2.2)
+        for k, column in enumerate(measured.T)
+    ]
+    lines.append(Line(x=x, y=predicted, name=said, color="theory", dash="dashed", width=1.0))
+    note = ""
+    if (every := curve.measured.size // max(len(x), 1)) > MANY:
+        note = f"{MANY} of {every} curves"
     return Chart(
         title=f"Theory {name}: {curve.label}",
         lines=lines,
         ylabel=curve.label,
         xlabel=curve.xlabel,
-        note=f"{MANY} of {every} curves" if every > MANY else "",
+        note=note,
     )

@@ -1,6 +1,4 @@
-"""What panels read of a run, in float64: weights, signs, data, and the network as a function of
-its inputs.
-"""
+"""What panels read of a run, in float64: weights, signs, data, and the network as a function."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ class View:
     """A run as panels see it. Nothing is read before it is asked for, and nothing twice."""
 
     def __init__(self, run: Run, log: LogAxes | None = None) -> None:
-        """Look at `run`; `log` says which axes of curves are logarithmic, by default the axes
-        that this suits.
-        """
+        """Look at `run`; `log` names logarithmic axes, by default those that this suits."""
         self.run = run
         self.log = log
 
@@ -85,21 +81,17 @@ class View:
         """Names of the recorded weights of layers, from the input on."""
         if self.two_layer:
             return [name for name in ("hidden_weight",) if name in self.run.parameters]
-        named = [
-            match
-            for name in self.run.parameters
-            if (match := re.fullmatch(r"(\w*_|)weight_(\w+)", name))
-        ]
-        named.sort(key=lambda match: (match[1], int(match[2]) if match[2].isdigit() else math.inf))
-        return [
-            match[0] for match in named
-        ]  # of a player, such as `generator_weight_1`, beside those of the others
+        places = {}
+        for name in self.run.parameters:
+            if match := re.fullmatch(r"(\w*_|)weight_(\w+)", name):
+                # `generator_weight_1` is of a player, and stands beside its other layers
+                player, layer = match.groups()
+                places[name] = (player, int(layer) if layer.isdigit() else math.inf)
+        return sorted(places, key=places.__getitem__)
 
     @cached_property
     def complete(self) -> bool:
-        """Whether every parameter of the network is recorded, so that the network can be
-        evaluated.
-        """
+        """Whether every parameter is recorded, so that the network can be evaluated."""
         architecture = self.run.config.architecture
         if not isinstance(architecture, Architecture):  # its kind is not loaded
             return False
@@ -107,9 +99,7 @@ class View:
 
     @cached_property
     def states(self) -> int:
-        """Number of recorded states before the first whose weights are not finite (where a run
-        diverged).
-        """
+        """Number of recorded states before the first whose weights are not finite."""
         count = len(self.iterations)
         while count and not all(
             np.isfinite(array[count - 1]).all() for array in self.run.parameters.values()
@@ -119,8 +109,9 @@ class View:
 
     @cached_property
     def dataset(self) -> Samples:
-        """The data of the run. Raises DynError when they are not there any more, or do not fit
-        the weights.
+        """The data of the run.
+
+        Raises DynError: they are not there any more, or do not fit the weights.
         """
         dataset = self.run.dataset()
         if (
@@ -148,8 +139,7 @@ class View:
         return self.weight_shape("hidden_weight")
 
     def weights(self, i: int, name: str = "hidden_weight") -> Floats:
-        """Return a weight matrix of state `i`; the hidden one is (m, d), the bias its last column
-        if there is one.
+        """Return a weight matrix of state `i`; the hidden one is (m, d), a bias its last column.
 
         The rows of a convolution are its kernels.
         """
@@ -162,9 +152,7 @@ class View:
         return int(m), math.prod(columns)
 
     def signs(self, i: int) -> Floats:
-        """Return the signs (m,) of the output weights of state `i`, 0 for several outputs and if
-        none are recorded.
-        """
+        """Return the signs (m,) of the output weights of state `i`; 0 without one for each."""
         recorded = self.run.parameters.get("output_weight")
         m = self.hidden_shape[0]
         if recorded is None or recorded[i].size != m:
@@ -172,27 +160,30 @@ class View:
         return signs(np.array(recorded[i], dtype=np.float64).reshape(m))
 
     def network(self, i: int) -> Callable[[Floats], Floats]:
-        """Return the network of state `i`, inputs (n, d) -> outputs (n,) or (n, C); overflow
-        gives infinity or NaN.
+        """Return the network of state `i`, inputs (n, d) -> outputs (n,) or (n, C).
+
+        Overflow gives infinity or NaN.
         """
         network = self.run.network(i)
 
         def h(x: Floats) -> Floats:
             with np.errstate(over="ignore", invalid="ignore"):
                 outputs = np.asarray(network(x), dtype=np.float64)
-            return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
+            if outputs.ndim == 2 and outputs.shape[1] == 1:
+                return outputs[:, 0]
+            return outputs
 
         return h
 
     def line_function(self, i: int) -> Callable[[Floats], Floats]:
-        """Return the network of state `i` for one input, (k,) -> (k,) or (k, C); the 1 of a bias
-        is appended.
-        """
+        """Return the network of state `i` for one input, (k,) -> (k,) or (k, C)."""
         h = self.network(i)
         bias = self.dataset.bias
 
         def function(t: Floats) -> Floats:
-            columns = [t, np.ones_like(t)] if bias else [t]
+            columns = [t]
+            if bias:
+                columns.append(np.ones_like(t))
             return h(np.stack(columns, axis=-1))
 
         return function
@@ -212,9 +203,7 @@ class View:
 
 
 def spread(count: int, most: int) -> Ints:
-    """Return at most `most` (>= 2) of the indices 0 .. count - 1, evenly spread, first and last
-    included.
-    """
+    """Return at most `most` (>= 2) of the indices 0 .. count - 1, evenly spread, with both ends."""
     if count <= most:
         return np.arange(count)
     return np.unique(np.round(np.linspace(0, count - 1, most)).astype(np.int64))
@@ -222,7 +211,9 @@ def spread(count: int, most: int) -> Ints:
 
 def no_states(view: View) -> str | None:
     """Return why there is no state to draw, or None."""
-    return None if view.states else "no finite parameters are recorded yet"
+    if view.states:
+        return None
+    return "no finite parameters are recorded yet"
 
 
 def no_data(view: View) -> str | None:
@@ -243,15 +234,15 @@ def no_neurons(view: View) -> str | None:
         return f"the hidden weights of a two-layer network are not recorded {SEE}"
     if not len(view.iterations):
         return "no state is recorded yet"
-    return (
-        "inputs have a single column, so neurons only point up or down"
-        if view.hidden_shape[1] == 1
-        else None
-    )
+    if view.hidden_shape[1] == 1:
+        return "inputs have a single column, so neurons only point up or down"
+    return None
 
 
 def no_layers(view: View) -> str | None:
     """Return why there are no weights of layers to draw, or None."""
-    if view.layers and not len(view.iterations):
+    if not view.layers:
+        return f"no weight matrices are recorded {SEE}"
+    if not len(view.iterations):
         return "no state is recorded yet"
-    return None if view.layers else f"no weight matrices are recorded {SEE}"
+    return None

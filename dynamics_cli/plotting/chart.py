@@ -1,5 +1,4 @@
-"""Curves as data: what runs, sweeps and theories show over training, over a setting or over
-eigenvalues.
+"""Curves as data: what runs, sweeps and theories show over training, settings or eigenvalues.
 
 A `Chart` holds arrays and names colours by their roles, as a `Scene` does; Matplotlib draws it here
 (`draw_chart`), and pages draw it in a browser. Scales that nobody asked for follow the curves.
@@ -20,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.layout import (
+from dynamics_cli.plotting.labels import (
     ROOM,
     figure_legend,
     figure_note,
@@ -79,16 +78,13 @@ class Reference(NamedTuple):
     name: str
     value: float
     color: str = "theory"
-    """A role of the palette: that of the curve which it belongs to, or `theory` where it belongs
-    to all.
-    """
+    """A role of the palette: that of its curve, or `theory` where it belongs to all."""
 
 
 def references(
     bounds: Sequence[tuple[tuple[str, float] | None, str]],
 ) -> list[Reference]:
-    """Return a line for the bound of each curve, in its colour; a single line in grey where all are
-    the same.
+    """Return a line for the bound of each curve in its colour, or a grey one if all are the same.
 
     `bounds` has the name and the value of each bound, None where a curve has none, and the colour
     of the curve.
@@ -127,10 +123,11 @@ def statistics(values: ArrayLike, of: ArrayLike | None = None) -> Statistics:
 
     `of` (k,) is the number of jobs that a row is of, by default m.
     """
-    y = np.asarray(values, np.float64)
-    y = np.where(np.isfinite(y), y, np.nan)
+    y = visible(values, log=False)
     count = np.isfinite(y).sum(axis=1)
-    jobs = np.broadcast_to(np.asarray(y.shape[1] if of is None else of, np.int64), count.shape)
+    if of is None:
+        of = y.shape[1]
+    jobs = np.broadcast_to(np.asarray(of, np.int64), count.shape)
     known = (count > 0) & (2 * count >= jobs)
 
     median = np.full(len(y), np.nan)
@@ -142,9 +139,8 @@ def statistics(values: ArrayLike, of: ArrayLike | None = None) -> Statistics:
 
 
 def _quantiles(y: Floats, ends: Floats) -> Floats:
-    quantile = (
-        np.nanquantile if np.isnan(y).any() else np.quantile
-    )  # the first takes ten times as long
+    # `nanquantile` takes ten times as long
+    quantile = np.nanquantile if np.isnan(y).any() else np.quantile
     return np.asarray(quantile(y, ends, axis=1))
 
 
@@ -174,8 +170,7 @@ class Line:
     @property
     def columns(self) -> Floats:
         """The curves as (k, m)."""
-        y = np.asarray(self.y, np.float64)
-        return y[:, None] if y.ndim == 1 else y
+        return np.atleast_2d(np.asarray(self.y, np.float64).T).T
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -196,9 +191,7 @@ class Line:
         return np.size(self.x) > FEW
 
     def medians(self) -> tuple[Floats, Floats]:
-        """Return the medians (k,), and those that are not of all jobs, NaN elsewhere; on a dense
-        line apart.
-        """
+        """Return medians (k,), and those not of all jobs, or NaN; a dense line has them apart."""
         median = self.statistics.median
         partial = self.statistics.partial
         if not self.dense or not partial.any():
@@ -237,15 +230,20 @@ class Chart:
     """A few words under the chart."""
 
     @property
+    def shown(self) -> Floats:
+        """All numbers of the lines that are drawn."""
+        return np.concatenate([np.zeros(0), *(line.shown.ravel() for line in self.lines)])
+
+    @property
     def values(self) -> Floats:
         """All y that are drawn, and what the axis contains in any case."""
         levels = [level.value for level in self.levels]
-        return np.concatenate([*(line.shown.ravel() for line in self.lines), self.reach, levels])
+        return np.concatenate([self.shown, self.reach, levels])
 
     @property
     def log_y(self) -> bool:
         """Whether y is, or would be, logarithmic; not by default where that would hide plateaus."""
-        every = np.concatenate([np.zeros(0), *(line.shown.ravel() for line in self.lines)])
+        every = self.shown
         every = every[np.isfinite(every) & (every != 0)]
         low = every.min(initial=np.inf)
         high = every.max(initial=0.0)
@@ -258,58 +256,52 @@ class Chart:
     @property
     def below(self) -> Floats:
         """The drawn y that its logarithmic axis cannot show."""
-        shown = np.concatenate([np.zeros(0), *(line.shown.ravel() for line in self.lines)])
-        return shown[np.isfinite(shown) & (shown <= 0)] if self.log_y else shown[:0]
+        shown = self.shown
+        return shown[self.log_y & np.isfinite(shown) & (shown <= 0)]
 
     @property
     def log_x(self) -> bool:
-        """Whether x is logarithmic: over time by default where curves change mostly before
-        `EARLY`.
-        """
-        log_y = self.log_y
-        over_time = self.xlabel in ("iteration", "time") and self.scale_x is None
-        shares = [
-            share for line in self.lines if over_time and np.isfinite(share := _early(line, log_y))
-        ]
-        suits = self.scale_x == "log" or (len(shares) > 0 and float(np.mean(shares)) > 0.5)
+        """Whether x is logarithmic: time is where curves change mostly before `EARLY`."""
+        suits = self.scale_x == "log"
+        if self.xlabel in ("iteration", "time") and self.scale_x is None:
+            log_y = self.log_y
+            shares = np.array([_early(line, log_y) for line in self.lines])
+            shares = shares[np.isfinite(shares)]
+            suits = len(shares) > 0 and float(np.mean(shares)) > 0.5
         return scale_of("x", self.log, suits) == "log"
 
 
 def remarks(charts: Sequence[Chart]) -> list[str]:
-    """Return what readers of charts must know: bands, medians that are not of all jobs, values
-    below a log axis.
-    """
+    """Return what readers of charts must know: bands, medians of some jobs, values at an edge."""
     lines = [line for chart in charts for line in chart.lines if line.bands]
     found = []
     if any(line.columns.shape[1] > 1 and not line.points for line in lines):
         shares = " and ".join(f"{high - low:.0%}" for low, high in sorted(QUANTILES, reverse=True))
         found.append(f"bands: middle {shares}")
     some = [line for line in lines if line.statistics.partial.any()]
-    names = [("dotted", any(line.dense for line in some))]
-    names.append(("hollow", not all(line.dense for line in some)))
-    what = " or ".join(name for name, there in names if there)
+    looks = {"dotted" if line.dense else "hollow" for line in some}
+    what = " or ".join(sorted(looks))
     found += _counted(what, [(line.statistics, line.statistics.partial) for line in some])
     found += _counted("gap", [(line.statistics, line.statistics.missing) for line in lines])
 
     below = np.concatenate([np.zeros(0), *(chart.below for chart in charts)])
     if len(below):
-        found.append(f"at the lower edge: {'0' if below.min() == 0 else '0 or less'}")
+        found.append("at the lower edge: 0" + " or less" * bool(below.min() < 0))
     return found
 
 
 def _counted(what: str, parts: Sequence[tuple[Statistics, NDArray[np.bool_]]]) -> list[str]:
-    """Return `what: k of n`, with the range of k and of n, at the places of some statistics;
-    nothing if there are none.
-    """
+    """Return `what: k of n`, with the ranges of k and n at some places; nothing without any."""
     counts = np.concatenate([np.zeros(0, np.int64), *(numbers.counts[at] for numbers, at in parts)])
     jobs = np.concatenate([np.zeros(0, np.int64), *(numbers.of[at] for numbers, at in parts)])
-    return [f"{what}: {_range(counts)} of {_range(jobs)} jobs have a number"] if len(counts) else []
+    if not len(counts):
+        return []
+    return [f"{what}: {_range(counts)} of {_range(jobs)} jobs have a number"]
 
 
 def _range(numbers: NDArray[np.int64]) -> str:
-    low = numbers.min()
-    high = numbers.max()
-    return f"{low}" if low == high else f"{low} to {high}"
+    ends = dict.fromkeys([numbers.min(), numbers.max()])
+    return " to ".join(map(str, ends))
 
 
 def relabelled(chart: Chart, labels: Mapping[str, str]) -> Chart:
@@ -328,27 +320,27 @@ def look(k: int) -> dict[str, Any]:
 
 
 def _early(line: Line, log: bool) -> float:
-    """Return the share of the total variation of a line before `EARLY`; NaN for short and for
-    constant lines.
-    """
+    """Return the share of a line's total variation before `EARLY`; NaN if short or constant."""
     values = line.statistics.median[:, None] if line.bands else line.columns
     x = np.asarray(line.x, np.float64)
     y = visible(values, log=log)
     if len(x) < 8 or x[-1] <= 100:
         return np.nan
-    change = np.nansum(np.abs(np.diff(np.log(y) if log else y, axis=0)), axis=1)
+    if log:
+        y = np.log(y)
+    change = np.nansum(np.abs(np.diff(y, axis=0)), axis=1)
     total = float(change.sum())
-    return (
-        float(change[x[1:] <= x[0] + EARLY * (x[-1] - x[0])].sum()) / total if total > 0 else np.nan
-    )
+    if total <= 0:
+        return np.nan
+    return float(change[x[1:] <= x[0] + EARLY * (x[-1] - x[0])].sum()) / total
 
 
 @styled
 def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
-    """Draw a chart, and return the handles of a legend; long curves are decimated without losing
-    their extremes.
+    """Draw a chart, and return the handles of a legend.
 
-    Raises ValueError for x and y of unequal lengths, and for x that decreases.
+    Long curves are decimated without losing their extremes. Raises ValueError for x and y of
+    unequal lengths, and for x that decreases.
     """
     log = set_value_axis(axes, chart.values, chart.ylabel, log=chart.log_y)
     scale: TimeScale = "log" if chart.log_x else "linear"
@@ -375,9 +367,7 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
 
 
 def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D:
-    """Draw a line and return its handle; what a logarithmic axis cannot show is at its lower
-    edge.
-    """
+    """Draw a line and return its handle; what a log axis cannot show is at its lower edge."""
     x = as_times(line.x)
     every = line.columns
     if len(x) != len(every):
@@ -393,10 +383,10 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
     }
     m = every.shape[1]
     if line.points:
-        form |= {"ls": "none", "marker": MARKER if m == 1 else "_", "ms": 3 if m == 1 else 9}
+        form |= {"ls": "none", "marker": MARKER, "ms": 3}
+        if line.bands and m != 1:
+            form |= {"marker": "_", "ms": 9}
     if m != 1 and not line.bands:
-        if line.points:
-            form |= {"marker": MARKER, "ms": 3}
         thin: dict[str, Any] = {
             "linewidths": 0.9 if m <= 200 else 0.4,
             "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8)),
@@ -427,23 +417,25 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
     handle = draw_curve(axes, x, _lifted(medians, floor), **form)
     if np.isfinite(partial).any():
         of_some = {"ls": "none", "marker": MARKER, "ms": 4, "mfc": PALETTE.ground, "zorder": 3}
-        of_some = {"ls": (0, (1, 1.5))} if line.dense else of_some
+        if line.dense:
+            of_some = {"ls": (0, (1, 1.5))}
         draw_curve(axes, x, _lifted(partial, floor), **{**form, "label": None, **of_some})
     return handle
 
 
 def _lifted(y: Floats, floor: float) -> Floats:
-    """Return y with NaN for what is not finite, and `floor` for what a logarithmic axis cannot
-    show (none: -inf).
+    """Return y with NaN for what is not finite, and `floor` for what a log axis cannot show.
+
+    A linear axis has the floor -inf.
     """
-    y = np.where(np.isfinite(y), y, np.nan)
-    return y if floor == -np.inf else np.where(y <= 0, floor, y)
+    y = visible(y, log=False)
+    if floor == -np.inf:
+        return y
+    return np.where(y <= 0, floor, y)
 
 
 def _mark_edge(axes: Axes, x: Floats, y: Floats, floor: float, color: str) -> None:
-    """Mark values that a logarithmic axis cannot show at its lower edge; of many in a row the
-    first and the last.
-    """
+    """Mark values that a log axis cannot show at its edge; of many in a row the first and last."""
     below = np.isfinite(y) & (y <= 0)
     if floor == -np.inf or not below.any():
         return
@@ -458,9 +450,7 @@ def _mark_edge(axes: Axes, x: Floats, y: Floats, floor: float, color: str) -> No
 
 
 def _draw_plateau(axes: Axes, plateau: Level) -> None:
-    """Underline a plateau and write its value to its upper right, or where the panel ends, to
-    its lower left.
-    """
+    """Underline a plateau and write its value above it, or below where the panel ends."""
     value, first, last = plateau
     look: dict[str, Any] = {
         "color": PALETTE.highlight,
@@ -486,9 +476,7 @@ def _draw_plateau(axes: Axes, plateau: Level) -> None:
 
 
 def _draw_levels(axes: Axes, levels: Sequence[Reference]) -> None:
-    """Draw a dashed line for every level and its name at the right edge, pushed apart where they
-    would touch.
-    """
+    """Draw a dashed line for every level, and names at the right edge that do not touch."""
     previous = -np.inf
     for name, value, role in sorted(levels, key=lambda level: level.value):
         color = PALETTE.color(role)
@@ -520,9 +508,8 @@ def draw_charts(
     columns = min(len(charts), 3)
     rows = -(-len(charts) // columns)
     width = ROW_WIDTH if columns == 3 else None
-    figure, panels = new_figure(
-        columns, rows, width=width, aspect=0.72 if len(charts) == 1 else 0.85, extra_height=0.2
-    )
+    aspect = 0.85 if columns > 1 else 0.72
+    figure, panels = new_figure(columns, rows, width=width, aspect=aspect, extra_height=0.2)
     legends = [draw_chart(axes, chart) for axes, chart in zip(panels, charts, strict=False)]
     labels = [[str(handle.get_label()) for handle in handles] for handles in legends]
     longest = max((len(label) for of_chart in labels for label in of_chart), default=0) + 5
@@ -545,14 +532,16 @@ def draw_charts(
 def _mark(axes: Axes, at: float) -> None:
     """Mark a time by a dotted line with its number at its top."""
     axes.axvline(at, color=PALETTE.theory, lw=0.8, ls=(0, (1, 1.5)), zorder=1.5)
-    left = axes.transAxes.inverted().transform(axes.transData.transform((at, 1.0)))[0] > 0.5
+    share, _ = axes.transAxes.inverted().transform(axes.transData.transform((at, 1.0)))
+    side: dict[str, Any] = {"xytext": (2, -1), "ha": "left"}
+    if share > 0.5:
+        side = {"xytext": (-2, -1), "ha": "right"}
     axes.annotate(
         format_number(at),
         (at, 1.0),
         xycoords=axes.get_xaxis_transform(),
-        xytext=(-2 if left else 2, -1),
         textcoords="offset points",
-        ha="right" if left else "left",
+        **side,
         va="top",
         fontsize=SMALL,
         color=PALETTE.theory,

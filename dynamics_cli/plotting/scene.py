@@ -1,5 +1,4 @@
-"""Pictures of a state as data: layers of numbers with roles, which Matplotlib draws here, and pages
-in a browser.
+"""Pictures of a state as data: layers of numbers with roles, drawn here and in browsers.
 
 A `Scene` names colours by their roles in the palette and gives sizes in points. It holds functions
 of a state's index, so that a figure computes four states, an animation a hundred, and a page all
@@ -23,7 +22,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from dynamics_cli.plotting.layout import note, set_axis_label
+from dynamics_cli.plotting.labels import note, set_axis_label
 from dynamics_cli.plotting.style import MARKER, PALETTE, styled
 
 Numbers = NDArray[Any]
@@ -33,13 +32,9 @@ Window = tuple[float, float, float, float]
 """x from, x to, y from, y to."""
 
 ZERO = 128
-"""The level of a field where its value is exactly 0; 255 is the largest absolute value, 1 its
-negative.
-"""
+"""The level of a field where it is exactly 0; 255 is the largest absolute value, 1 its negative."""
 RIM = 2.0
-"""Markers larger than this in points, unless they are pale, have a rim in the colour of the
-ground.
-"""
+"""Markers larger than this in points, unless pale, have a rim in the colour of the ground."""
 HANDLE = 4.5
 """Size of a marker in a legend at least, in points."""
 RASTERED = 1000
@@ -48,9 +43,7 @@ DASHES: dict[str, Any] = {"": "-", "dashed": (0, (4, 1.5)), "dotted": (0, (1, 1.
 
 
 class Role(NamedTuple):
-    """A colour by its role in the palette, its name in the legend (mathtext; without a name:
-    none), and a marker.
-    """
+    """A colour by its role in the palette, its name in the legend (mathtext), and a marker."""
 
     color: str
     name: str = ""
@@ -86,26 +79,18 @@ class SceneLayer:
     dash: str = ""
     """A key of `DASHES`."""
     shade: tuple[float, float] = (1.0, 0.0)
-    """Strength of the colours of pixels: its least, and how much the largest absolute value
-    adds.
-    """
+    """Strength of colours of pixels: its least, and how much the largest absolute value adds."""
 
     def seen(self, rows: NDArray[Any]) -> list[bool]:
         """Return which of the roles the rows of a state have."""
         if self.form == "field":
-            return [
-                bool((rows > ZERO).any()),
-                bool((rows < ZERO).any()),
-                bool((rows == ZERO).any()),
-            ]
-        numbers = (
-            rows
-            if self.form == "classes"
-            else rows[:, -1]
-            if len(self.roles) > 1
-            else np.zeros(len(rows))
-        )
-        return [bool((numbers == k).any()) for k in range(len(self.roles))]
+            numbers = np.select([rows > ZERO, rows < ZERO], [0, 1], 2)
+            return [k in numbers for k in range(3)]
+        if self.form != "classes":
+            if len(self.roles) == 1:
+                return [len(rows) > 0]
+            rows = rows[:, -1]
+        return [bool((rows == k).any()) for k in range(len(self.roles))]
 
     def legend(self, seen: Sequence[bool]) -> list[Role]:
         """Return the entries of a legend, of roles that are `seen`."""
@@ -148,8 +133,7 @@ def fixed(rows: Numbers) -> Callable[[int], Numbers]:
 def level_set(
     values: NDArray[np.float64], window: Window, level: float = 0.0
 ) -> NDArray[np.float64]:
-    """Return the segments (k, 4) on which the interpolation of a grid of `values` (rows, columns)
-    has a level.
+    """Return segments (k, 4) on which the interpolation of `values` (rows, columns) has a level.
 
     The rows go through the window from the bottom up.
     """
@@ -162,9 +146,7 @@ def level_set(
 
 
 def levels(values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return the levels of a field, between 1 and 255, of the exact sign; a value that is not
-    finite counts as 0.
-    """
+    """Return the levels of a field, 1 to 255, of the exact sign; 0 stands for non-finite values."""
     finite = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     share = 127 * finite / (np.abs(finite).max(initial=0.0) or 1.0)
     return (ZERO + np.sign(finite) * np.ceil(np.abs(share))).astype(np.uint8)
@@ -198,7 +180,9 @@ class DrawnScene:
     def _add(self, layer: SceneLayer) -> list[Artist]:
         top = self.right or self.axes
         z = 2 + layer.z / 10
-        look: dict[str, Any] = {"zorder": z, "alpha": None if layer.alpha == 1 else layer.alpha}
+        look: dict[str, Any] = {"zorder": z}
+        if layer.alpha != 1:
+            look["alpha"] = layer.alpha
         if self.right is not None and not layer.right:
             look["transform"] = self.axes.transData
         if layer.form in ("field", "classes"):
@@ -229,8 +213,10 @@ class DrawnScene:
             rows = layer.at(i)
             if layer.form in ("field", "classes"):
                 _paint(artists[0], layer, rows)
+            elif layer.rim:
+                _put(artists, layer, rows * [half, half, 1][: rows.shape[1]])
             else:
-                _put(artists, layer, rows * [half, half, 1][: rows.shape[1]] if layer.rim else rows)
+                _put(artists, layer, rows)
             handles[id(layer)] = [_handle(layer, role) for role in layer.legend(layer.seen(rows))]
         self.handles = [handle for layer in self.scene.layers for handle in handles[id(layer)]]
         self.axes.set_xlabel(self._xlabel)
@@ -243,12 +229,10 @@ def _look(layer: SceneLayer, role: Role) -> dict[str, Any]:
     color = PALETTE.color(role.color)
     if layer.form != "points":
         return {"color": color, "lw": layer.size, "ls": DASHES[layer.dash]}
-    rim = (
-        {"mfc": "white", "mec": color, "mew": 0.9}
-        if layer.hollow
-        else {"mfc": color, "mec": "white", "mew": 0.4}
-    )
-    if not layer.hollow and (layer.size <= RIM or layer.alpha < 1):
+    rim = {"mfc": color, "mec": "white", "mew": 0.4}
+    if layer.hollow:
+        rim = {"mfc": "white", "mec": color, "mew": 0.9}
+    elif layer.size <= RIM or layer.alpha < 1:
         rim["mew"] = 0.0
     return {"ls": "none", "marker": role.marker, "ms": layer.size, **rim}
 
@@ -283,11 +267,11 @@ def _paint(image: Any, layer: SceneLayer, pixels: NDArray[Any]) -> None:
     if layer.form == "classes":
         image.set_data(np.array([tint(color, weak) for color in colors])[pixels])
     else:
-        shares = [abs(level - ZERO) / (ZERO - 1) for level in range(256)]
-        shades = [
-            tint(colors[level < ZERO], weak + more * share if share else 0.0)
-            for level, share in enumerate(shares)
-        ]
+        shades = []
+        for level in range(256):
+            share = abs(level - ZERO) / (ZERO - 1)
+            shades.append(tint(colors[level < ZERO], weak + more * share))
+        shades[ZERO] = tint(colors[0], 0.0)
         image.set_data(np.array(shades)[pixels])
 
 
@@ -308,7 +292,9 @@ def draw_scene(axes: Axes, scene: Scene, i: int, *, fitted: bool = False) -> Dra
         right.yaxis.label.set_color(PALETTE.neurons)
     if scene.square:
         axes.set_aspect("equal")
-    window = scene.window_of(i) if fitted and scene.window_of is not None else scene.window
+    window = scene.window
+    if fitted and scene.window_of is not None:
+        window = scene.window_of(i)
     drawn = DrawnScene(axes, scene, right, window)
     drawn.move(i)
     return drawn

@@ -52,9 +52,7 @@ MARKER = "o"
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours by role, of figures and pages. Pairs that meet in one panel differ in lightness
-    too, for grey prints.
-    """
+    """Colours by role; pairs that meet in one panel differ in lightness too, for grey prints."""
 
     data: str = "#00614A"
     function: str = "#009E73"
@@ -75,12 +73,18 @@ class Palette:
 
     def sign(self, s: float) -> str:
         """Return the colour of a neuron whose output weight has the sign of `s` (0: none)."""
-        return self.positive if s > 0 else self.negative if s < 0 else self.unsigned
+        if s > 0:
+            return self.positive
+        if s < 0:
+            return self.negative
+        return self.unsigned
 
     def color(self, role: str) -> str:
         """Return the colour of a role; `series-9` colours the tenth of several curves."""
         name, _, number = role.partition("-")
-        return self.series[int(number) % len(self.series)] if number else str(getattr(self, name))
+        if number:
+            return self.series[int(number) % len(self.series)]
+        return str(getattr(self, name))
 
 
 PALETTE = Palette()
@@ -151,9 +155,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "png": {"Software": MADE_BY},
     "svg": {"Date": None, "Creator": MADE_BY},
 }
-"""The formats that `save` writes, with the mark of `dyn`, without what would change with the day
-or the version.
-"""
+"""The formats of `save`, with the mark of `dyn`, and nothing that changes with day or version."""
 
 
 _IN_STYLE = ContextVar("_IN_STYLE", default=False)
@@ -161,9 +163,7 @@ _IN_STYLE = ContextVar("_IN_STYLE", default=False)
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw in dyn's style inside the context, whatever the user's Matplotlib settings; they come
-    back afterwards.
-    """
+    """Draw in dyn's style inside the context; the user's Matplotlib settings come back after it."""
     if _IN_STYLE.get():  # setting all parameters again takes as long as drawing a curve
         yield
         return
@@ -178,9 +178,7 @@ def style() -> Iterator[None]:
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Make a function draw inside `style()`, so that a panel looks the same wherever it is
-    called from.
-    """
+    """Make a function draw inside `style()`, so that a panel looks the same everywhere."""
 
     @wraps(draw)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -207,7 +205,8 @@ def new_figure(
     """
     if columns < 1 or rows < 1:
         raise ValueError(f"a figure needs at least one panel, not {rows} x {columns}")
-    width = width if width is not None else (COLUMN_WIDTH if columns == 1 else TEXT_WIDTH)
+    if width is None:
+        width = COLUMN_WIDTH if columns == 1 else TEXT_WIDTH
     figure = Figure(
         figsize=(width, rows * aspect * width / columns + extra_height), layout="constrained"
     )
@@ -217,8 +216,7 @@ def new_figure(
 
 @styled
 def settle(figure: Figure) -> list[Bbox]:
-    """Work out the layout of `figure` and fix it; return the boxes of its axes in fractions of the
-    figure.
+    """Work out the layout of `figure` and fix it; return the boxes of its axes, in fractions.
 
     Matplotlib's layout needs a few rounds where panels are square or legends hang below. Fixed, it
     is the same for every format and every time the figure is saved. Labels that would be cut off
@@ -271,9 +269,7 @@ def _break_labels(figure: Figure) -> bool:
 
 
 def _fit(text: Text, characters: int) -> bool:
-    """Break a text into lines of `width` characters, but no formula; return whether it has
-    changed.
-    """
+    """Break a text into lines of `characters`, but no formula; return whether it has changed."""
     words = text.get_text()
     if "$" not in words:
         text.set_text(textwrap.fill(words.replace("\n", " "), max(8, characters)))

@@ -1,6 +1,4 @@
-"""Curves over training time: their axes, values that a log axis cannot show, and fewer points
-for the same picture.
-"""
+"""Curves over training time: axes, values that a log axis cannot show, and decimated points."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.layout import format_number, set_axis_label
+from dynamics_cli.plotting.labels import format_number, set_axis_label
 from dynamics_cli.plotting.style import MARKER, styled
 
 TimeScale = Literal["linear", "log"]
@@ -33,23 +31,22 @@ COLUMNS = 1600
 MARGIN = 0.015
 """Share of the time span that the axis leaves free at either end."""
 DECADES = 200.0
-"""Powers of ten that a log axis shows at most in either direction; ticks beyond it must not
-overflow.
-"""
+"""Powers of ten that a log axis shows at most in either direction, so that no tick overflows."""
 
 
 def scale_of(axis: Literal["x", "y", "c"], asked: LogAxes | None, suits: bool) -> TimeScale:
-    """Return the scale of an axis: as `asked`, otherwise logarithmic where that `suits` the
-    values.
-    """
+    """Return the scale of an axis: as `asked`, else logarithmic where that `suits` the values."""
     named = asked or ""
-    open_ = named != "none" and not (set("c" if axis == "c" else "xy") & set(named))
-    return "log" if (suits if open_ else axis in named) else "linear"
+    beside = "c" if axis == "c" else "xy"
+    if named == "none" or set(beside) & set(named):
+        suits = axis in named
+    return "log" if suits else "linear"
 
 
 def as_times(iterations: ArrayLike) -> NDArray[np.float64]:
-    """Return `iterations` (k,) as floats. Raises ValueError when they are not one finite,
-    non-decreasing row.
+    """Return `iterations` (k,) as floats.
+
+    Raises ValueError: they are not one finite, non-decreasing row.
     """
     times = np.atleast_1d(np.asarray(iterations, dtype=np.float64))
     if times.ndim != 1 or len(times) == 0:
@@ -80,8 +77,7 @@ class _TimeLocator(MaxNLocator):
 def set_time_axis(
     axes: Axes, iterations: ArrayLike, scale: TimeScale = "linear", label: str = "iteration"
 ) -> None:
-    """Make x the training time: its label, few round ticks (`100 000`), and sane limits even for
-    one snapshot.
+    """Make x the training time: label, few round ticks (`100 000`), and limits even for one time.
 
     Times that curves of earlier calls reach stay in the window.
     """
@@ -96,12 +92,14 @@ def set_time_axis(
         axes.set_xticks([times[0]], labels=[format_number(times[0])])
         axes.set_xlim(times[0] - pad, times[0] + pad)
     elif scale == "log" and len(positive):
-        if low <= 0:
-            axes.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
-        else:
+        start = low / 1.15
+        if low > 0:
             axes.set_xscale("log")
+        else:
+            axes.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
+            start = -0.15 * positive[0]
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlim(-0.15 * positive[0] if low <= 0 else low / 1.15, high * 1.15)
+        axes.set_xlim(start, high * 1.15)
     else:
         axes.xaxis.set_major_locator(_TimeLocator(axes))
         axes.xaxis.set_major_formatter(
@@ -111,9 +109,7 @@ def set_time_axis(
 
 
 def visible(values: ArrayLike, *, log: bool) -> NDArray[np.float64]:
-    """Return `values` with NaN where they cannot be drawn: non-finite numbers, and on a log axis
-    numbers <= 0.
-    """
+    """Return `values` with NaN for what is not finite, and on a log axis for numbers <= 0."""
     array = np.array(values, dtype=np.float64)
     hidden = ~np.isfinite(array)
     if log:
@@ -124,8 +120,7 @@ def visible(values: ArrayLike, *, log: bool) -> NDArray[np.float64]:
 
 @styled
 def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> bool:
-    """Label y and make it logarithmic when asked and possible (something is finite and positive);
-    return whether it is.
+    """Label y, make it logarithmic when asked and a value is positive, and return whether it is.
 
     Limits follow the values that can be drawn, with at least a factor of 4 between them on a log
     axis, so that a constant curve does not fill the panel with its rounding errors. Values of
@@ -136,9 +131,12 @@ def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> b
     if not log or len(shown) == 0:
         shown = visible(values, log=False)
         shown = shown[np.isfinite(shown)]
-        low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
-        pad = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
-        limits = (low - pad, high + pad) if high > low or high != 0 else (-0.06, 1.06)
+        limits = (-0.06, 1.06)
+        if shown.any():
+            low = float(shown.min())
+            high = float(shown.max())
+            pad = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
+            limits = (low - pad, high + pad)
         axes.set_ylim(*limits)
         set_axis_label(axes.yaxis, label, limits)
         return False
@@ -147,9 +145,8 @@ def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> b
     axes.set_yscale("log")
     axes.set_ylim(10 ** (low - pad), 10 ** (high + pad))
     axes.set_ylabel(label)
-    if (
-        high - low <= 2 and low >= 0 and high <= 5
-    ):  # 60, 100, 200 instead of 6 x 10^1, 10^2, 2 x 10^2
+    if high - low <= 2 and low >= 0 and high <= 5:
+        # 60, 100, 200 instead of 6 x 10^1, 10^2, 2 x 10^2
         for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
             set_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.4)))
     if high - low > 2:
@@ -223,10 +220,12 @@ def decimate(
         )
     if len(x) <= 4 * columns:
         return x, y
-    scales = (False, True) if log is None else (log,)
-    keep = np.unique(
-        np.concatenate([_kept(_column_of(x, columns, log=scale), y) for scale in scales])
-    )
+    kept = []
+    if log is not True:
+        kept.append(_kept(_column_of(x, columns, log=False), y))
+    if log is not False:
+        kept.append(_kept(_column_of(x, columns, log=True), y))
+    keep = np.unique(np.concatenate(kept))
     return x[keep], y[keep]
 
 
@@ -242,9 +241,7 @@ def _column_of(x: NDArray[np.float64], columns: int, *, log: bool) -> NDArray[np
 
 
 def _kept(column: NDArray[np.int64], y: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the sorted indices of first, last, lowest and highest point and gap ends of every
-    column.
-    """
+    """Return sorted indices of first, last, lowest and highest points and gap ends of columns."""
     finite = np.isfinite(y)
     gaps = np.flatnonzero(~finite)
     by_low = np.lexsort((np.where(finite, y, np.inf), column))

@@ -1,5 +1,4 @@
-"""Columns of a sweep's table that are computed from the curves of each job: `grokked:
-first(test_accuracy > 0.95)`.
+"""Columns of a sweep's table computed from curves: `grokked: first(test_accuracy > 0.95)`.
 
 They belong to the sweep and to none of its runs: the same sweep with other columns trains nothing
 again.
@@ -9,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,11 +31,7 @@ TAKEN = (
 )
 """Names that no column may have."""
 Offered = Mapping[str, Collection[str]]
-"""Names of curves that a run records, each with the names of its numbers, where the measure
-names them.
-"""
-
-
+"""Name of a curve that a run records -> names of its numbers, where the measure names them."""
 SettingsAndConfig = tuple[Mapping[str, Any], RunConfig]
 """Swept and computed settings of a job, and its config."""
 
@@ -75,14 +71,16 @@ def check_columns(
         _, config = job
         parts = (config.record, config.dataset, config.loss, config.architecture)
         configs.setdefault(tuple(map(id, parts)), job)  # equal sections are shared
-    for job in [] if wrong else [*configs.values()][:LOOKED_AT]:
+    if wrong:
+        raise ConfigError(wrong)
+    for job in islice(configs.values(), LOOKED_AT):
         try:
             offered = _offered(job[1])
         except DynError:  # told when the job is trained
             continue
         wrong = _mistakes(columns, job, record, offered)
         if not wrong:  # some jobs have the curves: a measure may be swept
-            break
+            return
     if wrong:
         raise ConfigError(wrong)
 
@@ -102,9 +100,7 @@ def _offered(config: RunConfig) -> dict[str, Collection[str]]:
 def _mistakes(
     columns: Sequence[Column], job: SettingsAndConfig, record: str, offered: Offered | None
 ) -> list[Mistake]:
-    """Return the mistakes in columns for a job; with `offered`, also curves that the job does
-    not record.
-    """
+    """Return the mistakes in columns for a job; with `offered`, also curves that it lacks."""
 
     def curves(name: str, reduction: str) -> tuple[Ints, Floats]:
         """Refuse a curve that is not there, or not kept; NaN stands for its numbers."""
@@ -140,7 +136,7 @@ def _refuse_unknown(name: str, offered: Offered) -> None:
     if measure not in offered or (measure == LOSS and name != LOSS):
         known = ", ".join(offered)
         raise UsageError(f"no curve {name!r}{did_you_mean(name, offered)}; jobs record {known}")
-    part = name.removeprefix(f"{measure}.") if name != measure else ""
+    part = name.removeprefix(measure).removeprefix(".")
     if offered[measure] and part not in offered[measure]:
         known = ", ".join(f"{measure}.{part}" for part in offered[measure])
         raise UsageError(f"no curve {name!r}; there are {known}")
@@ -149,8 +145,7 @@ def _refuse_unknown(name: str, offered: Offered) -> None:
 def column_numbers(
     columns: Mapping[str, str], settings: Mapping[str, Any], run: Run
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the numbers of columns for a job, NaN where there is none, and why an expression gave
-    none.
+    """Return the numbers of columns for a job, and why expressions gave none, which are NaN.
 
     Args:
         columns: name and expression of each.

@@ -1,6 +1,4 @@
-"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, its runs;
-checking all of it.
-"""
+"""The directory of a sweep: description `sweep.json`, table `results.csv`, runs; and its check."""
 
 from __future__ import annotations
 
@@ -161,7 +159,9 @@ def refuse_foreign_table(directory: Path) -> None:
     file = directory / RESULTS
     if not files.exists(file):
         return
-    head = b"" if file.is_symlink() or not file.is_file() else files.read(file).partition(b"\n")[0]
+    head = b""
+    if file.is_file() and not file.is_symlink():
+        head, _, _ = files.read(file).partition(b"\n")
     if not (head.startswith(b"job,") and head.endswith(f",{','.join(PLACE)}".encode())):
         raise UsageError(
             f"{file} is there already, and is no table of a sweep: move it away, or choose another"
@@ -190,8 +190,7 @@ def batches_of(described: Mapping[str, Any]) -> list[Batch]:
 
 
 def parts_of(directory: Path, batch: Batch, failed: Collection[str] = ()) -> list[Batch]:
-    """Return the batch, or each job alone where the batch failed as a whole and its jobs were
-    trained one by one.
+    """Return the batch, or each job alone where these were trained after the batch failed.
 
     `failed` has the names of batches that failed, perhaps without leaving a directory.
     """
@@ -204,8 +203,9 @@ def parts_of(directory: Path, batch: Batch, failed: Collection[str] = ()) -> lis
     if whole is not None:
         return [batch]
     alone = batch.alone()
-    tried = any(part.name in failed or files.exists(directory / part.name) for part in alone)
-    return alone if tried else [batch]
+    if any(part.name in failed or files.exists(directory / part.name) for part in alone):
+        return alone
+    return [batch]
 
 
 def belonging(described: Mapping[str, Any], batch: Batch) -> dict[str, Any]:
@@ -256,8 +256,7 @@ def rows_of(
     failed: Mapping[str, str] = MappingProxyType({}),
     known: Collection[str] = (),
 ) -> Table:
-    """Return a row for each job that has ended, in their order; numbers that are not finite are
-    None.
+    """Return a row for each job that has ended, in order; None for numbers that are not finite.
 
     Args:
         directory: of the sweep.
@@ -280,11 +279,10 @@ def rows_of(
             if part.name in failed:
                 each = [{"status": "failed", "message": failed[part.name]} for _ in points]
             else:
-                run = (
-                    ended_run(directory, part)
-                    if part.name in known
-                    else _own_run(directory, described, part)
-                )
+                if part.name in known:
+                    run = ended_run(directory, part)
+                else:
+                    run = _own_run(directory, described, part)
                 if run is None:
                     continue
                 each = _numbers(run, points, derived)
@@ -302,21 +300,27 @@ def rows_of(
 def _numbers(
     run: Run, points: Sequence[Mapping[str, Any]], derived: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return how the jobs of a run ended, their final numbers, and columns derived from their
-    curves.
+    """Return how the jobs of a run ended, their final numbers, and numbers of their curves.
 
     `points` has the settings of each job, `derived` the expression of each column.
     """
     columns = _columns(run, len(points))
-    each = [{name: values[k] for name, values in columns.items()} for k in range(len(points))]
-    networks = replicas_of(run) if derived and "replicas" in run.info else [run] * len(points)
-    for numbers, point, network in zip(each, points, networks, strict=True):
+    networks: Sequence[Run] = [run] * len(points)
+    if derived and "replicas" in run.info:
+        networks = replicas_of(run)
+    each = []
+    for values, point, network in zip(
+        zip(*columns.values(), strict=True), points, networks, strict=True
+    ):
+        numbers = dict(zip(columns, values, strict=True))
         messages = list[str]()
         if numbers["status"] == "diverged":
             messages.append(f"the loss is not finite at iteration {numbers['iterations']}")
-        of_curves, why = column_numbers(derived, point, network) if derived else ({}, [])
-        numbers |= {name: _finite(value) for name, value in of_curves.items()}
-        numbers["message"] = "; ".join([*messages, *why])
+        if derived:
+            of_curves, why = column_numbers(derived, point, network)
+            numbers |= {name: _finite(value) for name, value in of_curves.items()}
+            messages += why
+        each.append({**numbers, "message": "; ".join(messages)})
     return each
 
 
@@ -344,7 +348,9 @@ def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
 
 
 def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 class Sweep:
@@ -374,8 +380,7 @@ class Sweep:
 
     @cached_property
     def rows(self) -> Table:
-        """A row for each job that has ended: settings, seed, how it ended, final numbers, where its
-        run is.
+        """A row for each job that has ended: settings, seed, end, final numbers, and its run.
 
         Those of an unfinished sweep are computed from its runs.
         """
@@ -393,12 +398,15 @@ class Sweep:
         """Return how far the sweep is: settings, jobs by how they ended, and by their messages."""
         described = self.described
         messages = Counter(row["message"] for row in self.rows if row["message"])
+        status = "unfinished"
+        if self.finished:
+            status = "complete"
+        elif is_locked(self.path):
+            status = "running"
         return {
             "path": self.path,
             "name": described["name"],
-            "status": (
-                "complete" if self.finished else "running" if is_locked(self.path) else "unfinished"
-            ),
+            "status": status,
             "jobs": described["jobs"],
             "ended": len(self.rows),
             **self.counts(),
@@ -421,12 +429,12 @@ class Sweep:
         Raises RunError: the job failed, has not ended, or its run is gone.
         """
         number = job if isinstance(job, int) else job["job"]
-        if number not in self._row_of:
+        row = self._row_of.get(number)
+        if row is None:
             raise RunError(
                 f"no job {number} of {self.path} has ended; there are {self.described['jobs']},"
                 " from 0"
             )
-        row = self._row_of[number]
         if row["status"] == "failed":
             raise RunError(f"job {number} of {self.path} failed: {row['message']}")
         if row["path"] not in self._runs:
@@ -439,8 +447,9 @@ class Sweep:
         return runs[place]
 
     def run_of(self, row: Mapping[str, Any]) -> Run:
-        """Return the run, perhaps of several networks, in the place of a row; RunError: it is
-        gone, or exchanged.
+        """Return the run, perhaps of several networks, in the place of a row.
+
+        Raises CorruptRunError: it is gone, or exchanged.
         """
         path = self.path / row["path"]
         if not files.exists(path):
@@ -451,8 +460,7 @@ class Sweep:
         return run
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
-        """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default
-        of all that ran.
+        """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`.
 
         Raises:
             UsageError: there is no such setting, or no job has this value.
@@ -505,9 +513,7 @@ def verify_sweep(directory: Path) -> list[Finding]:
 
 
 def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Finding]:
-    """Yield what is wrong with the table of a sweep, and with the places of its runs but those
-    `looked` at.
-    """
+    """Yield what is wrong with the table of a sweep, and with its runs but those `looked` at."""
     if not sweep.finished:
         for batch in batches_of(sweep.described):
             if sweep.path / batch.name not in looked:
@@ -530,9 +536,7 @@ def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Finding]:
 
 
 def _table_faults(sweep: Sweep) -> Iterator[Finding]:
-    """Yield that `results.csv` is not the table of the description, which is the one that is
-    read.
-    """
+    """Yield that `results.csv` is not the table of the description, which is the one read."""
     assert sweep.kept_table is not None
     again = f"the numbers are in {SWEEP}: `dyn export {sweep.path} FILE.csv` writes them"
     try:
@@ -543,16 +547,12 @@ def _table_faults(sweep: Sweep) -> Iterator[Finding]:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as the CSV file holds it: lists, mappings and truth values as JSON, empty
-    for None.
-    """
-    return (
-        ""
-        if value is None
-        else json.dumps(value)
-        if isinstance(value, list | dict | bool)
-        else str(value)
-    )
+    """Return a value as the CSV file holds it; lists, mappings and truth values are JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, list | dict | bool):
+        return json.dumps(value)
+    return str(value)
 
 
 def _same(cell: str, text: str) -> bool:

@@ -1,5 +1,4 @@
-"""Numbers computed from settings, `min(10, 0.1 / initialization.scale**2)`, and from curves,
-`first(loss < 0.1)`.
+"""Numbers computed from settings, `0.1 / initialization.scale**2`, and curves, `first(loss < 1)`.
 
 A few nodes of the syntax tree are known; nothing else is ever executed.
 """
@@ -54,9 +53,7 @@ REDUCTIONS = {
 }
 """Functions that make a number of a curve, each with its form."""
 Curves = Callable[[str, str], tuple[Ints, Floats]]
-"""Name of a curve and of the reduction that asks for it -> iterations (k,) and values (k,);
-empty without the curve.
-"""
+"""Name of a curve, and of the reduction that asks for it -> iterations (k,) and values (k,)."""
 _NUMBERED = re.compile(r"\b([A-Za-z_][\w.]*?)\.(\d+)\b")
 """The number k of a list or a measure, `dataset.y.0`, which Python writes `dataset.y[0]`."""
 
@@ -145,18 +142,21 @@ def _value(node: ast.expr, known: _Known) -> Any:
         ):
             return _reduced(name, arguments, known)
     if (key := _key(node)) is None:
-        names = ", ".join(FUNCTIONS)
-        forms = "" if known.curves is None else f", {', '.join(REDUCTIONS.values())}"
+        forms = [*FUNCTIONS]
+        if known.curves is not None:
+            forms += REDUCTIONS.values()
         raise ValueError(
             f"{ast.unparse(node)!r} is not known here; there are numbers, keys, + - * / **,"
-            f" parentheses, {names}{forms}"
+            f" parentheses, {', '.join(forms)}"
         )
     return _setting(key, known)
 
 
 def _applied(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a function gives; NaN, a number that a job does not have, makes NaN."""
-    return math.nan if any(map(math.isnan, arguments)) else function(*arguments)
+    if any(map(math.isnan, arguments)):
+        return math.nan
+    return function(*arguments)
 
 
 def _key(node: ast.expr) -> str | None:
@@ -170,19 +170,32 @@ def _key(node: ast.expr) -> str | None:
             key = _key(above)
         case _:
             return None
-    return None if key is None else f"{key}.{part}"
+    if key is None:
+        return None
+    return f"{key}.{part}"
 
 
 def _setting(key: str, known: _Known) -> Any:
-    number = known.values.get(key, None if key == "seed" else known.config)
-    try:
-        for part in key.split(".") if key not in known.values else ():
-            number = number[int(part)] if isinstance(number, list) else number[part]
-    except (LookupError, TypeError, ValueError):
-        raise ValueError(f"{key} is neither swept nor a number of the config") from None
+    if key in known.values:
+        number = known.values[key]
+    elif key == "seed" or (number := _entry(key, known.config)) is None:
+        raise ValueError(f"{key} is neither swept nor a number of the config")
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ValueError(f"{key} is {number!r}, not a number")
     return number
+
+
+def _entry(key: str, config: Any) -> Any:
+    """Return the entry of a plain config at a dotted key; None where there is none."""
+    try:
+        for part in key.split("."):
+            if isinstance(config, list):
+                config = config[int(part)]
+            else:
+                config = config[part]
+    except (LookupError, TypeError, ValueError):
+        return None
+    return config
 
 
 def _reduced(name: str, arguments: list[ast.expr], known: _Known) -> Any:
@@ -208,7 +221,9 @@ def _reduced(name: str, arguments: list[ast.expr], known: _Known) -> Any:
         return math.nan
     if name == "first":
         reached = steps[COMPARISONS[type(op)](values, number)]
-        return int(reached[0]) if len(reached) else math.nan
+        if not len(reached):
+            return math.nan
+        return int(reached[0])
     return float(_number_of(name, key, steps, values, number))
 
 

@@ -1,5 +1,7 @@
-"""Find and open what a user names: a run or a sweep by its path, (the start of) its name, or
-`latest`; replica k of a run by `DIR:k`, job k of a sweep by `SWEEP:k`.
+"""Find and open what a user names.
+
+A run or a sweep is named by its path, (the start of) its name, or `latest`; replica k of a run by
+`DIR:k`, job k of a sweep by `SWEEP:k`.
 """
 
 from __future__ import annotations
@@ -80,16 +82,16 @@ def _summary(directory: Path) -> dict[str, Any]:
 
 
 def is_there(path: str | Path) -> bool:
-    """Whether a file or folder has this name; a text that cannot be a name, such as a very long
-    text, has none.
-    """
+    """Whether a file or folder has this name, which may be too long for a name."""
     return os.path.exists(path)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
 
 
 def stands_for_run(text: str) -> bool:
     """Whether `text` can be meant as a run, a sweep, or a part of them."""
     name, _ = numbered(text)
-    return Path(name).is_dir() if is_there(name) else name == LATEST or bool(_matching(name))
+    if is_there(name):
+        return Path(name).is_dir()
+    return name == LATEST or bool(_matching(name))
 
 
 def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
@@ -110,7 +112,7 @@ def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
     sweeps = [directory for directory in matching if directory.parent == sweeps_root()]
     if sweeps and len(matching) > 1:
         raise UsageError(f"{str(path)!r} can be {', '.join(map(str, matching))}")
-    return sweeps[0] if sweeps else None
+    return next(iter(sweeps), None)
 
 
 def run_directory(text: str) -> Path:
@@ -148,7 +150,9 @@ def open_run(which: Any, *, together: bool = False, whole: bool = False) -> Run:
         UsageError: several runs begin so.
         RunError: there is no such run, it is damaged, or holds several runs.
     """
-    run = which if isinstance(which, Run) else _open(os.fspath(which), together=together)
+    run = which
+    if not isinstance(run, Run):
+        run = _open(os.fspath(which), together=together)
     if whole:
         run.check_all()
     return run
@@ -173,28 +177,32 @@ def _open(text: str, *, together: bool) -> Run:
 
 
 def numbered(text: str) -> tuple[str, int | None]:
-    """Return `DIR` and k of `DIR:k`, unless something is called so; the text and None of
-    anything else.
-    """
+    """Return `DIR` and k of `DIR:k`, unless something is called so; else the text and None."""
     match = _NUMBERED.fullmatch(text)
-    return (match[1], int(match[2])) if match and not is_there(text) else (text, None)
+    if match is None or is_there(text):
+        return text, None
+    return match[1], int(match[2])
 
 
 def _matching(text: str, *, runs: bool = True, sweeps: bool = True) -> list[Path]:
-    """Return the directories below the roots that `text` can stand for; whole names come before
-    starts of names.
+    """Return the directories below the roots that `text` can stand for.
+
+    Whole names come before starts of names.
     """
-    written = {path: path / layout.INFO for path in (_folders(layout.runs_root()) if runs else ())}
-    written |= {
-        path: path / SWEEP for path in (_folders(sweeps_root()) if sweeps else ()) if is_sweep(path)
-    }
+    written: dict[Path, Path] = {}
+    if runs:
+        written |= {path: path / layout.INFO for path in _folders(layout.runs_root())}
+    if sweeps:
+        written |= {path: path / SWEEP for path in _folders(sweeps_root()) if is_sweep(path)}
     if whole := [path for path in written if path.name == text]:
         return whole
     if text == LATEST:
         times = {path: file.stat().st_mtime_ns for path, file in written.items() if is_there(file)}
-        return [max(times, key=times.__getitem__)] if times else []
+        return sorted(times, key=times.__getitem__, reverse=True)[:1]
     return [path for path in written if path.name.startswith(text)]
 
 
 def _folders(root: Path) -> list[Path]:
-    return sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    if not root.is_dir():
+        return []
+    return sorted(path for path in root.iterdir() if path.is_dir())

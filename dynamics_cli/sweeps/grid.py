@@ -75,26 +75,26 @@ def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
     first = _value(text, parts[0])
     last = _value(text, parts[1])
     count = _value(text, parts[-1])
-    numbers = all(
-        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
-        for v in (first, last)
-    )
+    numbers = all(is_number(end) and math.isfinite(end) for end in (first, last))
     if not numbers or not isinstance(count, int) or not 2 <= count <= MOST_JOBS:
         raise UsageError(
             f"{text!r}: first and last must be numbers, count an integer from 2 to {MOST_JOBS}"
         )
     if log and not (first > 0 and last > 0):
         raise UsageError(f"{text!r}: a log range needs positive ends")
-    spaced = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
+    space = np.geomspace if log else np.linspace
+    values = space(first, last, count).tolist()
     if log and parts[2].strip() == "logint":
-        return tuple(dict.fromkeys(round(v) for v in spaced.tolist())), log
-    whole = (
-        isinstance(first, int)
-        and isinstance(last, int)
-        and not log
-        and (last - first) % (count - 1) == 0
-    )
-    return tuple(round(v) if whole else float(v) for v in spaced), log
+        return tuple(dict.fromkeys(map(round, values))), log
+    integers = isinstance(first, int) and isinstance(last, int)
+    if not log and integers and (last - first) % (count - 1) == 0:
+        values = map(round, values)
+    return tuple(values), log
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value of a config is a number, which truth values are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _value(text: str, written: str) -> Any:

@@ -33,9 +33,7 @@ from dynamics_cli.training.problem import build_problem
 LIGHT_LOSSES = 1000
 """About how many losses each job of a sweep keeps with `--record light`."""
 RECORDS = ("light", "ends", "config")
-"""Records of a job: its ends and about a thousand losses; its ends alone; all that its config
-asks for.
-"""
+"""Records of a job: ends and about a thousand losses; ends alone; all that its config asks for."""
 LOOKED_AT = 100
 """Jobs whose needs are estimated at most; they stand for the others."""
 
@@ -53,8 +51,7 @@ class Job:
 def read_sweep_section(
     source: Any, overrides: Sequence[str] = ()
 ) -> tuple[list[Axis], list[Column], SweepSection]:
-    """Return the axes and the columns that the section `sweep` of a config asks for, and the
-    section.
+    """Return axes and columns that the section `sweep` of a config asks for, and the section.
 
     Raises:
         ConfigError: the section is not valid; each problem with its line.
@@ -80,9 +77,7 @@ def read_sweep_section(
 
 
 class PlannedSweep(list[Job]):
-    """The jobs of a sweep in their order: the last axis runs fastest, and the seeds of a point
-    faster than that.
-    """
+    """The jobs of a sweep in order: the last axis runs fastest, and seeds of a point faster."""
 
     def __init__(
         self,
@@ -122,7 +117,9 @@ class PlannedSweep(list[Job]):
         self.labels = dict(labels)
         if (jobs := seeds * math.prod(len(axis.values) for axis in axes)) > MOST_JOBS:
             raise UsageError(f"{jobs} networks are asked for; a sweep has at most {MOST_JOBS}")
-        self.axes, self.let, self.seeds = tuple(axes), dict(let), seeds
+        self.axes = tuple(axes)
+        self.let = dict(let)
+        self.seeds = seeds
         self.written = self_contained(source, overrides, **settings)
         self._sections: dict[tuple[str, str], Any] = {}
         """Name and text of a section -> the section, which all configs with this text share."""
@@ -144,11 +141,9 @@ class PlannedSweep(list[Job]):
                         [_of_integers(problem, axes) for problem in error.problems]
                     ) from error
             config = self._shared(config)
-            of_seeds = [
-                config.model_copy(update={"seed": config.seed + k}) if k else config
-                for k in range(seeds)
-            ]
-            self += [Job(len(self) + k, point, of_seed) for k, of_seed in enumerate(of_seeds)]
+            for k in range(seeds):
+                of_seed = config.model_copy(update={"seed": config.seed + k})
+                self.append(Job(len(self), point, of_seed))
         self._check_distinct()
         if record is None and (too_much := self._beyond_limit()) is not None:
             record = "light"
@@ -165,26 +160,26 @@ class PlannedSweep(list[Job]):
         self.columns = {column.name: column.expression for column in columns}
 
     def _check_distinct(self) -> None:
-        """Raise UsageError where two jobs have one config: seeds that overlap, or two spellings
-        of a value.
+        """Raise UsageError where two jobs have one config.
+
+        Their seeds overlap, or two values are spellings of one.
         """
-        known: dict[tuple[int, ...], Job] = {}
+        known = set[tuple[int, ...]]()
         for job in self:
-            fields = tuple(
-                job.config.seed if key == "seed" else id(part) for key, part in job.config
-            )
-            first = known.setdefault(fields, job)
-            if first is job:
-                continue
-            settings = {**job.settings, "seed": job.config.seed}
-            told = ", ".join(f"{key}={value}" for key, value in settings.items())
-            advice = f"; values of seed must lie {self.seeds} apart" if self.seeds > 1 else ""
-            raise UsageError(f"the sweep trains {told} twice{advice}")
+            # equal sections are shared
+            parts = {key: id(part) for key, part in job.config} | {"seed": job.config.seed}
+            fields = tuple(parts.values())
+            if fields in known:
+                settings = {**job.settings, "seed": job.config.seed}
+                told = ", ".join(f"{key}={value}" for key, value in settings.items())
+                advice = ""
+                if self.seeds > 1:
+                    advice = f"; values of seed must lie {self.seeds} apart"
+                raise UsageError(f"the sweep trains {told} twice{advice}")
+            known.add(fields)
 
     def _shared(self, config: RunConfig) -> RunConfig:
-        """Return the config with sections that equal configs share: a hundred thousand fit in
-        memory.
-        """
+        """Return the config with shared sections, so that a hundred thousand fit in memory."""
         shared = {
             name: self._sections.setdefault((name, repr(section)), section)
             for name, section in config
@@ -203,9 +198,7 @@ class PlannedSweep(list[Job]):
 
     @property
     def files(self) -> dict[str, str]:
-        """SHA-256 of each file that the configs name, as when the sweep was planned; raises as
-        `hash`.
-        """
+        """SHA-256 of each file that the configs name, as planned; raises as `hash`."""
         return self._identity[1]
 
     @cached_property
@@ -261,9 +254,7 @@ class PlannedSweep(list[Job]):
 
 
 def _of_integers(problem: Mistake, axes: Sequence[Axis]) -> Mistake:
-    """Return a problem; of a logarithmic range of a key of integers it says how to write the
-    range.
-    """
+    """Return a problem; of a log range of integers it says how to write the range."""
     for axis in axes:
         if axis.key == problem.key and axis.log and "must be an integer" in problem.message:
             written = f"{axis.key}={axis.values[0]:g}:{axis.values[-1]:g}:logint:{len(axis.values)}"
@@ -283,10 +274,7 @@ def _light(config: RunConfig, losses: int, known: dict[tuple[int, int | None], A
     if every is None and total and getattr(config.optimizer, "batch_size", None) is None:
         every = max(1, total // losses)
     if (key := (id(config.record), every)) not in known:
-        plain = {
-            **to_plain(config)["record"],
-            "snapshots": {"kind": "list", "include": []},
-            "loss_every": every,
-        }
+        plain = to_plain(config)["record"]
+        plain |= {"snapshots": {"kind": "list", "include": []}, "loss_every": every}
         known[key] = type(config.record).model_validate(plain)
     return config.model_copy(update={"record": known[key]})

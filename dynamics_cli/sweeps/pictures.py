@@ -31,14 +31,15 @@ from dynamics_cli.plotting.chart import (
     references,
     statistics,
 )
-from dynamics_cli.plotting.layout import figure_note, format_number, ticks_at
+from dynamics_cli.plotting.labels import figure_note, format_number, ticks_at
 from dynamics_cli.plotting.panels.phase import draw_phase_diagram
 from dynamics_cli.plotting.style import new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of
 from dynamics_cli.runs.run import columns_of, measured, recorded
 from dynamics_cli.runs.titles import check_labels, title_of
 from dynamics_cli.sweeps.directory import FIXED, Sweep, text_of
-from dynamics_cli.text import shorten
+from dynamics_cli.sweeps.grid import is_number
+from dynamics_cli.text import counted, shorten
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -85,7 +86,9 @@ class SweepTable:
             RunError: no job has ended yet.
             UsageError: there is no such column, no row has the values, or a label has no such key.
         """
-        self.sweep, self.log, self.described = sweep, log, sweep.described
+        self.sweep = sweep
+        self.log = log
+        self.described = sweep.described
         self.where = {key: _from_text(value) for key, value in (where or {}).items()}
         self.rows = sweep.chosen(self.where)
         self._values: dict[str, list[Any]] = {}
@@ -98,8 +101,11 @@ class SweepTable:
         self.derived: dict[str, str] = self.described.get("columns", {})
         """Columns that are one number of each job, without a curve, and their expressions."""
         self.labels: dict[str, str] = {**self.described.get("labels", {}), **labels}
-        words = [word for key in self.free if not self.numeric(key) for word in self._words(key)]
-        check_labels(labels, [*self.columns, "loss", "iteration", *words])
+        known = [*self.columns, "loss", "iteration"]
+        for key in self.free:
+            if not self.numeric(key):
+                known += self._words(key)
+        check_labels(labels, known)
 
     def title(self, name: str) -> str:
         """Return what pictures call a column, or `loss` and `iteration`."""
@@ -111,9 +117,7 @@ class SweepTable:
 
     @property
     def measures(self) -> list[str]:
-        """Names of the final numbers that the table has: measures that the config asks for, the
-        final loss, others.
-        """
+        """Names of final numbers in the table: measures of the config, the final loss, others."""
         record = self.described["config"].get("record") or {}
         asked = bool(self.derived or record.get("measures"))
         hidden = (*FIXED, *self.settings, "iterations")
@@ -127,9 +131,7 @@ class SweepTable:
 
     @property
     def main(self) -> str:
-        """The setting that curves are drawn over: the first with several values, numbers before
-        words.
-        """
+        """The setting that curves are drawn over: the first with several values, and numbers."""
         free = self.free or self.settings or ["seed"]
         return str(next((key for key in free if self.numeric(key)), free[0]))
 
@@ -141,12 +143,11 @@ class SweepTable:
         return self._values[key]
 
     def words(self, key: str) -> dict[str, str]:
-        """Return what pictures call each value of a column, by its identity; no two have the
-        same name.
-        """
+        """Return different names in pictures for the values of a column, by their identity."""
         words = self._words(key)
-        named = [self.labels.get(word, word) for word in words]
-        names = named if len(set(named)) == len(named) else words
+        names = [self.labels.get(word, word) for word in words]
+        if len(set(names)) < len(names):
+            names = words
         return dict(zip(map(_identity, self.values(key)), names, strict=True))
 
     def _words(self, key: str) -> list[str]:
@@ -154,21 +155,19 @@ class SweepTable:
 
     def column(self, name: str) -> Floats:
         """Return a column as numbers, NaN where a job has none."""
-        return np.array(
-            [row[name] if _is_number(row[name]) else np.nan for row in self.rows], np.float64
-        )
+        numbers = np.full(len(self.rows), np.nan)
+        for k, row in enumerate(self.rows):
+            if is_number(row[name]):
+                numbers[k] = row[name]
+        return numbers
 
     def numeric(self, key: str) -> bool:
-        """Whether a column holds numbers only; of a result, which a failed job may not have,
-        those that there are.
-        """
+        """Whether a column holds numbers only, but None for results of jobs that failed."""
         values = [value for value in self.values(key) if value is not None or key in self.settings]
-        return bool(values) and all(map(_is_number, values))
+        return bool(values) and all(map(is_number, values))
 
     def places(self, key: str) -> tuple[Floats, list[str] | None]:
-        """Return where rows stand on an axis of a column: its numbers, or the numbers of its
-        words, and these.
-        """
+        """Return where rows stand on an axis: at numbers, or at the numbers of words, and these."""
         if self.numeric(key):
             return self.column(key), None
         words = self.words(key)
@@ -176,9 +175,7 @@ class SweepTable:
         return np.array([place[_identity(row[key])] for row in self.rows]), [*words.values()]
 
     def logarithmic(self, key: str) -> bool:
-        """Whether a column is spaced by ratios, or spans so much that only a logarithmic axis
-        shows it.
-        """
+        """Whether a column is spaced by ratios, or needs a logarithmic axis to be seen."""
         values = self.column(key)[np.isfinite(self.column(key))]
         if not self.numeric(key) or not len(values) or values.min() <= 0:
             return False
@@ -189,34 +186,32 @@ class SweepTable:
 
     def families(self, keys: Sequence[str], among: Sequence[int] | None = None) -> list[Family]:
         """Return the rows by their values of some columns; by default of all rows."""
-        words = {key: self.words(key) for key in keys}
+        names = {key: self._names(key) for key in keys}
         families: dict[tuple[str, ...], list[int]] = {}
         for k in range(len(self.rows)) if among is None else among:
-            point = tuple(_identity(self.rows[k][key]) for key in keys)
+            point = tuple(names[key][_identity(self.rows[k][key])] for key in keys)
             families.setdefault(point, []).append(k)
-        return [
-            Family(
-                ", ".join(self._said(*pair, words) for pair in zip(keys, point, strict=True)), rows
-            )
-            for point, rows in families.items()
-        ]
+        return [Family(", ".join(point), rows) for point, rows in families.items()]
 
-    def _said(self, key: str, value: str, words: Mapping[str, Mapping[str, str]]) -> str:
-        word = words[key][value]
-        if self.numeric(key):
-            return f"{self.title(key)} = {word}"
-        return word if word in self.labels.values() else f"{self.title(key)} {word}"
+    def _names(self, key: str) -> dict[str, str]:
+        """Return what a legend calls each value of a setting, by its identity."""
+        between = " = " if self.numeric(key) else " "
+        title = self.title(key)
+        names = {}
+        for value, word in self.words(key).items():
+            alone = between == " " and word in self.labels.values()
+            names[value] = word if alone else f"{title}{between}{word}"
+        return names
 
     def config(self, rows: Iterable[int]) -> RunConfig | None:
         """Return the config of the first of some rows whose job has a run."""
-        ran = (row for row in rows if self.rows[row]["status"] != "failed")
-        first = next(ran, None)
-        return None if first is None else self.sweep.run(self.rows[first]["job"]).config
+        for row in rows:
+            if self.rows[row]["status"] != "failed":
+                return self.sweep.run(self.rows[row]["job"]).config
+        return None
 
     def asked(self, rows: Iterable[int], column: str, ask: Callable[[Measure], T]) -> T | None:
-        """Return the answer of the measure of a column, as in the config of some rows; None
-        where there is none.
-        """
+        """Return the answer of the measure of a column in some rows; None where there is none."""
         config = self.config(rows)
         if config is None:
             return None
@@ -224,9 +219,7 @@ class SweepTable:
         return next((answer for answer in answers if answer is not None), None)
 
     def linear(self, column: str) -> bool:
-        """Whether an axis of a column is never logarithmic, as of an accuracy, or of a column
-        computed from one.
-        """
+        """Whether an axis is never logarithmic, as of an accuracy or a column computed from it."""
         expression = self.described.get("columns", {}).get(column, column)
         if "first(" in expression:  # an iteration
             return False
@@ -235,62 +228,53 @@ class SweepTable:
         return any(self.asked(rows, name, lambda measure: measure.linear) for name in names)
 
     def bound(self, rows: Iterable[int], column: str) -> tuple[str, float] | None:
-        """Return name and value of the line that a measure has beside its curve in some rows of
-        the same settings.
-        """
+        """Return name and value of the line beside a measure, in rows of the same settings."""
         rows = [*rows]
         if (config := self.config(rows)) is None:
             return None
         return self.asked(rows, column, lambda measure: measure.bound(dict(config)))
 
     def curve(self, k: int, measure: str) -> tuple[Floats, Floats]:
-        """Return the iterations and the losses that the job of row k recorded, or another
-        measure; nothing if none.
-        """
+        """Return iterations and values of a measure of row k; both are empty where it has none."""
+        nothing = np.zeros(0)
         if self.rows[k]["status"] == "failed":
-            return np.zeros(0), np.zeros(0)
+            return nothing, nothing
         run = self.sweep.run(self.rows[k]["job"])
         if measure == "final_loss":
             return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
-        for name in (name for name in run.measures if measure.startswith(name)):
+        for name in run.measures:
+            if not measure.startswith(name):
+                continue
             columns = [column.name for column in columns_of(run, name)]
             if measure in columns:
-                steps, values = measured(run, name)
-                return np.asarray(steps, float), values[:, columns.index(measure)]
-        return np.zeros(0), np.zeros(0)
+                steps, numbers = measured(run, name)
+                return np.asarray(steps, float), numbers[:, columns.index(measure)]
+        return nothing, nothing
 
     def has_curve(self, measure: str) -> bool:
         """Whether a job has recorded a number over iterations."""
         return any(len(self.curve(k, measure)[0]) for k in range(len(self.rows)))
 
     def note(self, drawn: Sequence[str]) -> str:
-        """Return the hidden parts of a picture of some columns: other settings, seeds, jobs that
-        have not ended.
-        """
-        left = [
+        """Return what a picture of some columns hides: other settings, seeds, and lost jobs."""
+        hidden = [
             f"{self.title(key)} ({len(self.values(key))})" for key in self.free if key not in drawn
         ]
         if (seeds := len(self.values("seed"))) > 1 and "seed" not in (*drawn, *self.free):
-            left.append(f"{seeds} seeds")
-        lost = sum(row["status"] in ("diverged", "failed") for row in self.rows)
-        parts = [f"median over {', '.join(left)}"] if left else []
-        parts += [f"where {self.title(key)} = {_short(text)}" for key, text in self.where.items()]
-        parts += [f"{len(self.rows)} of {self.described['jobs']} jobs"] * (
-            len(self.rows) < self.described["jobs"]
-        )
-        parts += [f"{lost} jobs diverged or failed"] if lost else []
-        return "; ".join(
-            parts
-            + [
-                f"{self.title(k)} = {text}"
-                for k, text in self.described["computed"].items()
-                if k not in drawn
-            ]
-        )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+            hidden.append(f"{seeds} seeds")
+        parts = []
+        if hidden:
+            parts.append(f"median over {', '.join(hidden)}")
+        for key, value in self.where.items():
+            parts.append(f"where {self.title(key)} = {_short(value)}")
+        if len(self.rows) < self.described["jobs"]:
+            parts.append(f"{len(self.rows)} of {self.described['jobs']} jobs")
+        if lost := sum(row["status"] in ("diverged", "failed") for row in self.rows):
+            parts.append(f"{lost} jobs diverged or failed")
+        for key, text in self.described["computed"].items():
+            if key not in drawn:
+                parts.append(f"{self.title(key)} = {text}")
+        return "; ".join(parts)
 
 
 def _identity(value: Any) -> str:
@@ -299,22 +283,25 @@ def _identity(value: Any) -> str:
 
 
 def _short(value: Any, digits: int = 3, most: int = SHORT) -> str:
-    return format_number(value, digits) if _is_number(value) else shorten(_readable(value), most)
+    if is_number(value):
+        return format_number(value, digits)
+    return shorten(_readable(value), most)
 
 
 def _readable(value: Any) -> str:
     """Return a value as a legend shows it: a kind with its settings as `leaky_relu, slope 0.1`."""
+    if value is None:
+        return "none"
     if not isinstance(value, dict):
-        return "none" if value is None else text_of(value)
-    settings = {key: _readable(setting) for key, setting in value.items()}
-    kind = settings.pop("kind", "")
-    return ", ".join([*filter(None, [kind]), *(f"{key} {text}" for key, text in settings.items())])
+        return text_of(value)
+    parts = [f"{key} {_readable(setting)}" for key, setting in value.items() if key != "kind"]
+    if "kind" in value:
+        parts.insert(0, _readable(value["kind"]))
+    return ", ".join(parts)
 
 
 def _distinct(values: Sequence[Any]) -> list[str]:
-    """Return different names for different values: short ones where these differ, otherwise
-    longer ones.
-    """
+    """Return different names for different values, which are short where these differ."""
     for digits, most in ((3, SHORT), (17, LONG)):
         names = [_short(value, digits, most) for value in values]
         if len(set(names)) == len(names):
@@ -324,13 +311,12 @@ def _distinct(values: Sequence[Any]) -> list[str]:
 
 def pictures_of(table: SweepTable) -> dict[str, str]:
     """Return the pictures that a sweep offers, with their descriptions."""
-    two = sum(table.numeric(key) for key in table.free) > 1
-    some = bool(table.settings)
-    return {
-        name: text
-        for name, text in PICTURES.items()
-        if {"phase": two, "curve": some}.get(name, True)
-    }
+    pictures = dict(PICTURES)
+    if sum(table.numeric(key) for key in table.free) < 2:
+        del pictures["phase"]
+    if not table.settings:
+        del pictures["curve"]
+    return pictures
 
 
 def draw_named(
@@ -341,11 +327,13 @@ def draw_named(
     Raises UsageError: there is no such panel or measure.
     """
     said = "".join(f"-{key}={_in_file(value)}" for key, value in table.where.items())
-    final = measure or table.measures[0]
-    names = panels or [name for name in pictures_of(table) if name != "losses"]
-    drawn = [(name, (measure or "final_loss") if name == "losses" else final) for name in names]
-    if not panels and (measure is None or table.has_curve(measure)):
-        drawn.append(("losses", measure or "final_loss"))
+    names = list(panels or pictures_of(table))
+    if not panels and measure is not None and not table.has_curve(measure):
+        names.remove("losses")
+    drawn = []
+    for name in names:
+        default = "final_loss" if name == "losses" else table.measures[0]
+        drawn.append((name, measure or default))
     for name, chosen in drawn:  # before the first picture, so that there is none of a wrong name
         _check(table, name, chosen)
     for name, chosen in drawn:
@@ -354,9 +342,7 @@ def draw_named(
 
 
 def _check(table: SweepTable, panel: str, measure: str) -> None:
-    """Raise UsageError or RunError where a sweep has no such picture or measure, or no number to
-    draw.
-    """
+    """Raise UsageError or RunError where a sweep has no such picture or measure, or no number."""
     for name, known, what in (
         (panel, [*pictures_of(table)], "panel"),
         (measure, table.measures, "measure"),
@@ -371,25 +357,26 @@ def _check(table: SweepTable, panel: str, measure: str) -> None:
         )
     if panel != "losses" and not np.isfinite(table.column(measure)).any():
         ends = Counter(row["status"] for row in table.rows)
-        ended = ", ".join(f"{count} {status}" for status, count in ends.items())
         curves = "; --panel losses draws their curves" if table.has_curve("final_loss") else ""
-        raise RunError(f"no job of {table.sweep.path} has a number {measure} ({ended}){curves}")
+        raise RunError(
+            f"no job of {table.sweep.path} has a number {measure} ({counted(ends)}){curves}"
+        )
     if panel == "losses" and not table.has_curve(measure):
         raise RunError(f"no job of {table.sweep.path} has recorded a curve of {measure}")
 
 
 def _from_text(value: Any) -> Any:
     """Return the value that a text after `--where KEY=` stands for, read as in a config."""
+    if not isinstance(value, str):
+        return value
     try:
-        return read_value(value, "--where", "") if isinstance(value, str) else value
+        return read_value(value, "--where", "")
     except ConfigError:  # a word of the table that is no YAML
         return value
 
 
 def _in_file(value: Any) -> str:
-    """Return a value as a part of a file name; of a long one the start, and digits that tell it
-    from others.
-    """
+    """Return a value as a part of a file name: of a long one the start, and digits of its own."""
     text = re.sub("[^A-Za-z0-9_.+-]+", "_", text_of(value))
     if len(text) <= IN_FILE:
         return text
@@ -459,32 +446,33 @@ def _phase(table: SweepTable, x: str, y: str, measure: str) -> tuple[Figure, lis
 
 
 def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> list[Chart]:
-    """Chart the median of a final number over a setting, or of its curve over iterations, by the
-    settings `by`.
+    """Chart the median of a final number over a setting, or of its curve over iterations.
 
-    The setting with most values makes lines, the others make charts; of very many some are left
-    out.
+    Of the settings `by` the one with most values makes lines, the others make charts; of very many
+    some are left out.
     """
-    lines = max(by, key=lambda key: len(table.values(key)), default=None)
-    outer = table.families([key for key in by if key != lines])
-    at, words = table.places(x) if x else (np.zeros(0), None)
-    values = np.unique(at[np.isfinite(at)])
-    ticks = (
-        dict(zip(values.tolist(), words, strict=False))
-        if words
-        else ticks_at(values, log=bool(x) and table.logarithmic(x))
-    )
-    axes: dict[str, Any] = {"log": table.log, "ticks": ticks, "words": words is not None}
-    axes["linear"] = table.linear(measure)
+    lines = sorted(by, key=lambda key: -len(table.values(key)))[:1]
+    outer = table.families([key for key in by if key not in lines])
+    at = np.zeros(0)
+    axes: dict[str, Any] = {"log": table.log, "linear": table.linear(measure)}
     axes["xlabel"] = table.title(x or "iteration")
+    name = table.title(measure)
     if x:
-        axes["scale_x"] = "log" if table.logarithmic(x) else "linear"
-    name = table.title("loss" if measure == "final_loss" and not x else measure)
+        at, words = table.places(x)
+        values = np.unique(at[np.isfinite(at)])
+        log = table.logarithmic(x)
+        axes["scale_x"] = "log" if log else "linear"
+        axes["ticks"] = ticks_at(values, log=log)
+        if words is not None:
+            axes["ticks"] = dict(zip(values.tolist(), words, strict=False))
+            axes["words"] = True
+    elif measure == "final_loss":
+        name = table.title("loss")
     numbers = table.column(measure)
     bounded = table.asked(range(len(table.rows)), measure, lambda _: True) is not None
     charts = []
     for title, among in _spaced(outer, MOST_CHARTS):
-        families = table.families([lines] if lines else [], among)
+        families = table.families(lines, among)
         shown = _spaced(families, MOST_LINES)
         drawn = []
         for k, family in enumerate(shown):
@@ -493,7 +481,7 @@ def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> 
                 xs, ys, of = _over_setting(at[rows], numbers[rows])
             else:
                 xs, ys, of = _over_iterations([table.curve(row, measure) for row in rows])
-            points = words is not None or len(xs) < 3
+            points = "words" in axes or len(xs) < 3
             form: dict[str, Any] = {"name": family.name, "bands": True, "points": points, **look(k)}
             drawn.append(Line(x=xs, y=ys, of=of, **form))
         if bounded and x:
@@ -509,8 +497,7 @@ def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> 
 def _bounds(
     table: SweepTable, families: Sequence[Family], at: Floats, measure: str
 ) -> Iterator[Line]:
-    """Yield the bound of a measure over a setting: of each family in its colour, once where all are
-    the same.
+    """Yield the bound of a measure over a setting: of each family, or once where all are the same.
 
     `at` has the place of each row along the axis.
     """
@@ -518,41 +505,43 @@ def _bounds(
     for family in families:
         here = at[family.rows]
         xs = np.unique(here[np.isfinite(here)])
-        of_xs = [[row for row in family.rows if at[row] == value] for value in xs]
-        bounds = [table.bound(rows, measure) for rows in of_xs]
-        name = next((bound[0] for bound in bounds if bound), "")
-        curves.append((name, xs, np.array([bound[1] if bound else np.nan for bound in bounds])))
+        ys = np.full(len(xs), np.nan)
+        name = ""
+        for place, value in enumerate(xs):
+            rows = [row for row in family.rows if at[row] == value]
+            if bound := table.bound(rows, measure):
+                name = name or bound[0]
+                ys[place] = bound[1]
+        curves.append((name, xs, ys))
     _, first_x, first_y = curves[0]
     same = all(
         np.array_equal(xs, first_x) and np.array_equal(ys, first_y, equal_nan=True)
         for _, xs, ys in curves
     )
+    colors = [look(k)["color"] for k in range(len(curves))]
+    if same:
+        curves = curves[:1]
+        colors = ["theory"]
     named = False
-    for k, (name, xs, ys) in enumerate(curves[:1] if same else curves):
+    for (name, xs, ys), color in zip(curves, colors, strict=True):
         if name:
-            color = "theory" if same else str(look(k)["color"])
             form: dict[str, Any] = {"dash": "dashed", "width": 0.8, "color": color}
             yield Line(x=xs, y=ys, name="" if named else name, **form)
             named = True
 
 
 def _over_setting(at: Floats, numbers: Floats) -> tuple[Floats, Floats, Counts]:
-    """Return the places x (k,) of some jobs, their numbers (k, N), filled with NaN, and how many
-    jobs are at each x.
-    """
+    """Return places x (k,) of jobs, their numbers or NaN (k, N), and the jobs at each x."""
     xs = np.unique(at[np.isfinite(at)])
     of_xs = [numbers[at == value] for value in xs]
     return xs, _filled(of_xs), np.array([len(of_x) for of_x in of_xs])
 
 
 def _over_iterations(curves: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Counts]:
-    """Return the iterations x (k,) of the longest curve, the values of all N there (k, N), or
-    NaN, and N for each x.
-    """
+    """Return iterations x (k,) of the longest curve, values there or NaN (k, N), and N for each."""
     xs = max((steps for steps, _ in curves), key=len)
-    if not len(
-        xs
-    ):  # no job has a curve: the legend names them, and the chart says that there is a gap
+    if not len(xs):
+        # no job has a curve: the legend names them, and the chart says that there is a gap
         xs = np.zeros(1)
     numbers = np.full((len(xs), len(curves)), np.nan)
     for k, (steps, values) in enumerate(curves):

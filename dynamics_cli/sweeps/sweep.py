@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,25 +87,22 @@ def run_sweep(
             write_sealed(directory / SWEEP, described, indent=None)
         part, parts = shard or (1, 1)
         datasets = dict[int, Any]()
-        batches = [
-            one
-            for batch in batches_of(described)[part - 1 :: parts]
-            for one in parts_of(directory, batch)
-        ]
+        of_shard = (
+            parts_of(directory, batch) for batch in batches_of(described)[part - 1 :: parts]
+        )
+        batches = [*chain.from_iterable(of_shard)]
         todo = _left(directory, batches, planned, datasets, messages)
         if described.pop("table", None) and todo:
             write_sealed(directory / SWEEP, described, indent=None)
-        ended = sum(len(batch.numbers) for batch in batches) - sum(
-            len(batch.numbers) for batch in todo
-        )
-        if report is not None:
-            report(ended)
+        ended = _jobs(batches) - _jobs(todo)
 
-        def on_end(batch: Batch) -> None:
+        def on_end(*some: Batch) -> None:
             nonlocal ended
-            ended += len(batch.numbers)
+            ended += _jobs(some)
             if report is not None:
                 report(ended)
+
+        on_end()
 
         def task_of(batch: Batch) -> Task:
             configs = [planned[number].config for number in batch.numbers]
@@ -128,6 +126,10 @@ def run_sweep(
     return done
 
 
+def _jobs(batches: Sequence[Batch]) -> int:
+    return sum(len(batch.numbers) for batch in batches)
+
+
 def _train_batches(
     directory: Path,
     todo: Sequence[Batch],
@@ -137,10 +139,9 @@ def _train_batches(
     on_end: Callable[[Batch], None],
     messages: Callable[[str], None] | None,
 ) -> dict[str, str]:
-    """Train batches, and the jobs of a batch that fails one by one: one network need not fail the
-    others.
+    """Train batches, and return the names of those that failed, and why.
 
-    Returns the names of batches that failed, and why.
+    The jobs of a batch that fails are trained one by one: one network need not fail the others.
     """
     failed: dict[str, str] = {}
     while todo:
@@ -176,9 +177,10 @@ def _finished_read_only(directory: Path, planned: PlannedSweep) -> Sweep | None:
     """Return the sweep in a directory that cannot be written, where it is finished; else None."""
     if not directory.is_dir() or os.access(directory, os.W_OK):
         return None
-    if known_sweep(directory, planned) is None or not (sweep := Sweep(directory)).finished:
+    if known_sweep(directory, planned) is None:
         return None
-    return sweep
+    sweep = Sweep(directory)
+    return sweep if sweep.finished else None
 
 
 def default_directory(planned: PlannedSweep) -> Path:
@@ -206,9 +208,7 @@ def _left(
     datasets: dict[int, Any],
     messages: Callable[[str], None] | None,
 ) -> list[Batch]:
-    """Return the batches that are not done, those with damaged runs among them, which `messages`
-    is told.
-    """
+    """Return the batches that are not done; `messages` is told of those with damaged runs."""
     left = []
     for batch in batches:
         try:
@@ -252,13 +252,13 @@ def _failure(
 
 
 def _is_planned(run: Run, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]) -> bool:
-    """Whether a run is the run of the jobs of a batch, on data and with code as they were when the
-    sweep was planned.
+    """Whether a run is of the jobs of a batch, on data and with code as the sweep was planned.
 
     `datasets` has `id` of a data set -> it, resolved.
     """
     configs = []
-    for config in (planned[number].config for number in batch.numbers):
+    for number in batch.numbers:
+        config = planned[number].config
         if id(config.dataset) not in datasets:
             datasets[id(config.dataset)] = config.dataset.resolve()
         configs.append(config.model_copy(update={"dataset": datasets[id(config.dataset)]}))

@@ -1,10 +1,9 @@
-"""A network as a function of its inputs: of one input with data and neurons; the window around
-data in the plane.
-"""
+"""A network as a function of one input with data and neurons; windows around data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,9 +33,7 @@ class LineNetwork(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The axes that all states of a network of one input share: inputs, outputs, and neurons (on
-    the right).
-    """
+    """The axes that all states share: of inputs, of outputs, and on the right of neurons."""
 
     window: Limits
     limits: Limits
@@ -56,8 +53,7 @@ def line_scene(
     held: Data | None = None,
     points: int = 512,
 ) -> Scene:
-    """Describe data, the function at `points` inputs and its kinks, and a star for each of `width`
-    neurons.
+    """Describe data, the function at `points` inputs and at kinks, and `width` neurons as stars.
 
     `network` gives a state by its index. The stars have their own axis on the right; the remark
     counts those outside of the frame, or at no finite position. Raises ValueError for data of
@@ -78,7 +74,9 @@ def line_scene(
 
     def remark(i: int) -> str:
         outside = int(np.isnan(stars(i)).any(axis=1).sum())
-        return f"{outside} \N{BLACK STAR} outside" if outside else ""
+        if not outside:
+            return ""
+        return f"{outside} \N{BLACK STAR} outside"
 
     def samples(name: str, pair: Data, **look: Any) -> SceneLayer:
         roles = [Role("data", name)]
@@ -93,46 +91,46 @@ def line_scene(
             form="line", roles=[Role("function", r"estimated function $h_\theta$")], at=curve, z=2
         )
     )
-    if width:
-        star = [Role("neurons", "neurons", "*")]
-        size, alpha, z = (
-            (3.0, 0.3, 1) if width > MANY_STARS else (7.0, 1.0, 2.5)
-        )  # pale stars lie below the function
-        layers.append(
-            SceneLayer(form="points", roles=star, at=stars, z=z, right=True, size=size, alpha=alpha)
-        )
-    return Scene(
-        title="Function, data and neurons" if width else "Function and data",
-        alternative=f"Curve of the network's output over its input, with {len(data[0])} data points"
-        + (f" and {width} neurons at their kinks, as high as sign times norm." if width else "."),
+    says = f"Curve of the network's output over its input, with {len(data[0])} data points"
+    scene = Scene(
+        title="Function and data",
+        alternative=f"{says}.",
         layers=layers,
         window=(*frame.window, *frame.limits),
         xlabel=INPUT,
         ylabel=OUTPUT,
         square=False,
         zero="y",
-        right=frame.neuron_limits if width else None,
         right_label=NEURON,
-        remark=remark if width else lambda _: "",
+    )
+    if not width:
+        return scene
+    look: dict[str, Any] = {"size": 7.0, "alpha": 1.0, "z": 2.5}
+    if width > MANY_STARS:
+        look = {"size": 3.0, "alpha": 0.3, "z": 1.0}  # pale stars lie below the function
+    star = [Role("neurons", "neurons", "*")]
+    layers.append(SceneLayer(form="points", roles=star, at=stars, right=True, **look))
+    return replace(
+        scene,
+        title="Function, data and neurons",
+        alternative=f"{says} and {width} neurons at their kinks, as high as sign times norm.",
+        right=frame.neuron_limits,
+        remark=remark,
     )
 
 
 def default_window(x: ArrayLike) -> Limits:
-    """Return the range of the finite inputs `x`, 25 % wider on both sides; unit margins around a
-    single input.
-    """
+    """Return the range of the finite inputs `x`, 25 % wider on both sides; 1 for a single input."""
     finite = np.asarray(x, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
     if len(finite) == 0:
         return -1.0, 1.0
-    span = float(finite.max() - finite.min())
-    margin = 0.25 * span if span > 0 else 1.0
+    margin = 0.25 * float(finite.max() - finite.min()) or 1.0
     return float(finite.min() - margin), float(finite.max() + margin)
 
 
 def common_zero(left: ArrayLike, right: ArrayLike, margin: float = 0.1) -> tuple[Limits, Limits]:
-    """Return limits for two y axes that contain all finite values, with some `margin`, and whose
-    zeros are level.
+    """Return limits of two y axes with level zeros and all finite values, with some `margin`.
 
     Values that are all 0 (or none) get the unit interval's share of the axis.
     """
@@ -152,15 +150,15 @@ def _extent(values: ArrayLike) -> tuple[float, float]:
     """Return how far the finite values reach below and above 0; (0, 1) when they are all 0."""
     array = np.asarray(values, dtype=np.float64)
     array = array[np.isfinite(array)]
-    down = float(max(0.0, -array.min())) if len(array) else 0.0
-    up = float(max(0.0, array.max())) if len(array) else 0.0
-    return (down, up) if down + up > 0 else (0.0, 1.0)
+    down = float(-array.min(initial=0.0))
+    up = float(array.max(initial=0.0))
+    if down + up == 0:
+        return 0.0, 1.0
+    return down, up
 
 
 def data_window(x: ArrayLike, margin: float = 0.25) -> Window:
-    """Return a square window around the data (n, 2) and the origin, with a margin as a share of
-    its width.
-    """
+    """Return a square window around data (n, 2) and origin; the margin is a share of its width."""
     points = np.concatenate([np.asarray(x, dtype=np.float64)[:, :2], np.zeros((1, 2))])
     low = points.min(axis=0)
     high = points.max(axis=0)

@@ -1,6 +1,4 @@
-"""Neurons of a two-layer network in the plane, as rays in the colours of the signs of their
-outputs.
-"""
+"""Neurons of a two-layer network in the plane, as rays in the colours of their signs."""
 
 from __future__ import annotations
 
@@ -21,40 +19,31 @@ SIGN_ROLES = {1: "positive", -1: "negative", 0: "unsigned"}
 MANY_STARS = 300
 """More neurons than this are drawn small and pale in the panels of a state."""
 WITHIN = 1 / 1.22
-"""Share of the half-width of a window of rays that the rays reach at most; the rest is room for
-the rim.
-"""
+"""Share of the half-width of a window that rays reach at most; the rim has the rest."""
 RIM = 1.12 * WITHIN
 """Radius of the rim as a share of the half-width."""
 
 
 def sign_handle(sign: int, *, marker: str = "", size: float = 7.5) -> Line2D:
     """Return a legend handle for neurons of this sign: a marker, or a line when there is none."""
-    shape: dict[str, Any] = (
-        {"marker": marker, "ls": "none", "ms": size, "mec": "white", "mew": 0.3}
-        if marker
-        else {"lw": 1.6}
-    )
+    shape: dict[str, Any] = {"lw": 1.6}
+    if marker:
+        shape = {"marker": marker, "ls": "none", "ms": size, "mec": "white", "mew": 0.3}
     return Line2D([], [], color=PALETTE.sign(sign), label=SIGN_NAMES[sign], **shape)
 
 
 def round_up(value: float) -> float:
-    """Return the smallest of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten >= `value`; 1
-    for 0 or non-finite.
+    """Return the smallest of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten >= `value`.
+
+    It is 1 for 0 and for values that are not finite.
     """
     if not np.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
-    return float(
-        next(
-            (
-                m * power
-                for m in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
-                if m * power >= value * (1 - 1e-9)
-            ),
-            value,
-        )
-    )
+    for factor in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10):
+        if factor * power >= value * (1 - 1e-9):
+            return float(factor * power)
+    return value
 
 
 # -- Rays
@@ -79,8 +68,7 @@ def rays_scene(
     sign_names: Mapping[int, str] = SIGN_NAMES,
     many: bool = False,
 ) -> Scene:
-    """Describe neurons (m, 2) as rays from 0 in the colours of their signs (m,), with a dot at the
-    tip of each.
+    """Describe neurons (m, 2) as rays from 0, with dots, in the colours of their signs (m,).
 
     `weights` and `signs` return them for the index of a state; `limit` is the half-width of the
     window, or less where there are data, whose markers stand on the rim. Neurons that are not
@@ -138,9 +126,7 @@ def sign_roles(names: Mapping[int, str] = SIGN_NAMES) -> list[Role]:
 def by_sign(
     weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]]
 ) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], str]]:
-    """Return functions that give neurons of a state with the numbers of their roles (m, 3), and
-    how many are lost.
-    """
+    """Return functions of a state: its neurons with their roles (m, 3), and how many are lost."""
 
     def tips(i: int) -> NDArray[np.float64]:
         w = np.asarray(weights(i), np.float64)
@@ -152,7 +138,9 @@ def by_sign(
 
     def lost(i: int) -> str:
         count = int(np.isnan(tips(i)).any(axis=1).sum())
-        return f"{count} not finite" if count else ""
+        if not count:
+            return ""
+        return f"{count} not finite"
 
     return tips, lost
 
@@ -163,15 +151,11 @@ def _square_window(limit: float) -> Window:
 
 
 def _directions(data: RaysData) -> NDArray[np.float64]:
-    """Return where the directions of data stand on the rim, in shares of the half-width, and
-    their groups (n', 3).
-    """
+    """Return places of data on the rim, as shares of the half-width, and their groups (n', 3)."""
     x = np.asarray(data.x, dtype=np.float64)
-    y = (
-        np.zeros(len(x))
-        if data.labels is None
-        else np.asarray(data.labels, dtype=np.float64).ravel()
-    )
+    y = np.zeros(len(x))
+    if data.labels is not None:
+        y = np.asarray(data.labels, dtype=np.float64).ravel()
     norm = np.linalg.norm(x, axis=1)
     directed = np.isfinite(norm) & (norm > 0)
     group = np.select([y > 0, y < 0], [0, 1], 2)

@@ -10,7 +10,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm, Normalize
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.layout import ticks_at
+from dynamics_cli.plotting.labels import ticks_at
 from dynamics_cli.plotting.style import MARKER, PALETTE, SMALL, styled
 from dynamics_cli.plotting.time_axis import LogAxes, TimeScale, scale_of
 
@@ -20,9 +20,7 @@ Ints = NDArray[np.int64]
 LOG_FROM = 1000.0
 """Positive values that span at least this factor are coloured on a logarithmic scale."""
 EQUAL = 1e-6
-"""Values whose range is below this share of the largest are one value, to the digits that a
-colour bar shows.
-"""
+"""Values whose range is below this share of the largest are one value to a colour bar's digits."""
 NARROW = 12
 """Columns up to which a cell has room for `k/n`."""
 
@@ -65,7 +63,11 @@ def draw_phase_diagram(
     logarithmic = len(positive) > 0 and scale_of("c", log, suits) == "log"
     below = logarithmic and shown.min() <= 0
     coloured = positive if logarithmic else shown.compressed()
-    low, high = (float(coloured.min()), float(coloured.max())) if len(coloured) else (0.0, 1.0)
+    low = 0.0
+    high = 1.0
+    if len(coloured):
+        low = float(coloured.min())
+        high = float(coloured.max())
     equal = high - low <= EQUAL * max(abs(low), abs(high))
     ends = (low, high)
     if equal:
@@ -74,19 +76,24 @@ def draw_phase_diagram(
     edges = [
         _edges(centres, log=scale == "log") for centres, scale in zip((xs, ys), scales, strict=True)
     ]
-    colours = np.ma.maximum(shown, low) if below else shown
+    remarks = []
+    colours = shown
+    extend = "neither"
+    if below:
+        remarks.append("darkest: 0" + " or less" * bool(shown.min() < 0))
+        colours = np.ma.maximum(shown, low)
+        extend = "min"
     mesh = axes.pcolormesh(*edges, colours, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
     axes.set(xscale=scales[0], yscale=scales[1], xlabel=labels[0], ylabel=labels[1])
     for axis, at, scale in ((axes.xaxis, xs, scales[0]), (axes.yaxis, ys, scales[1])):
         if ticks := ticks_at(at, log=scale == "log"):
             axis.set_ticks([*ticks], labels=[*ticks.values()])
             axis.set_ticks([], minor=True)
-    bar = axes.figure.colorbar(mesh, ax=axes, label=labels[2], extend="min" if below else "neither")
+    bar = axes.figure.colorbar(mesh, ax=axes, label=labels[2], extend=extend)
     if equal:
         bar.set_ticks([low], labels=[f"{low:.6g}"])
     elif not logarithmic:
         bar.ax.ticklabel_format(useOffset=False, axis="y")
-    remarks = ["darkest: 0" if shown.min() == 0 else "darkest: 0 or less"] if below else []
     if jobs is not None:
         remarks += _say_counts(axes, xs, ys, mesh, *(np.asarray(counts, int) for counts in jobs))
     return remarks
@@ -95,9 +102,7 @@ def draw_phase_diagram(
 def _say_counts(
     axes: Axes, xs: Floats, ys: Floats, mesh: QuadMesh, counts: Ints, of: Ints
 ) -> list[str]:
-    """Write `k/n` into cells where k of n jobs have a number, or mark them by dots; return what
-    is to be said of it.
-    """
+    """Write `k/n` into cells where k of n jobs have a number, or dots, and return what it means."""
     partial = np.argwhere(counts < of)
     if not len(partial):
         return []
@@ -120,7 +125,9 @@ def _say_counts(
 
 def _edges(centres: Floats, *, log: bool) -> Floats:
     """Return the borders of cells whose centres are given."""
-    c = np.log(centres) if log else centres
-    middle = (c[1:] + c[:-1]) / 2
-    edges = np.concatenate([[2 * c[0] - middle[0]], middle, [2 * c[-1] - middle[-1]]])
-    return np.exp(edges) if log else edges
+    if log:
+        return np.exp(_edges(np.log(centres), log=False))
+    middle = (centres[1:] + centres[:-1]) / 2
+    first = 2 * centres[0] - middle[0]
+    last = 2 * centres[-1] - middle[-1]
+    return np.concatenate([[first], middle, [last]])

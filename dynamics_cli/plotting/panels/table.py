@@ -52,9 +52,13 @@ def table_figure(
         for c, text in enumerate(row):
             look: dict[str, Any] = {"text": text, "loc": ALIGNMENTS[align[c]]}
             cell = table.add_cell(r, c, 1 / columns, 1 / (1 + len(rows)), **look)
-            cell.set_text_props(weight="bold" if r == 0 else "normal")
             cell.set(linewidth=0.7, capstyle="projecting")
-            cell.visible_edges = ("T" if r == 0 else "") + ("B" if r in (0, len(rows)) else "")
+            cell.visible_edges = ""
+            if r == len(rows):
+                cell.visible_edges = "B"
+            if r == 0:
+                cell.set_text_props(weight="bold")
+                cell.visible_edges = "TB"
     table.set_fontsize(FONT)
     table.auto_set_column_width(list(range(columns)))
     axes.add_table(table)

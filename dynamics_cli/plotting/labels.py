@@ -1,6 +1,4 @@
-"""What panels share: panel letters, notes, legends outside the data, number formats and text
-sizes.
-"""
+"""Words on panels: letters and titles, notes, legends outside the data, numbers and ticks."""
 
 from __future__ import annotations
 
@@ -33,20 +31,19 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """Return `value` with `digits` significant digits, as `3.51e-6`, or a whole number as `300
-    000`.
-    """
+    """Return `value` with `digits` significant digits, `3.51e-6`; a whole number as `300 000`."""
     if value == int(value) and abs(value) < 1e9:
-        return f"{int(value):,}".replace(",", THIN_SPACE).replace("-", MINUS)
-    return (
-        re.sub(r"e([+-])0*", r"e\1", f"{value:.{digits}g}").replace("e+", "e").replace("-", MINUS)
-    )
+        text = f"{int(value):,}".replace(",", THIN_SPACE)
+    else:
+        text = re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
+    return text.replace("-", MINUS)
 
 
 @styled
 def panel_label(axes: Axes, letter: str | int, title: str = "") -> Text:
     """Write `(a) title` above the left end of the panel. `letter` may be its number, 0 for a."""
-    letter = chr(ord("a") + letter) if isinstance(letter, int) else letter
+    if isinstance(letter, int):
+        letter = chr(ord("a") + letter)
     return axes.set_title(f"({letter}) {title}".rstrip(), loc="left")
 
 
@@ -73,8 +70,7 @@ def figure_note(figure: Figure, parts: Iterable[str]) -> None:
 
 
 def ticks_at(values: Iterable[float], *, log: bool = False) -> dict[float, str]:
-    """Return labels of ticks at these values, none where some would touch and round numbers are
-    better.
+    """Return labels of ticks at these values, none where some would touch.
 
     On a logarithmic axis of less than `FEW_DECADES`, where few powers of ten are, every second or
     third has a label.
@@ -95,31 +91,30 @@ def ticks_at(values: Iterable[float], *, log: bool = False) -> dict[float, str]:
 
 
 def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:
-    """Label an axis of few round ticks; numbers beyond 0.001 and 10 000 get their power of ten in
-    the label.
+    """Label an axis of few round ticks; beyond 0.001 and 10 000 the label has a power of ten.
 
     `limits` are those that the axis has or will have. (Matplotlib's own "1e-5" sits where titles
     are.)
     """
-    largest = max(abs(limits[0]), abs(limits[1]))
-    power = int(np.floor(np.log10(largest))) if np.isfinite(largest) and largest > 0 else 0
-    power = 0 if -3 <= power < 4 else power
+    largest = max(map(abs, limits))
+    power = 0
+    if 0 < largest < np.inf and not 1e-3 <= largest < 1e4:
+        power = int(np.floor(np.log10(largest)))
+        label = rf"{label} [$10^{{{power}}}$]"
     axis.set_major_locator(
         MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], symmetric=limits[0] == -limits[1])
     )
     axis.set_major_formatter(
         FuncFormatter(lambda value, _: f"{round(value / 10.0**power, 9):.6g}".replace("-", MINUS))
     )
-    axis.set_label_text(label if power == 0 else rf"{label} [$10^{{{power}}}$]")
+    axis.set_label_text(label)
 
 
 @styled
 def place_legend(
     axes: Axes, handles: Sequence[Artist], where: LegendPlace = "below", *, columns: int = 2
 ) -> Legend | None:
-    """Add a legend of `handles`; below the panel it hangs 29 points under the axes, clear of
-    their labels.
-    """
+    """Add a legend of `handles`; `below` it hangs 29 points under the axes, clear of labels."""
     if not handles:
         return None
     if where == "inside":
@@ -137,15 +132,14 @@ def place_legend(
 
 @styled
 def figure_legend(figure: Figure, handles: Sequence[Artist], *, columns: int = 4) -> Legend | None:
-    """Add one legend for all panels under the figure; of handles with the same label the first
-    stays.
-    """
-    by_label = {str(handle.get_label()): handle for handle in reversed(handles)}
-    ordered = [
-        by_label[label] for label in dict.fromkeys(str(handle.get_label()) for handle in handles)
-    ]
-    if not ordered:
+    """Add one legend for all panels under the figure; of equal labels the first handle stays."""
+    by_label: dict[str, Artist] = {}
+    for handle in handles:
+        by_label.setdefault(str(handle.get_label()), handle)
+    if not by_label:
         return None
     return figure.legend(
-        handles=ordered, loc="outside lower center", ncols=min(columns, len(ordered))
+        handles=[*by_label.values()],
+        loc="outside lower center",
+        ncols=min(columns, len(by_label)),
     )

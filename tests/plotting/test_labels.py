@@ -4,33 +4,33 @@ import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 
-from dynamics_cli.plotting import layout
+from dynamics_cli.plotting import labels
 from dynamics_cli.plotting.style import new_figure, settle
 
 
 def test_the_legend_below_touches_neither_axes_nor_figure_edge():
     figure, axes = new_figure()
     axes[0].set_xlabel("iteration")
-    legend = layout.place_legend(axes[0], [Line2D([], [], label="a"), Line2D([], [], label="b")])
+    legend = labels.place_legend(axes[0], [Line2D([], [], label="a"), Line2D([], [], label="b")])
     settle(figure)
     figure.draw_without_rendering()
     box = legend.get_window_extent()
     assert box.y1 <= axes[0].xaxis.label.get_window_extent().y0
     assert box.y0 >= 0
-    assert layout.place_legend(axes[0], []) is None
-    assert layout.place_legend(axes[0], [Line2D([], [], label="a")], "inside") is not None
+    assert labels.place_legend(axes[0], []) is None
+    assert labels.place_legend(axes[0], [Line2D([], [], label="a")], "inside") is not None
 
 
 def test_small_numbers_put_their_power_of_ten_into_the_label():
     figure, axes = new_figure()
     axes[0].set_ylim(-4e-7, 4e-7)
-    layout.set_axis_label(axes[0].yaxis, "w", (-4e-7, 4e-7))
+    labels.set_axis_label(axes[0].yaxis, "w", (-4e-7, 4e-7))
     figure.draw_without_rendering()
     assert axes[0].get_ylabel() == "w [$10^{-7}$]"
     texts = [label.get_text() for label in axes[0].get_yticklabels()]
     assert "2" in texts
     assert "\u22124" in texts
-    layout.set_axis_label(axes[0].yaxis, "w", (-1.5, 1.5))
+    labels.set_axis_label(axes[0].yaxis, "w", (-1.5, 1.5))
     assert axes[0].get_ylabel() == "w"
 
 
@@ -47,4 +47,4 @@ def test_small_numbers_put_their_power_of_ten_into_the_label():
     ],
 )
 def test_ticks_at_values_do_not_touch(values, log, names):
-    assert " ".join(layout.ticks_at(values, log=log).values()) == names
+    assert " ".join(labels.ticks_at(values, log=log).values()) == names
