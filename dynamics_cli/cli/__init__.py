@@ -63,12 +63,13 @@ Exit codes:
 )
 def main(parts: tuple[str, ...]) -> None:
     """Train, plot and reproduce experiments on the learning dynamics of neural networks."""
-    # A thread that waits for the others gives up its core after 0.5 ms instead of 10: where another
-    # program has a core, an iteration of a wide network then takes 0.6 ms, not 8. GNU's OpenMP
-    # reads this when torch or numba loads it. imports leave no garbage: looking for it takes a
-    # third of a second while they run, and again as Python ends
+    # Imports leave no garbage: looking for it takes a third of a second while they run, and again
+    # as Python ends.
     gc.set_threshold(100_000, 50, 50)
     atexit.register(gc.freeze)
+    # A thread that waits for the others gives up its core after 0.5 ms instead of 10: where another
+    # program has a core, an iteration of a wide network then takes 0.6 ms, not 8. GNU's OpenMP
+    # reads this when torch or numba loads it.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if parts:

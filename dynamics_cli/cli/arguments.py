@@ -19,9 +19,7 @@ Decorator = Callable[[Command], Command]
 
 
 class NamedPath(click.Path):
-    """A file or folder with a name: an empty text, as of a shell variable that is not set, would
-    be the folder `.`.
-    """
+    """A file or folder with a name; an empty text, as of an unset variable, would be `.`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; UsageError for an empty text."""
@@ -59,8 +57,7 @@ def format_option(default: tuple[str, ...]) -> Decorator[Any]:
 def read_config(
     text: str, overrides: tuple[str, ...] = (), **settings: str | int | None
 ) -> RunConfig:
-    """Load the config that a CONFIG argument stands for; settings come from options such as
-    `--seed`.
+    """Load the config of a CONFIG argument; settings come from options such as `--seed`.
 
     Raises ConfigError: with all problems at once.
     """
@@ -70,12 +67,11 @@ def read_config(
     try:
         return dyn.load_config(text, overrides, **settings)
     except ConfigError as error:
-        problems = [
-            replace(p, file=f"--{p.key}", key="") if p.file == SETTINGS else p
-            for p in error.problems
-        ]
-        problems = [
-            replace(p, message=p.message.replace(f"dyn sweep {p.file}", f"dyn sweep {text}"))
-            for p in problems
-        ]
+        problems = []
+        for problem in error.problems:
+            message = problem.message.replace(f"dyn sweep {problem.file}", f"dyn sweep {text}")
+            problem = replace(problem, message=message)  # noqa: PLW2901
+            if problem.file == SETTINGS:
+                problem = replace(problem, file=f"--{problem.key}", key="")  # noqa: PLW2901
+            problems.append(problem)
         raise ConfigError(problems) from error

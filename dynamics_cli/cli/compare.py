@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,12 +32,11 @@ def compare(run_a: str, run_b: str, as_json: bool) -> None:
         emit_json(comparison.as_dict())
         return
     emit(f"A  {comparison.a.path}\nB  {comparison.b.path}\n")
-    shown = [
-        ["-" if value is None else shorten(str(value), SHOWN) for value in both]
-        for both in comparison.settings.values()
-    ]
-    rows = [[key, *values] for key, values in zip(comparison.settings, shown, strict=True)]
-    emit((text_table(["setting", "A", "B"], rows) if rows else "the settings are the same") + "\n")
+    rows = [[key, *map(_setting, both)] for key, both in comparison.settings.items()]
+    settings = "the settings are the same"
+    if rows:
+        settings = text_table(["setting", "A", "B"], rows)
+    emit(settings + "\n")
     final = [
         [name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in comparison.final.items()
     ]
@@ -45,17 +44,20 @@ def compare(run_a: str, run_b: str, as_json: bool) -> None:
     emit(_differences_text(comparison))
 
 
+def _setting(value: Any) -> str:
+    if value is None:
+        return "-"
+    return shorten(str(value), SHOWN)
+
+
 def _differences_text(comparison: Comparison) -> str:
-    rows = [
-        [
-            name,
-            str(difference.common),
-            difference.note
-            or ("identical" if difference.relative == 0 else number(difference.relative)),
-            ""
-            if difference.iteration is None or difference.relative == 0
-            else str(difference.iteration),
-        ]
-        for name, difference in {"loss": comparison.loss, **comparison.parameters}.items()
-    ]
+    rows = []
+    for name, difference in {"loss": comparison.loss, **comparison.parameters}.items():
+        largest = "identical"
+        place = ""
+        if difference.relative != 0:
+            largest = number(difference.relative)
+            if difference.iteration is not None:
+                place = str(difference.iteration)
+        rows.append([name, str(difference.common), difference.note or largest, place])
     return text_table(["recorded", "in common", "max relative difference", "at iteration"], rows)

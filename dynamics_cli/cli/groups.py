@@ -1,6 +1,4 @@
-"""Commands with the help texts of functions, groups of them, and the program, which imports a
-command when asked.
-"""
+"""Commands with the help texts of functions, groups of them, and the program itself."""
 
 from __future__ import annotations
 
@@ -27,8 +25,7 @@ HEADING = {
 
 
 def help_texts(name: str) -> tuple[str, dict[str, str]]:
-    """Return the paragraphs of a public function's docstring before its sections, and the
-    descriptions of arguments.
+    """Return the text of a public function's docstring, and the descriptions of its arguments.
 
     The docstring is read from the source: a command that only prints its help does not import the
     function.
@@ -110,9 +107,7 @@ class CommandGroup(click.Group):
 
 
 class RootGroup(CommandGroup):
-    """The program itself: commands are imported when asked for; an error is one message and an
-    exit code.
-    """
+    """The program: commands are imported when asked for; an error is a message and a code."""
 
     def __init__(
         self,
@@ -121,29 +116,23 @@ class RootGroup(CommandGroup):
         groups: Mapping[str, Sequence[str]],
         **keywords: Any,
     ) -> None:
-        """Hold the table, name of a command -> `module:attribute`, and the headings of the help:
-        names below each.
-        """
+        """Hold the table, name of a command -> `module:attribute`, and headings -> names."""
         super().__init__(*arguments, **keywords)
         self.table = table
         self.groups = groups
-        self.commands = {
-            name: click.Command(name) for name in table
-        }  # their names, for click's suggestions
+        # their names, for click's suggestions
+        self.commands = {name: click.Command(name) for name in table}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below their headings."""
         width = max(map(len, self.table))
         for heading, names in self.groups.items():
             with formatter.section(heading):
-                commands = [(name, self.get_command(ctx, name)) for name in names]
-                formatter.write_dl(
-                    [
-                        (f"{name:{width}}", command.get_short_help_str(100))
-                        for name, command in commands
-                        if command
-                    ]
-                )
+                rows = []
+                for name in names:
+                    if command := self.get_command(ctx, name):
+                        rows.append((f"{name:{width}}", command.get_short_help_str(100)))
+                formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None when there is none of this name."""
@@ -154,11 +143,11 @@ class RootGroup(CommandGroup):
         return command
 
     def main(self, *args: Any, standalone_mode: bool = True, **keywords: Any) -> Any:
-        """Run the command line and exit; without `standalone_mode` return, and let exceptions
-        pass.
-        """
+        """Run the command line and exit; without `standalone_mode` return, or let errors pass."""
         run = partial(super().main, *args, standalone_mode=False, **keywords)
-        return sys.exit(guarded(partial(run, prog_name="dyn"))) if standalone_mode else run()
+        if standalone_mode:
+            sys.exit(guarded(partial(run, prog_name="dyn")))
+        return run()
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a reader of its output who has gone away ends it quietly."""
@@ -175,9 +164,7 @@ class RootGroup(CommandGroup):
 
 
 def _setting_like(error: click.NoSuchOption) -> str:
-    """Return the setting whose last word is nearest to an unknown option; empty for commands
-    without `--set`.
-    """
+    """Return the setting nearest to an unknown option; empty for commands without `--set`."""
     from dynamics_cli.kinds import RunConfig
     from dynamics_cli.kinds.registry import SECTIONS, all_kinds
 
@@ -185,14 +172,12 @@ def _setting_like(error: click.NoSuchOption) -> str:
         "--set" in parameter.opts for parameter in error.ctx.command.params
     ):
         return ""
-    keys = {
-        key: f"{section}.{key}"
-        for section in SECTIONS
-        if section in RunConfig.model_fields
-        for kind in all_kinds(section).values()
-        for key in kind.model_fields
-    }
-    close = difflib.get_close_matches(
-        error.option_name.strip("-").replace("-", "_"), keys, n=1, cutoff=0.75
-    )
-    return keys[close[0]] if close else ""
+    keys: dict[str, str] = {}
+    for section in SECTIONS:
+        if section not in RunConfig.model_fields:
+            continue
+        for kind in all_kinds(section).values():
+            keys |= {key: f"{section}.{key}" for key in kind.model_fields}
+    word = error.option_name.strip("-").replace("-", "_")
+    close = difflib.get_close_matches(word, keys, n=1, cutoff=0.75)
+    return "".join(keys[key] for key in close)

@@ -20,8 +20,7 @@ from dynamics_cli.training.signals import SignalStop
 
 
 def guarded(run: Callable[[], Any]) -> int:
-    """Return the exit code of `run` after printing its error; a bug passes through, with its
-    traceback.
+    """Return the exit code of `run` after printing its error; a bug passes with its traceback.
 
     SIGTERM ends a command as SIGINT does, with temporary files removed, and with an exit code of
     its own.
@@ -46,9 +45,8 @@ def guarded(run: Callable[[], Any]) -> int:
         if isinstance(error.__cause__, EOFError):  # click takes any for the end of a dialogue
             raise error.__cause__ from None
         _show_traceback()
-        _say(
-            str(error.__cause__ or error) or "interrupted"
-        )  # click raises Abort from an error that says more
+        # click raises Abort from an error that says more
+        _say(str(error.__cause__ or error) or "interrupted")
         return 128 + (stop.received or signal.SIGINT)
     except (Exception, SystemExit) as error:
         if (text := _explained(error)) is None:
@@ -59,9 +57,7 @@ def guarded(run: Callable[[], Any]) -> int:
 
 
 def tell(error: DynError) -> None:
-    """Print the message of a user's mistake on stderr; the problems of a config stand one a
-    line, file first.
-    """
+    """Print the message of a user's mistake on stderr, one line for each problem of a config."""
     problems = getattr(error, "problems", [error])
     _say("\n".join(f"Error: {one_line(str(problem))}" for problem in problems))
 
@@ -72,17 +68,16 @@ def _say(text: str) -> None:
 
 
 def _explained(error: BaseException) -> str | None:
-    """Return what is told of a file without permission, and of an error in code of others; None
-    for a bug of ours.
-    """
+    """Return what is told of an error of a file, or in code of others; None for a bug of ours."""
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: permission denied"
     if isinstance(error, FileNotFoundError) and not _has_working_directory():
         return "the working directory is gone: change to a directory that exists"
-    registry: Any = sys.modules.get(
-        "dynamics_cli.kinds.registry"
-    )  # without it there is no code of others
-    return None if registry is None or isinstance(error, OSError) else registry.place_of(error)
+    # without the registry there is no code of others
+    registry: Any = sys.modules.get("dynamics_cli.kinds.registry")
+    if registry is None or isinstance(error, OSError):
+        return None
+    return registry.place_of(error)  # type: ignore[no-any-return]
 
 
 def _has_working_directory() -> bool:
@@ -94,9 +89,7 @@ def _has_working_directory() -> bool:
 
 
 def hang_up() -> None:
-    """Stop writing to stdout for good, so that nothing complains when the interpreter flushes it
-    at its end.
-    """
+    """Stop writing to stdout for good, so that nothing complains as the interpreter ends."""
     with contextlib.suppress(io.UnsupportedOperation):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -126,8 +119,7 @@ def _show_traceback() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open the standard streams that the shell has closed (`>&-`), so that no file of a run gets
-    their numbers.
+    """Open the standard streams that the shell has closed, so that no file gets their numbers.
 
     What is said on stderr goes nowhere. stdout is opened for reading, so that `emit` fails and
     tells why.
@@ -142,9 +134,7 @@ def _open_closed_streams() -> None:
 
 
 def _print_anything() -> None:
-    """Let names of files and signs that the terminal's encoding does not know be shown as
-    escapes.
-    """
+    """Let signs that the terminal's encoding does not know be shown as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,6 +1,4 @@
-"""Output of commands: data on stdout, messages and progress on stderr, JSON that any program can
-read.
-"""
+"""Output of commands: data on stdout, messages and progress on stderr, JSON for programs."""
 
 from __future__ import annotations
 
@@ -52,7 +50,9 @@ def emit_json(document: Any) -> None:
 
 def emit_either(document: Any, text: str, *, as_json: bool) -> None:
     """Print a document as JSON, or as the text that people read."""
-    emit(to_json(document) if as_json else text)
+    if as_json:
+        text = to_json(document)
+    emit(text)
 
 
 def emit_files(files: Iterable[object]) -> None:
@@ -101,9 +101,7 @@ def say_problems(folders: Table) -> None:
 
 
 def folder_table(header: list[str], rows: list[list[str]]) -> str:
-    """Return one line for each folder; a narrow terminal shows only its name, and fewer of the
-    last columns.
-    """
+    """Return one line for each folder; a narrow terminal has its name and fewer columns."""
 
     def too_wide() -> bool:
         widest = sum(max(map(len, column)) for column in zip(header, *rows, strict=True))
@@ -122,9 +120,7 @@ LOG_INTERVAL = 10.0
 
 
 class CountBar:
-    """Things that are counted, such as images or jobs, on stderr; the bar appears with the first
-    call.
-    """
+    """Things that are counted, such as images or jobs, on stderr, from the first call on."""
 
     def __init__(
         self, unit: str, *, total: int | None = None, label: str = "", shown: bool
@@ -144,8 +140,9 @@ class CountBar:
                 self._bar.close()
 
     def __call__(self, done: int, total: int | None, note: str = "") -> None:
-        """Note that `done` of `total` (None: not known) are done; what was done before the first
-        call has no rate.
+        """Note that `done` of `total` (None: not known) are done.
+
+        What was done before the first call has no rate.
         """
         if not self.shown:
             return
@@ -155,9 +152,11 @@ class CountBar:
 
                 # a terminal gets ten lines a second, a log file a line now and then, and none of
                 # work done at once
-                interval, delay = (
-                    (0.1, 0.0) if sys.stderr.isatty() else (LOG_INTERVAL, LOG_INTERVAL)
-                )
+                interval = LOG_INTERVAL
+                delay = LOG_INTERVAL
+                if sys.stderr.isatty():
+                    interval = 0.1
+                    delay = 0.0
                 self._bar = tqdm(
                     total=total,
                     initial=done,
@@ -184,4 +183,7 @@ class TrainingBar(CountBar):
 
     def __call__(self, iteration: int, loss: float, note: str = "") -> None:  # type: ignore[override]
         """Note that `iteration` has been reached, with the last loss that was looked at."""
-        super().__call__(iteration, self.total, "" if math.isnan(loss) else f"loss {loss:.3e}")
+        note = f"loss {loss:.3e}"
+        if math.isnan(loss):
+            note = ""
+        super().__call__(iteration, self.total, note)

@@ -77,7 +77,7 @@ def plot(
 
     drawing["where"] = _by_key("--where", drawing["where"], "COLUMN=VALUE")
     drawing["labels"] = _by_key("--label", drawing["labels"], "KEY=TEXT")
-    drawn = api.open_any(list(run) if len(run) > 1 else run[0])
+    drawn = api.open_any(run[0] if len(run) == 1 else list(run))
     if not isinstance(drawn, Run) and (animate or at or theory):
         raise click.UsageError("--at, --animate and --theory go with a single run")
     if list_panels:
@@ -101,16 +101,18 @@ def plot(
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
             files.append(dyn.animate(drawn, folder, progress=bar))
     if as_json:
-        document: dict[str, Any] = (
-            {"run": path, "files": files} if path else {"runs": list(run), "files": files}
-        )
-        emit_json(document | ({"theories": _said(predicted)} if theory else {}))
+        document: dict[str, Any] = {"run": path, "files": files}
+        if path is None:
+            document = {"runs": list(run), "files": files}
+        if theory:
+            document["theories"] = _said(predicted)
+        emit_json(document)
         return
-    if rows := [
-        [prediction.name, name, f"{gap:.3g}"]
-        for prediction in predicted
-        for name, gap in prediction.deviations.items()
-    ]:
+    rows = []
+    for prediction in predicted:
+        for name, gap in prediction.deviations.items():
+            rows.append([prediction.name, name, f"{gap:.3g}"])
+    if rows:
         emit(text_table(["theory", "curve", "largest deviation / largest measured"], rows))
     emit_files(files)
 
@@ -136,17 +138,11 @@ def _draw_theories(
     files: list[Path] = []
     for prediction in predicted:
         if prediction.violated:
-            message(
-                "\n  - ".join(
-                    [f"{prediction.name}: assumptions fail, not drawn", *prediction.violated]
-                )
-            )
+            head = f"{prediction.name}: assumptions fail, not drawn"
+            message("\n  - ".join([head, *prediction.violated]))
         if prediction.curves:
-            files += save(
-                draw_charts(prediction_charts(prediction)),
-                folder / f"theory-{prediction.name}",
-                formats,
-            )
+            figure = draw_charts(prediction_charts(prediction))
+            files += save(figure, folder / f"theory-{prediction.name}", formats)
     return files
 
 

@@ -130,12 +130,8 @@ def _report(figure: str, outcome: FigureResult) -> None:
         emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
     if outcome.chosen_by_outcome:
-        emit(
-            "".join(
-                f"A setting was chosen by outcome: {setting}\n"
-                for setting in outcome.chosen_by_outcome
-            )
-        )
+        begin = "A setting was chosen by outcome: "
+        emit("".join(f"{begin}{setting}\n" for setting in outcome.chosen_by_outcome))
     if outcome.numbers:
         emit("".join(f"{name}: {number(value)}\n" for name, value in outcome.numbers.items()))
     emit_files(outcome.files)
@@ -143,9 +139,7 @@ def _report(figure: str, outcome: FigureResult) -> None:
 
 
 def _document(figure: str, outcome: Reproduced) -> dict[str, Any]:
-    """Return a figure as `--json` shows it; a failed figure has no files, and its message under
-    `error`.
-    """
+    """Return a figure as `--json` shows it; a failed figure has its message under `error`."""
     if isinstance(outcome, DynError):
         return {"figure": figure, "files": [], "claims": [], "runs": [], "error": str(outcome)}
     return outcome.as_dict()

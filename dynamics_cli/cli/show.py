@@ -13,11 +13,12 @@ from dynamics_cli.cli.arguments import NamedPath, json_option, read_config, set_
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.errors import InputError
-from dynamics_cli.text import cell, fitted, one_line, pairs, shorten, size, terminal_width
+from dynamics_cli.text import cell, counted, fitted, one_line, pairs, shorten, size, terminal_width
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
 
+ENDS = ("complete", "diverged", "failed")
 EXAMPLES = """\b
 Examples:
   dyn show boursier2022/orthogonal --set architecture.width=200
@@ -49,9 +50,7 @@ def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:
 
 
 def _is_run(text: str) -> bool:
-    """Whether a run is meant; files and bundled configs are told apart without importing the
-    reader of runs.
-    """
+    """Whether a run is meant; the reader of runs is not imported for files and configs."""
     # `Path.is_file` raises for a name that is too long
     if os.path.isfile(text) or text in bundled_configs():  # noqa: PTH113
         return False
@@ -61,8 +60,7 @@ def _is_run(text: str) -> bool:
 
 
 def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> None:
-    """Print a config, and below it the sweep; keys that are left to the sweep have their first
-    values.
+    """Print a config, and below it the sweep, whose keys have their first values in the config.
 
     Raises InputError: there is no such config, which is the last thing that the text can stand for.
     """
@@ -117,23 +115,20 @@ def show_sweep(sweep: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         emit_json(sweep)
         return
-    ended = ", ".join(
-        f"{sweep[name]} {name}" for name in ("complete", "diverged", "failed") if sweep[name]
-    )
-    lines = {
-        "sweep": str(sweep["path"]),
-        "status": sweep["status"],
-        "jobs": f"{sweep['ended']} of {sweep['jobs']}" + (f": {ended}" if ended else ""),
-        **({"table": str(sweep["table"])} if sweep["table"] else {}),
-        **{
-            key: shorten(", ".join(map(cell, values)), 80)
-            for key, values in sweep["settings"].items()
-        },
-        **{key: f"= {expression}" for key, expression in sweep["computed"].items()},
-        "seeds": str(sweep["seeds"]),
-        **{name: f"= {expression}" for name, expression in sweep["columns"].items()},
-    }
-    messages = [
-        fitted(f"  {count} x {one_line(message)}") for message, count in sweep["messages"].items()
-    ]
-    emit("\n\n".join([pairs(lines), *(["\n".join(["messages", *messages])] if messages else [])]))
+    jobs = f"{sweep['ended']} of {sweep['jobs']}"
+    if ended := counted({name: sweep[name] for name in ENDS}):
+        jobs += f": {ended}"
+    lines = {"sweep": str(sweep["path"]), "status": sweep["status"], "jobs": jobs}
+    if sweep["table"]:
+        lines["table"] = str(sweep["table"])
+    for key, values in sweep["settings"].items():
+        lines[key] = shorten(", ".join(map(cell, values)), 80)
+    lines |= {key: f"= {expression}" for key, expression in sweep["computed"].items()}
+    lines["seeds"] = str(sweep["seeds"])
+    lines |= {name: f"= {expression}" for name, expression in sweep["columns"].items()}
+    text = pairs(lines)
+    if sweep["messages"]:
+        text += "\n\nmessages"
+    for message, count in sweep["messages"].items():
+        text += "\n" + fitted(f"  {count} x {one_line(message)}")
+    emit(text)

@@ -17,7 +17,7 @@ from dynamics_cli.cli.arguments import NamedPath, json_option, out_option, quiet
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_json, say
 from dynamics_cli.errors import PartialFailure, RunError, needing
-from dynamics_cli.text import pairs
+from dynamics_cli.text import counted, pairs
 
 EXAMPLES = """\b
 Examples:
@@ -99,9 +99,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 def run_and_show(
     config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any
 ) -> None:
-    """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed or
-    diverged.
-    """
+    """Run a sweep under a progress bar and print its table's place; exit 6 when jobs failed."""
     options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
         done = dyn.sweep(config, grid, progress=bar, **options)
@@ -117,10 +115,13 @@ def run_and_show(
             }
         )
     else:
-        ended = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-        table = {"table": str(done.table)} if done.finished else {}
-        ends = f"{len(done.rows)} of {done.described['jobs']}{f': {ended}' if ended else ''}"
-        emit(pairs({"sweep": str(done.path), **table, "jobs": ends}))
+        lines = {"sweep": str(done.path)}
+        if done.finished:
+            lines["table"] = str(done.table)
+        lines["jobs"] = f"{len(done.rows)} of {done.described['jobs']}"
+        if ended := counted(counts):
+            lines["jobs"] += f": {ended}"
+        emit(pairs(lines))
     lost = [row for row in done.rows if row["status"] in ("diverged", "failed")]
     if lost:
         endings = [end for end in ("diverged", "failed") if counts[end]]

@@ -122,10 +122,11 @@ def _show(run: Run, *, as_json: bool) -> None:
 
     end = end_of(run)
     measures = final_measures(run)
-    document = {"path": run.path, **end, **({"measures": measures} if measures else {})}
-    emit_either(
-        document, pairs({"run": str(run.path), **named_cells({**end, **measures})}), as_json=as_json
-    )
+    document = {"path": run.path, **end}
+    if measures:
+        document["measures"] = measures
+    lines = {"run": str(run.path), **named_cells({**end, **measures})}
+    emit_either(document, pairs(lines), as_json=as_json)
 
 
 def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
@@ -135,7 +136,9 @@ def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
 
     plan = prospect.plan
     needs = prospect.plan.needs
-    stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"
+    work = f"{needs.multiply_adds:.2g} multiply-adds"
+    if plan.config.optimizer.stop_below is not None:
+        work += "; less where the loss stops it"
     lines = {
         "run": str(plan.directory),
         "would": prospect.action,
@@ -146,7 +149,7 @@ def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
         "snapshots": str(needs.snapshots),
         "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
         "disk": f"about {size(needs.disk_bytes)}",
-        "work": f"{needs.multiply_adds:.2g} multiply-adds{stops}",
+        "work": work,
     }
     for _, kind in kinds_in(plan.config):
         if why := obstacle(kind):

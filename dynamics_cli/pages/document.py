@@ -1,5 +1,4 @@
-"""One HTML file: how text is escaped, how numbers travel, what it is made of, and what a browser
-lets it do.
+"""One HTML file: its escaped text, its numbers, its parts, and what a browser lets it do.
 
 A page makes no request and evaluates no data: its policy allows the one script and the one style
 sheet whose SHA-256 it names, and pictures that it holds itself. Arrays are deflated (RFC 1951), the
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.plotting.style import DARK, PALETTE
+from dynamics_cli.plotting.style import DARK, PALETTE, Palette
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.own import MADE_BY
@@ -35,9 +34,7 @@ STYLES = ("uplot.min.css", "page.css")
 LONGEST = 2000
 """Characters of a text that a page shows; of a longer one the beginning and its length."""
 MOST_POINTS = 2**15
-"""Points of a curve that travel as they are; of more, those that can be seen on a linear or log
-axis (`decimate`).
-"""
+"""Points of a curve that travel as they are; longer ones are decimated."""
 _VOID = ("br", "img", "input", "meta")
 
 
@@ -48,11 +45,11 @@ class Html(str):
 
 
 def shown(text: object) -> str:
-    """Return a text as a page shows it: without characters that no file can hold, and cut where
-    it is very long.
-    """
+    """Return a text as a page shows it: cut where very long, of characters that files can hold."""
     whole = str(text).encode("utf-8", "backslashreplace").decode("utf-8")
-    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}… ({len(whole):,} characters)"
+    if len(whole) <= LONGEST:
+        return whole
+    return f"{whole[:LONGEST]}… ({len(whole):,} characters)"
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Html:
@@ -61,28 +58,35 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
     Attributes end in an underscore where Python has the word (`class_`), others become hyphens
     (`aria_label`); True stands without a value, False and None are left out.
     """
-    written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}"
-        + (
-            ""
-            if value is True
-            else f'="{escape(value if isinstance(value, Html) else shown(value))}"'
-        )
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
-    return Html(f"<{name}{written}>" + ("" if name in _VOID else f"{joined(children)}</{name}>"))
+    opening = name
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        opening += f" {key.rstrip('_').replace('_', '-')}"
+        if value is not True:
+            opening += f'="{escape(value if isinstance(value, Html) else shown(value))}"'
+    if name in _VOID:
+        return Html(f"<{opening}>")
+    return Html(f"<{opening}>{joined(children)}</{name}>")
+
+
+def items(texts: Iterable[object], **attributes: object) -> Html | None:
+    """Return a list of texts; None without any."""
+    entries = [tag("li", text) for text in texts]
+    if not entries:
+        return None
+    return tag("ul", *entries, **attributes)
 
 
 def joined(children: Iterable[object]) -> Html:
     """Return children one after another, escaped unless they are `Html`; None is left out."""
-    return Html(
-        "".join(
-            child if isinstance(child, Html) else escape(shown(child), quote=False)
-            for child in children
-            if child is not None
-        )
-    )
+    text = ""
+    for child in children:
+        if isinstance(child, Html):
+            text += child
+        elif child is not None:
+            text += escape(shown(child), quote=False)
+    return Html(text)
 
 
 def table(
@@ -91,17 +95,15 @@ def table(
     caption: str = "",
     **attributes: object,
 ) -> Html:
-    """Return a table whose first cells head their rows, in a frame that scrolls where it is too
-    wide.
-    """
-    head = (
-        tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header)))
-        if header
-        else None
-    )
+    """Return a table whose first cells head their rows, in a frame that scrolls if too wide."""
+    head = None
+    if header:
+        head = tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header)))
 
     def placed(cell: object) -> Html:
-        return cell if isinstance(cell, Html) and cell.startswith("<td") else tag("td", cell)
+        if isinstance(cell, Html) and cell.startswith("<td"):
+            return cell
+        return tag("td", cell)
 
     body = [tag("tr", tag("th", first, scope="row"), *map(placed, cells)) for first, *cells in rows]
     whole = tag(
@@ -128,24 +130,20 @@ def _asset(name: str) -> str:
 
 def _colors() -> str:
     """Return the palettes as variables of a style sheet: light, or dark where the system is."""
-    light, dark = (
-        "; ".join(
-            [
-                *(
-                    f"--{key}: {value}"
-                    for key, value in asdict(palette).items()
-                    if isinstance(value, str)
-                ),
-                *(f"--series-{k}: {value}" for k, value in enumerate(palette.series)),
-            ]
-        )
-        for palette in (PALETTE, DARK)
-    )
+    light = _variables(PALETTE)
+    dark = _variables(DARK)
     dark_rule = (
         f"@media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {dark}"
         " } }"
     )
     return f":root {{ color-scheme: light; {light} }}\n{dark_rule}"
+
+
+def _variables(palette: Palette) -> str:
+    colors = asdict(palette)
+    series = colors.pop("series")
+    colors |= {f"series-{k}": color for k, color in enumerate(series)}
+    return "; ".join(f"--{role}: {color}" for role, color in colors.items())
 
 
 def _hash(text: str) -> str:
@@ -168,8 +166,7 @@ class Page:
     _arrays: list[str] = field(default_factory=list)
 
     def array(self, values: ArrayLike) -> dict[str, Any]:
-        """Keep numbers, or a byte a number, and return what the script reads them by; no bit is
-        lost.
+        """Keep numbers, or a byte a number, without loss, and return how the script reads them.
 
         Float64 that float32 holds exactly travels as that.
         """
@@ -195,9 +192,7 @@ class Page:
         return {"id": len(self._arrays) - 1, "type": flat.dtype.str[1:], "shape": array.shape}
 
     def curve(self, x: ArrayLike, y: ArrayLike, name: str, **look: Any) -> dict[str, Any]:
-        """Keep a curve y (k,) over x (k,) and return its description; a very long one keeps its
-        extremes.
-        """
+        """Keep a curve y (k,) over x (k,), of a long one its extremes, and describe it."""
         xs = np.asarray(x, np.float64)
         ys = np.asarray(y, np.float64)
         if len(xs) > MOST_POINTS:
@@ -208,18 +203,18 @@ class Page:
     def panel(
         self, kind: str, title: str, alternative: str, *, wide: bool = False, **described: Any
     ) -> Html:
-        """Add an element that the script draws, and return its place; `alternative` describes
-        the picture.
+        """Add an element that the script draws, and return its place.
+
+        `alternative` describes the picture.
         """
         number = len(self.panels)
         self.panels.append(
             {"kind": kind, "title": shown(title), **described, "alternative": shown(alternative)}
         )
         place = tag("div", id=f"panel-{number}", class_="drawn")
-        classes = (
-            "panel"
-            f" {described.get('name', kind) if kind == 'scene' else kind}{' wide' if wide else ''}"
-        )
+        if kind == "scene":
+            kind = described.get("name", kind)
+        classes = f"panel {kind}" + " wide" * wide
         return tag(
             "figure",
             tag("figcaption", title),
@@ -275,8 +270,6 @@ class Page:
         return f"<Page {self.name}: {self.title}>"
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own that may run its script and nothing
-        else.
-        """
+        """Show the page in a notebook, in a frame that may run its script and nothing else."""
         frame: dict[str, object] = {"sandbox": "allow-scripts", "width": "100%", "height": 800}
         return tag("iframe", srcdoc=Html(self.html()), title=self.title, **frame)

@@ -1,6 +1,4 @@
-"""What the script of a page draws: charts, and scenes as numbers of all states that a slider
-shows.
-"""
+"""What the script of a page draws: charts, and scenes of all states that a slider shows."""
 
 from __future__ import annotations
 
@@ -51,7 +49,9 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
     title = ", ".join(filter(None, [title, chart.note, *remarks([chart])]))
     lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
     names = [*dict.fromkeys(line["name"] for line in lines if line["name"])]
-    of = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") or title
+    of = ", ".join(names[:6]) or title
+    if len(names) > 6:
+        of += f" and {len(names) - 6} more"
     said = (
         f"Chart of {of} over the {in_unicode(chart.xlabel)}, from {cell(finite.min())} to"
         f" {cell(finite.max())}."
@@ -72,9 +72,7 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
 
 
 def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
-    """Yield the curves of a line: all, some of very many, or their median with the edges of a
-    band.
-    """
+    """Yield the curves of a line: all, some of very many, or their median with a band."""
     x = np.asarray(line.x, np.float64)
     y = line.columns
     form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash], "points": line.points}
@@ -82,7 +80,9 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
         medians, partial = line.medians()
         low, high = (page.array(end) for end in line.statistics.bands[:2])
         middle = page.curve(x, medians, in_unicode(line.name), width=line.width, **form)
-        yield {**middle, "low": low, "high": high} if y.shape[1] > 1 else middle
+        if y.shape[1] > 1:
+            middle |= {"low": low, "high": high}
+        yield middle
         if np.isfinite(partial).any():
             form |= {"dash": DASHES["dotted"]} if line.dense else {"points": True}
             form |= {"further": True, "partial": True, "width": line.width}
@@ -94,9 +94,7 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
 
 
 def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:
-    """Add a scene of the states (k,) that the slider goes through, or of some where the page has
-    no room for all.
-    """
+    """Add a scene of the states (k,) of the slider, or of some if there is no room for all."""
     cost = sum(layer.at(int(shown[-1])).size for layer in scene.layers if layer.moves)
     maps = any(layer.form in ("field", "classes") for layer in scene.layers)
     kept = spread(len(shown), min(max(2, MOST // max(cost, 1)), MAPS if maps else MOST))
@@ -125,9 +123,7 @@ def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:
 def _layer(
     page: Page, layer: SceneLayer, states: list[int]
 ) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """Return the numbers and the look of a layer in all states, and its entries of the legend:
-    colour, sign, name.
-    """
+    """Return numbers and look of a layer in all states, and its legend: colour, sign, name."""
     parts = [layer.at(i) for i in states] if layer.moves else [layer.at(states[-1])[:DRAWN_DATA]]
     seen = np.any([layer.seen(part) for part in parts], axis=0)
     look = {key: getattr(layer, key) for key in SENT} | {"dash": DASHES[layer.dash]}
@@ -142,14 +138,14 @@ def _layer(
     }
     sign = SIGNS[layer.hollow] if layer.form == "points" else {}
     default = "■" if layer.form in ("field", "classes") else "—"
-    return {**look, **numbers}, [
-        (
-            ("unsigned", "□", in_unicode(role.name))
-            if role.color == "ground"
-            else (role.color, sign.get(role.marker, default), in_unicode(role.name))
-        )
-        for role in layer.legend(seen)
-    ]
+    legend = []
+    for role in layer.legend(seen):
+        name = in_unicode(role.name)
+        if role.color == "ground":
+            legend.append(("unsigned", "□", name))
+        else:
+            legend.append((role.color, sign.get(role.marker, default), name))
+    return {**look, **numbers}, legend
 
 
 def _single(values: NDArray[Any]) -> NDArray[Any]:

@@ -1,6 +1,4 @@
-"""The pages of figures and papers: pictures, claims with their verdicts, origins of settings,
-how to do it again.
-"""
+"""The pages of figures and papers: pictures, claims, origins of settings, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from typing import Any
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.mathematics import in_html
-from dynamics_cli.pages.document import Html, Page, folded, table, tag
+from dynamics_cli.pages.document import Html, Page, folded, items, joined, table, tag
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
@@ -23,6 +21,7 @@ from dynamics_cli.reproduction.document import (
     OTHER_RUNS,
     audit_belongs,
     beside,
+    figures_folder,
     read_document,
     run_path,
     seeds_of,
@@ -30,7 +29,6 @@ from dynamics_cli.reproduction.document import (
 )
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.text import number
 
@@ -45,15 +43,10 @@ ROWS = 200
 
 
 def documents_of(paper: str) -> dict[str, Path]:
-    """Return the JSON files of the reproduced figures of a paper by their names, variants after
-    their figures.
-    """
-    folder = outputs_root() / "figures"
-    return {
-        name: file
-        for name in catalogue.figure_names(paper)
-        if (file := folder / f"{name}.json").is_file()
-    }
+    """Return the JSON files of a paper's reproduced figures by name, variants after figures."""
+    folder = figures_folder()
+    files = {name: folder / f"{name}.json" for name in catalogue.figure_names(paper)}
+    return {name: file for name, file in files.items() if file.is_file()}
 
 
 CLASSES = {
@@ -65,74 +58,53 @@ CLASSES = {
 
 
 def add_paper(page: Page, key: str) -> None:
-    """Add a paper: how its claims came out, errata and choices from its notes, and every figure
-    that was reproduced.
+    """Add a paper: how its claims came out, and every figure that was reproduced.
 
     Raises RunError: a file is damaged.
     """
     entry = catalogue.papers()[key]
     files = documents_of(key)
     documents = {name: (file, read_document(file)) for name, file in files.items()}
-    claims = {name: _claims(*document) for name, document in documents.items()}
-    every = [claim for of_figure in claims.values() for claim in of_figure]
-    rows = [
-        [tag("a", name, href=f"#{name}"), documents[name][1].get("title", ""), summary(of)]
-        for name, of in claims.items()
+    every: list[ClaimOverSeeds] = []
+    rows = []
+    failed = []
+    for name, (file, document) in documents.items():
+        claims = _claims(file, document)
+        every += claims
+        rows.append([tag("a", name, href=f"#{name}"), document.get("title", ""), summary(claims)])
+        for claim in claims:
+            if claim.verdict == "not reproduced":
+                statement, *cells = _cells(claim)
+                failed.append([statement, name, *cells])
+    outcome = "No figure has been reproduced here yet."
+    if every:
+        outcome = f"{summary(every)}."
+    parts: list[Html] = [
+        tag("h2", entry.title, id=key),
+        tag("p", f"{entry.authors}. {entry.venue}."),
+        tag("p", tag("strong", outcome)),
     ]
-    failed = [
-        [
-            Html(in_html(claim.first.statement)),
-            name,
-            claim.first.source,
-            claim.first.expected,
-            claim.shown,
-        ]
-        for name, of in claims.items()
-        for claim in of
-        if claim.verdict == "not reproduced"
+    if rows:
+        parts.append(table(["figure", "title", "outcome"], rows, f"Figures of {key}"))
+    if failed:
+        header = ["claim", "figure", "source", "expected", "measured"]
+        parts.append(table(header, failed, "What does not come out as printed"))
+    missing = [
+        joined([tag("code", f"dyn reproduce {figure.id}"), f" {figure.title}"])
+        for figure in catalogue.figures(key)
+        if figure.id not in files
     ]
-    missing = [figure for figure in catalogue.figures(key) if figure.id not in files]
-    page.body.append(
-        tag(
-            "section",
-            tag("h2", entry.title, id=key),
-            tag("p", f"{entry.authors}. {entry.venue}."),
-            tag(
-                "p",
-                tag(
-                    "strong",
-                    f"{summary(every)}." if every else "No figure has been reproduced here yet.",
-                ),
-            ),
-            table(["figure", "title", "outcome"], rows, f"Figures of {key}") if rows else None,
-            (
-                table(
-                    ["claim", "figure", "source", "expected", "measured"],
-                    failed,
-                    "What does not come out as printed",
-                )
-                if failed
-                else None
-            ),
-            (
-                folded(
-                    "Not reproduced here",
-                    tag(
-                        "ul",
-                        *(
-                            tag("li", tag("code", f"dyn reproduce {m.id}"), f" {m.title}")
-                            for m in missing
-                        ),
-                    ),
-                )
-                if missing
-                else None
-            ),
-            class_="paper",
-        )
-    )
+    if missing:
+        parts.append(folded("Not reproduced here", items(missing)))
+    page.body.append(tag("section", *parts, class_="paper"))
     for file, document in documents.values():
         add_figure(page, file, document)
+
+
+def _cells(claim: ClaimOverSeeds) -> list[object]:
+    """Return statement, source, expected and measured number of a claim."""
+    first = claim.first
+    return [Html(in_html(first.statement)), first.source, first.expected, claim.shown]
 
 
 def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: str = "h3") -> None:
@@ -156,11 +128,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
             for kind in KINDS
         ),
         *(tag("p", text) for text in outcome),
-        (
-            tag("ul", *(tag("li", f"{key}: {number(value)}") for key, value in numbers.items()))
-            if numbers
-            else None
-        ),
+        items(f"{key}: {number(value)}" for key, value in numbers.items()),
         _audit(file, document),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
@@ -173,27 +141,18 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
 
 
 def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
-    """Return what is damaged in the runs of a figure that are still there; the picture is as it
-    was drawn.
-    """
-    directories = dict.fromkeys(run_path(file, run["path"]) for run in document["runs"])
-    findings = [
-        finding
-        for directory in directories
-        if directory.exists()
-        for finding in verify_run(directory)
-    ]
-    told = [f"{finding.file} is damaged: {finding.problem}" for finding in findings]
+    """Return what is damaged in the runs of a figure that are still there."""
+    told = []
+    for directory in dict.fromkeys(run_path(file, run["path"]) for run in document["runs"]):
+        if directory.exists():
+            for finding in verify_run(directory):
+                told.append(f"{finding.file} is damaged: {finding.problem}")
     page.notes += told
-    if not told:
-        return None
-    return tag("ul", *(tag("li", text) for text in told), class_="messages")
+    return items(told, class_="messages")
 
 
 def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them
-    beside it.
-    """
+    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them."""
     try:
         return seeds_of(file, document) or [
             ClaimOverSeeds.from_dict(claim) for claim in document["claims"]
@@ -208,19 +167,14 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     if not claims:
         return None
     seeds = max(len(claim.each) for claim in claims)
-    header = ["statement", "source", "expected", "median" if seeds > 1 else "measured", "verdict"]
-    header += ["seeds"] if seeds > 1 else []
+    header = ["statement", "source", "expected", "measured", "verdict"]
+    if seeds > 1:
+        header = ["statement", "source", "expected", "median", "verdict", "seeds"]
     rows = []
     for claim in claims:
         note = tag("div", claim.first.note) if claim.first.note else None
         said = tag("td", claim.verdict, note, class_=CLASSES.get(claim.verdict, "failed"))
-        cells = [
-            Html(in_html(claim.first.statement)),
-            claim.first.source,
-            claim.first.expected,
-            claim.shown,
-            said,
-        ]
+        cells = [*_cells(claim), said]
         if seeds > 1:
             each = ", ".join(
                 f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(claim.each)
@@ -231,25 +185,19 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
 
 
 def _audit(file: Path, document: Mapping[str, Any]) -> Html | None:
-    """Return which claims hold under nulls, where `dyn audit` has left its table beside the
-    figure.
-    """
+    """Return which claims hold under nulls, where `dyn audit` has left its table."""
     if (audit := read_audit(beside(file, AUDIT))) is None:
         return None
     if not audit_belongs(audit.as_dict(), document):
         return tag("p", f"The audit {beside(file, AUDIT).name} is not shown: {OTHER_RUNS}.")
-    reasons = [
-        tag("li", f"{outcome.null}: {outcome.reason}")
-        for outcome in audit.outcomes
-        if outcome.reason
-    ]
+    reasons = [f"{outcome.null}: {outcome.reason}" for outcome in audit.outcomes if outcome.reason]
     return folded(
         "Claims under nulls",
         table(
             *audit.table(),
             f"Which claims of {audit.figure} hold for other networks than the figure's",
         ),
-        tag("ul", *reasons) if reasons else None,
+        items(reasons),
     )
 
 
@@ -284,9 +232,7 @@ def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
 
 
 def _size(png: bytes) -> dict[str, object]:
-    """Return width and height of a PNG of 300 dots an inch, for a screen, so that nothing moves
-    while it loads.
-    """
+    """Return width and height of a PNG on a screen, so that nothing moves while it loads."""
     if png[:4] != b"\x89PNG":
         return {}
     width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
@@ -297,13 +243,11 @@ def command(document: Mapping[str, Any]) -> str:
     """Return the command that makes a figure again."""
     name = str(document["figure"])
     figure = catalogue.figure_names().get(name, name)
-    words = [
-        "dyn",
-        "reproduce",
-        figure,
-        *(["--variant", name.removeprefix(f"{figure}-")] if name != figure else []),
-    ]
-    words += ["--preset", "full"] if document.get("preset") == "full" else []
+    words = ["dyn", "reproduce", figure]
+    if name != figure:
+        words += ["--variant", name.removeprefix(f"{figure}-")]
+    if document.get("preset") == "full":
+        words += ["--preset", "full"]
     for change in document.get("overrides", []):
         words += ["--set", str(change)]
     return shlex.join(words)

@@ -1,6 +1,4 @@
-"""From what a user names to a page: of a run, several runs, a sweep, a figure, a paper, or all
-papers.
-"""
+"""From what a user names to a page: of runs, a sweep, a figure, a paper, or all papers."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from dynamics_cli.pages.figure import add_figure, add_paper, command
 from dynamics_cli.pages.run import add_comparison, add_run
 from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.document import read_document
+from dynamics_cli.reproduction.document import figures_folder, read_document
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_run, outputs_root
 from dynamics_cli.sweeps.directory import is_sweep, read_sweep
@@ -67,8 +65,9 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
         return page
     ((kind, value),) = parts
     if kind == "run":
-        replica = getattr(value, "replica", None)
-        name = value.path.name if replica is None else f"{value.path.name}-{replica}"
+        name = value.path.name
+        if (replica := getattr(value, "replica", None)) is not None:
+            name = f"{name}-{replica}"
         page = Page(name, name)
         add_run(page, value, theory=theory)
     elif kind == "sweep":
@@ -102,12 +101,13 @@ def _part(which: Any) -> Part:
     if path.suffix == ".json" and path.is_file():
         return "figure", path
     text = os.fspath(path)
-    here = (
-        is_there(text) and path.is_dir() and not (is_run(path) or is_sweep(path))
-    )  # perhaps the folder of a paper
-    if here or (
-        not is_there(text) and text not in run_names()
-    ):  # names of runs and sweeps may begin as names of papers do
+    if is_there(text):
+        # perhaps the folder of a paper
+        of_paper = path.is_dir() and not (is_run(path) or is_sweep(path))
+    else:
+        # names of runs and sweeps may begin as names of papers do
+        of_paper = text not in run_names()
+    if of_paper:
         if text in catalogue.papers():
             return "paper", text
         if text in catalogue.figure_names():
@@ -127,7 +127,7 @@ def _part(which: Any) -> Part:
 
 def _document(name: str) -> Path:
     """Return the JSON of a figure. Raises RunError: it has not been reproduced yet."""
-    document = outputs_root() / "figures" / f"{name}.json"
+    document = figures_folder() / f"{name}.json"
     if not document.is_file():
         again = f"`{command({'figure': name})}` does it"
         raise RunError(f"{name} has not been reproduced yet (there is no {document}): {again}")

@@ -13,12 +13,12 @@ from dynamics_cli.analysis.theories import prediction_charts, predictions
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config.dump import flat
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.pages.document import Html, Page, folded, table, tag
+from dynamics_cli.pages.document import Html, Page, folded, items, table, tag
 from dynamics_cli.pages.drawn import PIXELS, add_chart, add_scene
 from dynamics_cli.runs.changes import changes_of
 from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_of, file_sizes, final_numbers
-from dynamics_cli.text import cell, size
+from dynamics_cli.text import Table, cell, size
 
 
 def add_run(page: Page, run: Run, *, theory: bool = False) -> None:
@@ -27,59 +27,57 @@ def add_run(page: Page, run: Run, *, theory: bool = False) -> None:
     Raises CorruptRunError: the run is damaged.
     """
     run.check_all()
-    parts = [*_changes([run]), *_pictures(page, run, theory=theory), *_tables(run)]
+    parts = [_changes([run]), *_pictures(page, run, theory=theory), *_tables(run)]
     page.body.append(tag("section", *parts, class_="run", aria_label=run.path.name))
 
 
 def add_comparison(page: Page, runs: Sequence[Run]) -> None:
-    """Add the curves of several runs over one another, and what differs in their configs and final
-    numbers.
+    """Add the curves of several runs over one another, and what differs between them.
 
     Raises CorruptRunError: a run is damaged.
     """
     for run in runs:
         run.check_all()
-    curves = [
-        name
-        for name in overlaid(runs)
-        if all(len(run.losses if name == "loss" else run.measures[name]) for run in runs)
-    ]
-    panels = [add_chart(page, overlay_chart(runs, name), wide=name == "loss") for name in curves]
+    panels = []
+    for name in overlaid(runs):
+        if all(_has_recorded(run, name) for run in runs):
+            panels.append(add_chart(page, overlay_chart(runs, name), wide=name == "loss"))
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
-    keys = dict.fromkeys(
-        key for run in runs for key in settings_that_differ(runs[0].config, run.config)
-    )
+    keys: dict[str, Any] = {}
+    for run in runs:
+        keys |= settings_that_differ(runs[0].config, run.config)
     names = [run.path.name for run in runs]
     if len(set(names)) < len(names):  # as of jobs trained together, whose folders are numbered
         names = labels_of(runs)
-    header = ["", *names]
     differing = [[key, *(config.get(key, "-") for config in configs)] for key in keys]
-    ends = [final_numbers(run) for run in runs]
-    final = [
-        [name.replace("_", " "), *(cell(end.get(name)) for end in ends)]
-        for name in dict.fromkeys(name for end in ends for name in end)
-    ]
-    same = tag("p", "The configs are the same.") if not differing else None
+    ends = Table(final_numbers(run) for run in runs)
+    final = [[name.replace("_", " "), *map(cell, ends.column(name))] for name in ends.columns]
+    settings = tag("p", "The configs are the same.")
+    if differing:
+        settings = table(["setting", *names], differing, "Settings that differ")
     page.body.append(
         tag(
             "section",
-            *_changes(runs),
+            _changes(runs),
             tag("div", *panels, class_="panels"),
-            same or table(["setting", *header[1:]], differing, "Settings that differ"),
-            table(["final", *header[1:]], final, "Final numbers"),
+            settings,
+            table(["final", *names], final, "Final numbers"),
         )
     )
 
 
-def _changes(runs: Sequence[Run]) -> Iterator[Html]:
-    """Yield what has changed since the runs were trained; panels that need changed data are left
-    out.
-    """
+def _has_recorded(run: Run, name: str) -> bool:
+    if name == "loss":
+        return len(run.losses) > 0
+    return len(run.measures[name]) > 0
+
+
+def _changes(runs: Sequence[Run]) -> Html | None:
+    """Return what has changed since the runs were trained; panels of changed data are left out."""
     changes: dict[str, str] = {}
     for run in runs:
         changes |= changes_of(run.path, run.info, run.config)
-    if changes:
-        yield tag("ul", *(tag("li", change) for change in changes.values()), class_="messages")
+    return items(changes.values(), class_="messages")
 
 
 # -- pictures
@@ -88,8 +86,10 @@ def _changes(runs: Sequence[Run]) -> Iterator[Html]:
 def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
     view = View(run)
     states = view.curve_states(1) if view.states else np.zeros(0, np.int64)
-    loss = "" if np.isnan(run.final_loss) else f", final loss {cell(run.final_loss)}"
-    yield tag("p", f"{run.status}, {run.iterations:,} iterations{loss}")
+    end = f"{run.status}, {run.iterations:,} iterations"
+    if not np.isnan(run.final_loss):
+        end += f", final loss {cell(run.final_loss)}"
+    yield tag("p", end)
     numbers: dict[str, Floats] = {}
     if len(states):
         steps = np.asarray(view.iterations[states], np.float64)
@@ -108,18 +108,15 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
             drawn = first if name == "loss" else later
             drawn += [add_chart(page, chart, wide=name == "loss" and k == 0) for k, chart in charts]
         elif panel.scene is not None and len(states):
-            scenes.append(
-                add_scene(page, states, name, panel.scene(view, [int(i) for i in states], PIXELS))
-            )
+            scene = panel.scene(view, states.tolist(), PIXELS)
+            scenes.append(add_scene(page, states, name, scene))
     if len(states):
         rows = [[name, tag("td", "")] for name in ["iteration", *numbers]]
         scenes.append(
             tag("div", table([], rows, "This state in numbers", class_="state"), class_="panel")
         )
-    if theory:
-        later += [
-            add_chart(page, chart) for made in predictions(run) for chart in prediction_charts(made)
-        ]
+    for made in predictions(run) if theory else ():
+        later += [add_chart(page, chart) for chart in prediction_charts(made)]
     yield tag("div", *first, *scenes, *later, class_="panels")
     if len(states) < view.states:
         yield tag("p", f"The slider goes through {len(states)} of {view.states} recorded states.")
@@ -186,25 +183,20 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
 # -- tables
 
 
-def _tables(run: Run) -> Iterator[Html]:
+def _tables(run: Run) -> Iterator[Html | None]:
     yield table(
         [],
         [[name.replace("_", " "), cell(value)] for name, value in final_numbers(run).items()],
         "How it ended",
     )
-    messages = run.info.get("messages") or []
-    if messages:
-        yield tag("ul", *(tag("li", message) for message in messages), class_="messages")
+    yield items(run.info.get("messages") or [], class_="messages")
     rows = [[key, value] for key, value in flat(run.config.model_dump(exclude_none=True)).items()]
     yield folded("Config", table(["setting", "value"], rows, "Config"))
-    info = {
-        key: run.info[key]
-        for key in ("versions", "threads", "provenance", "estimate", "kinds")
-        if run.info.get(key)
-    }
-    made = [
-        [key.replace("_", " "), value] for key, value in flat({"hash": run.hash, **info}).items()
-    ]
+    about = {"hash": run.hash}
+    for key in ("versions", "threads", "provenance", "estimate", "kinds"):
+        if run.info.get(key):
+            about[key] = run.info[key]
+    made = [[key.replace("_", " "), value] for key, value in flat(about).items()]
     yield folded("Provenance", table([], made, "Where, when and with what it was made"))
     sizes = [
         [name, size(bytes_)]

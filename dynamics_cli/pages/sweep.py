@@ -1,6 +1,4 @@
-"""The page of a sweep: any column of its table over any other, medians of curves, failed and
-missing jobs.
-"""
+"""The page of a sweep: columns of its table over others, medians of curves, and lost jobs."""
 
 from __future__ import annotations
 
@@ -11,9 +9,9 @@ from typing import Any
 from dynamics_cli.config.dump import flat
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import add_chart
-from dynamics_cli.sweeps.directory import Sweep
+from dynamics_cli.sweeps.directory import ENDINGS, Sweep
 from dynamics_cli.sweeps.pictures import SweepTable, sweep_charts
-from dynamics_cli.text import cell
+from dynamics_cli.text import cell, counted
 
 JOBS = 2000
 """Jobs whose curves over training are read at most."""
@@ -28,17 +26,10 @@ def add_sweep(page: Page, directory: Path) -> None:
     """
     sweep = Sweep(directory)
     told = sweep.describe()
-    ended = ", ".join(
-        f"{told[status]} {status}" for status in ("complete", "diverged", "failed") if told[status]
-    )
-    parts: list[Html | None] = [
-        tag("h2", told["name"]),
-        tag(
-            "p",
-            f"{told['status']}: {told['ended']} of {told['jobs']} jobs have"
-            f" ended{f' ({ended})' if ended else ''}.",
-        ),
-    ]
+    end = f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended"
+    if ended := counted({status: told[status] for status in ENDINGS}):
+        end += f" ({ended})"
+    parts: list[Html | None] = [tag("h2", told["name"]), tag("p", f"{end}.")]
     settings = [[key, ", ".join(map(cell, values))] for key, values in told["settings"].items()]
     settings += [[key, f"= {text}"] for key, text in told["computed"].items()]
     settings += [["seeds", told["seeds"]]]
@@ -46,22 +37,19 @@ def add_sweep(page: Page, directory: Path) -> None:
     if sweep.rows:
         results = SweepTable(sweep)
         others = [key for key in results.free if key != results.main]
-        charts = (
-            sweep_charts(results, results.main, results.measures[0], others)
-            if results.settings
-            else []
-        )
-        curves = [name for name in results.measures if name not in results.derived]
-        for name in dict.fromkeys([curves[0], "final_loss"]) if len(results.rows) <= JOBS else ():
-            charts += sweep_charts(results, "", name, results.free)
-        titled = [
-            replace(chart, title=", ".join(filter(None, [chart.ylabel, chart.title])))
-            for chart in charts
-        ]
-        parts += [
-            _jobs(page, results),
-            tag("div", *(add_chart(page, chart) for chart in titled), class_="panels"),
-        ]
+        charts = []
+        if results.settings:
+            charts = sweep_charts(results, results.main, results.measures[0], others)
+        if len(results.rows) <= JOBS:
+            curves = [name for name in results.measures if name not in results.derived]
+            for name in dict.fromkeys([curves[0], "final_loss"]):
+                charts += sweep_charts(results, "", name, results.free)
+        parts.append(_jobs(page, results))
+        panels = []
+        for chart in charts:
+            title = ", ".join(filter(None, [chart.ylabel, chart.title]))
+            panels.append(add_chart(page, replace(chart, title=title)))
+        parts.append(tag("div", *panels, class_="panels"))
     config = [
         [key, value] for key, value in flat(sweep.described["config"]).items() if value is not None
     ]
@@ -77,21 +65,18 @@ def add_sweep(page: Page, directory: Path) -> None:
 def _jobs(page: Page, results: SweepTable) -> Html:
     free = [key for key in results.free if results.numeric(key)]
     measure = results.measures[0]
-    two = len(free) >= 2
     jobs = len(results.rows)
-    chosen = {
-        "x": free[0] if two else results.main,
-        "y": free[1] if two else measure,
-        "colour": measure if two else (results.free or ["seed"])[-1],
-    }
+    chosen = {"x": results.main, "y": measure, "colour": ["seed", *results.free][-1]}
+    if len(free) >= 2:
+        chosen = {"x": free[0], "y": free[1], "colour": measure}
     counts = results.sweep.counts()
-    lost = [f"{counts[end]} {end}" for end in ("diverged", "failed") if counts[end]]
-    says = f"{jobs} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['colour']}"
-    says += f"; {', '.join(lost)}." if lost else "."
-    messages = ["message"] if any(results.values("message")) else []
-    columns = [
-        _column(page, results, name) for name in ["job", *results.columns, "status", *messages]
-    ]
+    del counts["complete"]
+    over = f"{jobs} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['colour']}"
+    says = "; ".join(filter(None, [over, counted(counts)])) + "."
+    names = ["job", *results.columns, "status"]
+    if any(results.values("message")):
+        names.append("message")
+    columns = [_column(page, results, name) for name in names]
     name = results.sweep.path.name
     return page.panel(
         "sweep", "Jobs", says, wide=True, name=name, jobs=jobs, chosen=chosen, columns=columns

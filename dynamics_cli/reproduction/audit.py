@@ -23,7 +23,7 @@ from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.kinds import Descent
 from dynamics_cli.reproduction.claims import Claim
-from dynamics_cli.reproduction.document import AUDIT
+from dynamics_cli.reproduction.document import AUDIT, figures_folder
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
@@ -272,8 +272,7 @@ def audit(
         raise UsageError(
             f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}"
         )
-    folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-    file = folder / f"{asked.id}{AUDIT}.json"
+    file = figures_folder(out).absolute() / f"{asked.id}{AUDIT}.json"
     refuse_foreign(file)
     wanted = {
         role: replace(run, overrides=(*run.overrides, *changes))

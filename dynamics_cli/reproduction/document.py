@@ -36,6 +36,13 @@ BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
 
 
+def figures_folder(out: str | Path | None = None) -> Path:
+    """Return the folder of figures, by default below the root of outputs."""
+    if out is None:
+        return outputs_root() / "figures"
+    return Path(out)
+
+
 def beside(path: Path, what: str) -> Path:
     """Return the file beside a figure's JSON that holds its `AUDIT` or its claims over `SEEDS`."""
     return path.with_name(f"{path.name.removesuffix('.json')}{what}.json")
@@ -280,7 +287,7 @@ def _everything() -> list[Path]:
     runs = [
         path for path in runs_below(root) if not any(path.is_relative_to(sweep) for sweep in sweeps)
     ]
-    return [*runs, *sweeps, *figures_in(root / "figures")]
+    return [*runs, *sweeps, *figures_in(figures_folder())]
 
 
 def figures_in(folder: str | Path) -> list[Path]:

@@ -15,13 +15,12 @@ from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds.registry import place_of
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
 from dynamics_cli.reproduction.claims import FEWEST_SEEDS, Claim, ClaimOverSeeds, over_seeds
-from dynamics_cli.reproduction.document import SEEDS, beside, write_document
+from dynamics_cli.reproduction.document import SEEDS, beside, figures_folder, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.store.own import refuse_foreign
 from dynamics_cli.text import Table
@@ -139,7 +138,7 @@ def reproduce(
     changes = override_texts(overrides)
     check_formats(formats)
     source = source or RunSource(device, force, progress, messages)
-    folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
+    folder = figures_folder(out).absolute()
     file = folder / f"{chosen.id}.json"
     beside_it = [folder / f"{chosen.id}.{name}" for name in formats]
     if chosen.table is not None:

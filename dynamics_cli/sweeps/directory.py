@@ -334,17 +334,15 @@ def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
     }
     for measure, recorded in run.measures.items():
         values = recorded if measures_last_state(run) else due_rows(recorded)
-        if len(values):
-            last = np.asarray(values[-1], float).reshape(jobs, -1)
-            if last.shape[1] <= FEW_NUMBERS:
-                labelled = columns_in(run.config, measure, values.shape[1 + together :])
-                columns |= {c.name: last[:, k].tolist() for k, c in enumerate(labelled)}
-    finite = {column: [_finite(value) for value in values] for column, values in columns.items()}
-    place: dict[str, list[Any]] = {
-        "replica": [k if together else None for k in range(jobs)],
-        "hash": [run.hash] * jobs,
-    }
-    return {**finite, **place}
+        if not len(values):
+            continue
+        last = np.asarray(values[-1], float).reshape(jobs, -1)
+        if last.shape[1] <= FEW_NUMBERS:
+            labelled = columns_in(run.config, measure, values.shape[1 + together :])
+            columns |= {c.name: last[:, k].tolist() for k, c in enumerate(labelled)}
+    finite = {column: list(map(_finite, values)) for column, values in columns.items()}
+    replicas = list(range(jobs)) if together else [None]
+    return {**finite, "replica": replicas, "hash": [run.hash] * jobs}
 
 
 def _finite(value: Any) -> Any:
