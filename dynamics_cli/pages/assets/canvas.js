@@ -8,7 +8,8 @@ function ticks(from, to, count) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999) ?? raw;
   const places = [];
-  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) places.push(k * step);
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++)
+    places.push(k * step);
   return places.length < 50 ? places : [];
 }
 
@@ -19,18 +20,34 @@ function powers(from, to, count) {
   const places = [];
   for (let k = a; k <= b; k += every) places.push(10 ** k);
   if (places.length > 1) return places;
-  const between = [a - 1, a].flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k)).filter((v) => v >= from && v <= to);
+  const between = [a - 1, a]
+    .flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k))
+    .filter((v) => v >= from && v <= to);
   return between.length > 1 ? between : ticks(from, to, count);
 }
 
 /** Ticks and labels of an axis of uPlot, a tick every `room` pixels. @param {"x" | "y"} side @param {{x: boolean, y: boolean}} log @param {number} room */
 function axis(side, log, room) {
   return {
-    stroke: () => color("theory"), ticks: { stroke: () => color("faint"), size: 4 }, grid: { show: false }, gap: 2, labelSize: 18, labelFont: "12px sans-serif",
+    stroke: () => color("theory"),
+    ticks: { stroke: () => color("faint"), size: 4 },
+    grid: { show: false },
+    gap: 2,
+    labelSize: 18,
+    labelFont: "12px sans-serif",
     filter: (/** @type {any} */ _, /** @type {number[]} */ all) => all,
     incrs: [Number.MAX_VALUE], // else there are no ticks beyond 1e32; `splits` has them all
-    splits: (/** @type {uPlot} */ u, /** @type {number} */ _, /** @type {number} */ from, /** @type {number} */ to) =>
-      (log[side] ? powers : ticks)(from, to, u.bbox[side === "x" ? "width" : "height"] / devicePixelRatio / room),
+    splits: (
+      /** @type {uPlot} */ u,
+      /** @type {number} */ _,
+      /** @type {number} */ from,
+      /** @type {number} */ to,
+    ) =>
+      (log[side] ? powers : ticks)(
+        from,
+        to,
+        u.bbox[side === "x" ? "width" : "height"] / devicePixelRatio / room,
+      ),
     values: (/** @type {any} */ _, /** @type {number[]} */ at) => labels(at),
   };
 }
@@ -55,7 +72,9 @@ class Drawing {
     this.width = 0;
     this.box = { left: 0, top: 0, width: 1, height: 1 };
     this.paint = () => {};
-    new ResizeObserver(() => this.plot && Math.abs(this.place.clientWidth - this.width) > 1 && this.build()).observe(place);
+    new ResizeObserver(
+      () => this.plot && Math.abs(this.place.clientWidth - this.width) > 1 && this.build(),
+    ).observe(place);
   }
 
   /** Show a window, and in it what `paint` draws in pixels of the page. @param {number[]} window x from, x to, y from, y to @param {() => void} paint @param {AxesLook} [look] where it is another */
@@ -73,12 +92,35 @@ class Drawing {
     const height = Math.round(Math.min(width * this.aspect, 460));
     const [across, down] = [46 + 18 + 12, 22 + 18 + 10]; // what the axes take
     const side = Math.min(width - across, height - down);
-    const axes = [{ ...axis("x", log, 70), size: 22, ...look.x }, { ...axis("y", log, 36), size: look.equal ? 46 : roomOf, ...look.y },
-      ...(look.right ? [{ ...axis("y", { x: false, y: false }, 36), scale: "right", side: 1, label: look.rightLabel, size: roomOf, stroke: () => color("neurons") }] : [])];
-    const scales = { x: { time: false, distr: log.x ? 3 : 1, range: () => this.window.slice(0, 2) }, y: { distr: log.y ? 3 : 1, range: () => this.window.slice(2) }, right: { range: () => look.right ?? [0, 1] } };
+    const axes = [
+      { ...axis("x", log, 70), size: 22, ...look.x },
+      { ...axis("y", log, 36), size: look.equal ? 46 : roomOf, ...look.y },
+      ...(look.right
+        ? [
+            {
+              ...axis("y", { x: false, y: false }, 36),
+              scale: "right",
+              side: 1,
+              label: look.rightLabel,
+              size: roomOf,
+              stroke: () => color("neurons"),
+            },
+          ]
+        : []),
+    ];
+    const scales = {
+      x: { time: false, distr: log.x ? 3 : 1, range: () => this.window.slice(0, 2) },
+      y: { distr: log.y ? 3 : 1, range: () => this.window.slice(2) },
+      right: { range: () => look.right ?? [0, 1] },
+    };
     const options = /** @type {any} */ ({
       ...(look.equal ? { width: side + across, height: side + down } : { width, height }),
-      axes, scales, padding: [10, look.right ? 0 : 12, 0, 0], legend: { show: false }, cursor: { show: false }, series: [{}],
+      axes,
+      scales,
+      padding: [10, look.right ? 0 : 12, 0, 0],
+      legend: { show: false },
+      cursor: { show: false },
+      series: [{}],
       hooks: { draw: [() => this.draw()] },
     });
     this.plot = new uPlot(options, [[]], this.place);
@@ -86,7 +128,9 @@ class Drawing {
 
   draw() {
     const { ctx, bbox } = /** @type {uPlot} */ (this.plot);
-    const [left, top, width, height] = [bbox.left, bbox.top, bbox.width, bbox.height].map((pixels) => pixels / devicePixelRatio);
+    const [left, top, width, height] = [bbox.left, bbox.top, bbox.width, bbox.height].map(
+      (pixels) => pixels / devicePixelRatio,
+    );
     this.box = { left, top, width, height };
     ctx.save();
     ctx.scale(devicePixelRatio, devicePixelRatio);
@@ -125,7 +169,17 @@ class Drawing {
 }
 
 /** Viridis (van der Walt and Smith 2015) at nine places, between which colours are mixed. */
-const VIRIDIS = [[68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129], [92, 200, 99], [170, 220, 50], [253, 231, 37]];
+const VIRIDIS = [
+  [68, 1, 84],
+  [71, 44, 122],
+  [59, 81, 139],
+  [44, 113, 142],
+  [33, 144, 141],
+  [39, 173, 129],
+  [92, 200, 99],
+  [170, 220, 50],
+  [253, 231, 37],
+];
 
 /** @param {number} share from 0 to 1 @returns {number[]} */
 function viridis(share) {

@@ -8,7 +8,11 @@ const colors = new Map();
 /** A colour of the style sheet; `colors` is emptied when it changes. @param {string} name */
 function color(name) {
   let value = colors.get(name);
-  if (!value) colors.set(name, (value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()));
+  if (!value)
+    colors.set(
+      name,
+      (value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()),
+    );
   return value;
 }
 
@@ -31,7 +35,9 @@ function make(name, attributes, ...children) {
 
 /** A box to tick with its label. @param {string} text @param {boolean} ticked @param {(ticked: boolean) => void} then */
 function ticker(text, ticked, then) {
-  const box = /** @type {HTMLInputElement} */ (make("input", { type: "checkbox", autocomplete: "off" }));
+  const box = /** @type {HTMLInputElement} */ (
+    make("input", { type: "checkbox", autocomplete: "off" })
+  );
   box.checked = ticked;
   box.addEventListener("change", () => then(box.checked));
   return make("label", {}, box, text);
@@ -39,7 +45,9 @@ function ticker(text, ticked, then) {
 
 /** Let a browser save a file. @param {string} name @param {Blob} contents */
 function save(name, contents) {
-  const link = /** @type {HTMLAnchorElement} */ (make("a", { download: name, href: URL.createObjectURL(contents) }));
+  const link = /** @type {HTMLAnchorElement} */ (
+    make("a", { download: name, href: URL.createObjectURL(contents) })
+  );
   link.click();
   URL.revokeObjectURL(link.href);
 }
@@ -58,13 +66,33 @@ class Chart {
     /** Every series: lines, and the edges of their bands. @type {{line: Line, k: number, curve: Curve, edge: boolean}[]} */
     this.drawn = [];
     this.at = NaN;
-    const name = panel.title.trim().toLowerCase().replace(/[^a-z0-9]+/g, "_");
-    const button = (/** @type {string} */ text, /** @type {() => void} */ act) => make("button", { type: "button", onclick: act }, text);
-    const menu = make("details", { class: "menu" }, make("summary", { "aria-label": "more" }, "\u22ef"), make("div", { class: "settings" },
-      button("zoom in", () => this.zoom(0.5)), button("zoom out", () => this.zoom(2)), button("all", () => this.zoom(Infinity)),
-      button("CSV", () => save(`${name}.csv`, new Blob([this.csv()], { type: "text/csv" }))),
-      button("PNG", () => this.picture().toBlob((blob) => blob && save(`${name}.png`, blob)))));
-    const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)), menu);
+    const name = panel.title
+      .trim()
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, "_");
+    const button = (/** @type {string} */ text, /** @type {() => void} */ act) =>
+      make("button", { type: "button", onclick: act }, text);
+    const menu = make(
+      "details",
+      { class: "menu" },
+      make("summary", { "aria-label": "more" }, "\u22ef"),
+      make(
+        "div",
+        { class: "settings" },
+        button("zoom in", () => this.zoom(0.5)),
+        button("zoom out", () => this.zoom(2)),
+        button("all", () => this.zoom(Infinity)),
+        button("CSV", () => save(`${name}.csv`, new Blob([this.csv()], { type: "text/csv" }))),
+        button("PNG", () => this.picture().toBlob((blob) => blob && save(`${name}.png`, blob))),
+      ),
+    );
+    const settings = make(
+      "div",
+      { class: "settings" },
+      ticker("log x", this.log.x, (on) => this.scale("x", on)),
+      ticker("log y", this.log.y, (on) => this.scale("y", on)),
+      menu,
+    );
     this.drawing = make("div", { class: "chart", role: "img", "aria-label": panel.alternative });
     this.readout = make("p", { class: "readout" }, "\u00a0");
     const legend = make("div", { class: "legend" });
@@ -74,7 +102,9 @@ class Chart {
       while (lines[end]?.further) end++;
       const label = ticker(line.name, true, (on) => this.show(k, end, on));
       const [drawn] = line.dash;
-      const swatch = make("span", { class: `swatch${drawn ? (drawn > 2 ? " dash" : " dots") : ""}` });
+      const swatch = make("span", {
+        class: `swatch${drawn ? (drawn > 2 ? " dash" : " dots") : ""}`,
+      });
       swatch.style.color = `var(--${line.color.replace(/\d+/, (number) => String(Number(number) % 7))})`;
       label.prepend(swatch);
       legend.append(label);
@@ -82,7 +112,11 @@ class Chart {
     place.append(settings, this.drawing, this.readout, legend);
     this.mark = make("div", { class: "mark" });
     this.build();
-    new ResizeObserver(() => Math.abs(this.drawing.clientWidth - (this.plot?.width ?? 0)) > 1 && this.plot?.setSize(this.size())).observe(this.drawing);
+    new ResizeObserver(
+      () =>
+        Math.abs(this.drawing.clientWidth - (this.plot?.width ?? 0)) > 1 &&
+        this.plot?.setSize(this.size()),
+    ).observe(this.drawing);
     /** Told the x of a click. @type {(x: number) => void} */
     this.onpoint = () => {};
   }
@@ -97,22 +131,71 @@ class Chart {
     const grid = { stroke: () => color("faint"), width: 1 };
     /** @type {Map<number, string>} */
     const named = new Map(this.panel.ticks ?? []);
-    const names = named.size ? { values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((v) => named.get(v) ?? ""), splits: () => [...named.keys()] } : {};
-    this.drawn = this.lines.flatMap((line, k) => [{ line, k, curve: line.curve, edge: false },
-      ...(line.low && line.high ? [line.high, line.low].map((curve) => ({ line, k, curve, edge: true })) : [])]);
-    const columns = /** @type {any[]} */ (this.drawn.map(({ line, k, curve, edge }) => ({
-      label: line.name, stroke: () => roleColor(line.color), width: edge ? 0 : line.width + 0.2, dash: line.dash, show: !this.hidden.has(k),
-      ...(line.points || curve.x.length < 3 ? { points: { show: true, size: 6, fill: () => (line.partial ? color("ground") : roleColor(line.color)) }, paths: () => null } : { points: { show: false } }),
-    })));
-    const bands = this.drawn.flatMap(({ line, edge }, at) => (edge && this.drawn[at + 1]?.edge && this.drawn[at + 1].line === line
-      ? [{ series: [at + 1, at + 2], fill: () => `rgba(${rgb(roleColor(line.color))},0.2)` }] : []));
+    const names = named.size
+      ? {
+          values: (/** @type {any} */ _, /** @type {number[]} */ at) =>
+            at.map((v) => named.get(v) ?? ""),
+          splits: () => [...named.keys()],
+        }
+      : {};
+    this.drawn = this.lines.flatMap((line, k) => [
+      { line, k, curve: line.curve, edge: false },
+      ...(line.low && line.high
+        ? [line.high, line.low].map((curve) => ({ line, k, curve, edge: true }))
+        : []),
+    ]);
+    const columns = /** @type {any[]} */ (
+      this.drawn.map(({ line, k, curve, edge }) => ({
+        label: line.name,
+        stroke: () => roleColor(line.color),
+        width: edge ? 0 : line.width + 0.2,
+        dash: line.dash,
+        show: !this.hidden.has(k),
+        ...(line.points || curve.x.length < 3
+          ? {
+              points: {
+                show: true,
+                size: 6,
+                fill: () => (line.partial ? color("ground") : roleColor(line.color)),
+              },
+              paths: () => null,
+            }
+          : { points: { show: false } }),
+      }))
+    );
+    const bands = this.drawn.flatMap(({ line, edge }, at) =>
+      edge && this.drawn[at + 1]?.edge && this.drawn[at + 1].line === line
+        ? [{ series: [at + 1, at + 2], fill: () => `rgba(${rgb(roleColor(line.color))},0.2)` }]
+        : [],
+    );
     const options = /** @type {any} */ ({
-      ...this.size(), legend: { show: false }, cursor: { drag: { dist: 4 }, points: { show: false } },
+      ...this.size(),
+      legend: { show: false },
+      cursor: { drag: { dist: 4 }, points: { show: false } },
       scales: {
-        x: { time: false, distr: this.log.x ? 3 : 1, range: (/** @type {any} */ _, /** @type {number | null} */ from, /** @type {number} */ to) => (from === null ? [1, 10] : [from, to]) },
-        y: { distr: this.log.y ? 3 : 1, clamp: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low) => low, range: (/** @type {any} */ _, /** @type {number | null} */ low, /** @type {number | null} */ high) => this.heights(low, high) },
+        x: {
+          time: false,
+          distr: this.log.x ? 3 : 1,
+          range: (
+            /** @type {any} */ _,
+            /** @type {number | null} */ from,
+            /** @type {number} */ to,
+          ) => (from === null ? [1, 10] : [from, to]),
+        },
+        y: {
+          distr: this.log.y ? 3 : 1,
+          clamp: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low) => low,
+          range: (
+            /** @type {any} */ _,
+            /** @type {number | null} */ low,
+            /** @type {number | null} */ high,
+          ) => this.heights(low, high),
+        },
       },
-      axes: [{ ...axis("x", this.log, 80), grid, label: this.panel.label, size: 22, ...names }, { ...axis("y", this.log, 34), grid, size: roomOf }],
+      axes: [
+        { ...axis("x", this.log, 80), grid, label: this.panel.label, size: 22, ...names },
+        { ...axis("y", this.log, 34), grid, size: roomOf },
+      ],
       series: [{}, ...columns],
       bands,
       hooks: {
@@ -122,7 +205,10 @@ class Chart {
     });
     this.plot = new uPlot(options, this.reduced(), this.drawing);
     this.plot.over.append(this.mark);
-    this.plot.over.addEventListener("click", () => this.pointed !== undefined && this.onpoint(this.pointed));
+    this.plot.over.addEventListener(
+      "click",
+      () => this.pointed !== undefined && this.onpoint(this.pointed),
+    );
   }
 
   /**
@@ -131,7 +217,8 @@ class Chart {
    */
   reduced() {
     const xs = new Set();
-    for (const { curve } of this.drawn) for (const v of curve.x) if (!this.log.x || v > 0) xs.add(v);
+    for (const { curve } of this.drawn)
+      for (const v of curve.x) if (!this.log.x || v > 0) xs.add(v);
     const x = Float64Array.from(xs).sort();
     this.least = Infinity;
     const ys = this.drawn.map(({ curve }) => {
@@ -149,11 +236,19 @@ class Chart {
 
   /** The ends of the y axis, around all that is shown. @param {(number | null)[]} shown @returns {[number, number]} */
   heights(...shown) {
-    const least = this.log.y && shown.some((value) => value !== null && value <= 0) ? [this.least] : [];
-    const values = /** @type {number[]} */ ([...shown, ...least, ...(this.panel.reach ?? [])].filter((value) => value !== null && (!this.log.y || value > 0)));
+    const least =
+      this.log.y && shown.some((value) => value !== null && value <= 0) ? [this.least] : [];
+    const values = /** @type {number[]} */ (
+      [...shown, ...least, ...(this.panel.reach ?? [])].filter(
+        (value) => value !== null && (!this.log.y || value > 0),
+      )
+    );
     const [low, high] = [Math.min(...values), Math.max(...values)];
     if (!(high >= low)) return this.log.y ? [0.1, 1] : [0, 1];
-    if (this.log.y) return high / low < 4 ? [low / 2, high * 2] : [low * (low / high) ** 0.05, high * (high / low) ** 0.05];
+    if (this.log.y)
+      return high / low < 4
+        ? [low / 2, high * 2]
+        : [low * (low / high) ** 0.05, high * (high / low) ** 0.05];
     const pad = 0.06 * (high - low) || 0.5 * Math.abs(high) || 1;
     return [low - pad, high + pad];
   }
@@ -176,12 +271,18 @@ class Chart {
   /** Zoom about the slider's state, or else the middle. @param {number} factor */
   zoom(factor) {
     if (!this.plot) return;
-    const [f, g] = this.log.x ? [Math.log, Math.exp] : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
+    const [f, g] = this.log.x
+      ? [Math.log, Math.exp]
+      : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
     const [xs, { min = NaN, max = NaN }] = [this.plot.data[0], this.plot.scales.x];
     const middle = this.at > min && this.at < max ? f(this.at) : (f(min) + f(max)) / 2;
-    const [from, to] = [g(middle + (f(min) - middle) * factor), g(middle + (f(max) - middle) * factor)];
+    const [from, to] = [
+      g(middle + (f(min) - middle) * factor),
+      g(middle + (f(max) - middle) * factor),
+    ];
     const limited = { min: Math.max(from, xs[0]), max: Math.min(to, xs[xs.length - 1]) };
-    if (limited.min < limited.max && (limited.min > xs[0] || limited.max < xs[xs.length - 1])) this.plot.setScale("x", limited);
+    if (limited.min < limited.max && (limited.min > xs[0] || limited.max < xs[xs.length - 1]))
+      this.plot.setScale("x", limited);
     else this.plot.setData(this.plot.data);
   }
 
@@ -190,13 +291,15 @@ class Chart {
     const left = u.cursor.left ?? -1;
     if (left < 0) return;
     const x = u.posToVal(left, "x");
-    const parts = this.lines.flatMap(({ name, curve, partial }, at) => {
-      if (this.hidden.has(at) || partial) return [];
-      const k = nearest(curve.x, x);
-      const next = this.lines[at + 1];
-      const value = Number.isNaN(curve.y[k]) && next?.partial ? next.curve.y[k] : curve.y[k];
-      return [`${name} ${short(value)} at ${short(curve.x[k])}`];
-    }).slice(0, 8);
+    const parts = this.lines
+      .flatMap(({ name, curve, partial }, at) => {
+        if (this.hidden.has(at) || partial) return [];
+        const k = nearest(curve.x, x);
+        const next = this.lines[at + 1];
+        const value = Number.isNaN(curve.y[k]) && next?.partial ? next.curve.y[k] : curve.y[k];
+        return [`${name} ${short(value)} at ${short(curve.x[k])}`];
+      })
+      .slice(0, 8);
     this.readout.textContent = parts.join("; ");
     this.pointed = x;
   }
@@ -226,14 +329,19 @@ class Chart {
     ctx.strokeStyle = color("highlight");
     ctx.lineWidth = 6 * devicePixelRatio;
     for (const [value, first, last] of this.panel.plateaus ?? []) {
-      const [a, b, y] = [u.valToPos(Math.max(first, u.scales.x.min ?? first), "x", true), u.valToPos(last, "x", true), u.valToPos(value, "y", true)];
+      const [a, b, y] = [
+        u.valToPos(Math.max(first, u.scales.x.min ?? first), "x", true),
+        u.valToPos(last, "x", true),
+        u.valToPos(value, "y", true),
+      ];
       ctx.globalAlpha = 0.55;
       ctx.beginPath();
       ctx.moveTo(a, y);
       ctx.lineTo(b, y);
       ctx.stroke();
       ctx.globalAlpha = 1;
-      if (b - a > 60) ctx.fillText(short(value), a + 4 * devicePixelRatio, y + 15 * devicePixelRatio);
+      if (b - a > 60)
+        ctx.fillText(short(value), a + 4 * devicePixelRatio, y + 15 * devicePixelRatio);
     }
     ctx.restore();
   }
@@ -243,20 +351,28 @@ class Chart {
     this.at = x;
     const { min = NaN, max = NaN } = this.plot?.scales.x ?? {};
     this.mark.hidden = !(x >= min && x <= max);
-    if (!this.mark.hidden && this.plot) this.mark.style.transform = `translateX(${this.plot.valToPos(x, "x")}px)`;
+    if (!this.mark.hidden && this.plot)
+      this.mark.style.transform = `translateX(${this.plot.valToPos(x, "x")}px)`;
   }
 
   /** All values of the curves that are shown, as they were recorded. */
   csv() {
-    const quoted = (/** @type {string} */ text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const rows = this.lines.flatMap(({ name, curve }, k) => (this.hidden.has(k) ? [] : Array.from(curve.x, (x, i) => `${quoted(name || "curve")},${x},${curve.y[i]}`)));
+    const quoted = (/** @type {string} */ text) =>
+      /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    const rows = this.lines.flatMap(({ name, curve }, k) =>
+      this.hidden.has(k)
+        ? []
+        : Array.from(curve.x, (x, i) => `${quoted(name || "curve")},${x},${curve.y[i]}`),
+    );
     return [`curve,${quoted(this.panel.label)},value`, ...rows, ""].join("\n");
   }
 
   /** The chart as it is drawn, on the ground of the page. */
   picture() {
     const drawn = /** @type {HTMLCanvasElement} */ (this.drawing.querySelector("canvas"));
-    const canvas = /** @type {HTMLCanvasElement} */ (make("canvas", { width: drawn.width, height: drawn.height }));
+    const canvas = /** @type {HTMLCanvasElement} */ (
+      make("canvas", { width: drawn.width, height: drawn.height })
+    );
     const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     ctx.fillStyle = color("ground");
     ctx.fillRect(0, 0, drawn.width, drawn.height);

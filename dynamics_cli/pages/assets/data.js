@@ -45,7 +45,8 @@ async function inflate(id, type) {
   const count = planes.length / width;
   const bytes = new Uint8Array(planes.length);
   for (let plane = 0; plane < width; plane++) {
-    for (let k = 0, from = plane * count; k < count; k++) bytes[k * width + plane] = planes[from + k];
+    for (let k = 0, from = plane * count; k < count; k++)
+      bytes[k * width + plane] = planes[from + k];
   }
   return width === 4 ? new Float32Array(bytes.buffer) : new Float64Array(bytes.buffer);
 }
@@ -55,14 +56,19 @@ function short(value, digits = 3) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : String(value);
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e6) return String(value);
-  if (size >= 1e6 || size < 1e-3) return value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e");
+  if (size >= 1e6 || size < 1e-3)
+    return value
+      .toExponential(digits - 1)
+      .replace(/\.?0+e/, "e")
+      .replace("e+", "e");
   return String(Number(value.toPrecision(digits)));
 }
 
 /** Numbers beside the ticks of an axis, of so many digits that they differ. @param {number[]} values */
 function labels(values) {
   let texts = values.map((value) => short(value));
-  for (let digits = 4; digits < 16 && new Set(texts).size < values.length; digits++) texts = values.map((value) => short(value, digits));
+  for (let digits = 4; digits < 16 && new Set(texts).size < values.length; digits++)
+    texts = values.map((value) => short(value, digits));
   return texts;
 }
 

@@ -17,7 +17,9 @@ class States {
     this.slider = /** @type {HTMLInputElement} */ (bar.querySelector("input"));
     this.output = /** @type {HTMLOutputElement} */ (bar.querySelector("output"));
     /** @type {HTMLTableCellElement[]} */
-    this.cells = [...document.querySelectorAll("table.state td")].map((cell) => /** @type {HTMLTableCellElement} */ (cell));
+    this.cells = [...document.querySelectorAll("table.state td")].map(
+      (cell) => /** @type {HTMLTableCellElement} */ (cell),
+    );
     /** @type {((k: number) => void)[]} */
     this.movers = [];
     this.now = x.length - 1;
@@ -26,15 +28,23 @@ class States {
     /** Whether places of the slider are iterations, not states. */
     this.even = false;
     this.slider.addEventListener("input", () => this.goTo(this.state(Number(this.slider.value))));
-    bar.append(ticker("by iteration", false, (on) => {
-      this.even = on;
-      this.slider.max = String(on ? STEPS : x.length - 1);
-      this.goTo(this.now);
-    }));
+    bar.append(
+      ticker("by iteration", false, (on) => {
+        this.even = on;
+        this.slider.max = String(on ? STEPS : x.length - 1);
+        this.goTo(this.now);
+      }),
+    );
     /** @type {[string, () => void][]} */
-    const buttons = [["first", () => this.goTo(0)], ["back", () => this.goTo(this.now - 1)], ["play", () => this.play()],
-      ["on", () => this.goTo(this.now + 1)], ["last", () => this.goTo(x.length - 1)]];
-    for (const [name, act] of buttons) bar.querySelector(`.${name}`)?.addEventListener("click", act);
+    const buttons = [
+      ["first", () => this.goTo(0)],
+      ["back", () => this.goTo(this.now - 1)],
+      ["play", () => this.play()],
+      ["on", () => this.goTo(this.now + 1)],
+      ["last", () => this.goTo(x.length - 1)],
+    ];
+    for (const [name, act] of buttons)
+      bar.querySelector(`.${name}`)?.addEventListener("click", act);
     this.button = /** @type {HTMLButtonElement} */ (bar.querySelector(".play"));
   }
 
@@ -48,13 +58,17 @@ class States {
   goTo(k) {
     this.now = Math.max(0, Math.min(this.x.length - 1, k));
     const [first, last] = [this.x[0], this.x[this.x.length - 1]];
-    if (!this.even || this.state(Number(this.slider.value)) !== this.now) this.slider.value = String(this.even ? (STEPS * (this.x[this.now] - first)) / (last - first) : this.now);
+    if (!this.even || this.state(Number(this.slider.value)) !== this.now)
+      this.slider.value = String(
+        this.even ? (STEPS * (this.x[this.now] - first)) / (last - first) : this.now,
+      );
     const loss = this.numbers.find(({ name }) => name === "loss");
     const text = `iteration ${this.x[this.now]}${loss ? `, loss ${short(loss.values[this.now])}` : ""}`;
     this.slider.setAttribute("aria-valuetext", text);
     this.output.value = text;
     [this.x, ...this.numbers.map(({ values }) => values)].forEach((values, i) => {
-      if (this.cells[i]) this.cells[i].textContent = i ? short(values[this.now]) : String(values[this.now]);
+      if (this.cells[i])
+        this.cells[i].textContent = i ? short(values[this.now]) : String(values[this.now]);
     });
     for (const move of this.movers) move(this.now);
   }
@@ -69,7 +83,8 @@ class States {
       const pause = Math.max(30, Math.min(200, 12000 / this.x.length));
       this.playing = window.setInterval(() => {
         if (this.now === this.x.length - 1) return this.play();
-        if (this.even) this.slider.value = String(Number(this.slider.value) + (STEPS * pause) / 12000);
+        if (this.even)
+          this.slider.value = String(Number(this.slider.value) + (STEPS * pause) / 12000);
         this.goTo(this.even ? this.state(Number(this.slider.value)) : this.now + 1);
       }, pause);
     }
@@ -86,10 +101,19 @@ async function setUp(panel, place, states) {
     return;
   }
   if (panel.kind === "chart") {
-    const lines = await Promise.all(panel.lines.map(async (/** @type {StoredLine} */ line) => {
-      const curve = async (/** @type {Stored | undefined} */ y) => y && { x: await numbers(line.x), y: await numbers(y) };
-      return { ...line, name: line.name + (line.of ? ` (extremes of ${line.of} points)` : ""), curve: await curve(line.y), low: await curve(line.low), high: await curve(line.high) };
-    }));
+    const lines = await Promise.all(
+      panel.lines.map(async (/** @type {StoredLine} */ line) => {
+        const curve = async (/** @type {Stored | undefined} */ y) =>
+          y && { x: await numbers(line.x), y: await numbers(y) };
+        return {
+          ...line,
+          name: line.name + (line.of ? ` (extremes of ${line.of} points)` : ""),
+          curve: await curve(line.y),
+          low: await curve(line.low),
+          high: await curve(line.high),
+        };
+      }),
+    );
     const chart = new Chart(place, panel, /** @type {Line[]} */ (lines));
     redraws.add(() => chart.plot?.redraw(false));
     if (!states || panel.label !== "iteration") return;
@@ -121,9 +145,15 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
   if (bar && described.states) {
     const { x, numbers: named } = described.states;
     const values = await Promise.all(named.map(({ y }) => numbers(y)));
-    states = new States(bar, await numbers(x), named.map(({ name }, k) => ({ name, values: values[k] })));
+    states = new States(
+      bar,
+      await numbers(x),
+      named.map(({ name }, k) => ({ name, values: values[k] })),
+    );
   }
-  await Promise.all(described.panels.map((panel, k) => setUp(panel, element(`panel-${k}`), states)));
+  await Promise.all(
+    described.panels.map((panel, k) => setUp(panel, element(`panel-${k}`), states)),
+  );
   states?.goTo(states.now);
   document.documentElement.dataset.ready = performance.now().toFixed(0);
 })();

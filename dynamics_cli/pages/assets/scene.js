@@ -11,31 +11,69 @@ const [POINT, MARKER_POINT] = [4 / 3, 1.8];
 const ZERO = 128;
 /** Corners of markers of radius 1; others are circles. @type {{[marker: string]: number[][]}} */
 const MARKERS = {
-  s: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], D: [[0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0]], "^": [[0, -1], [1, 1], [-1, 1]], v: [[0, 1], [1, -1], [-1, -1]],
-  "*": Array.from({ length: 10 }, (_, k) => [Math.sin((Math.PI * k) / 5), -Math.cos((Math.PI * k) / 5)].map((c) => (k % 2 ? 0.5 : 1.2) * c)),
+  s: [
+    [-0.9, -0.9],
+    [0.9, -0.9],
+    [0.9, 0.9],
+    [-0.9, 0.9],
+  ],
+  D: [
+    [0, -1.2],
+    [1.2, 0],
+    [0, 1.2],
+    [-1.2, 0],
+  ],
+  "^": [
+    [0, -1],
+    [1, 1],
+    [-1, 1],
+  ],
+  v: [
+    [0, 1],
+    [1, -1],
+    [-1, -1],
+  ],
+  "*": Array.from({ length: 10 }, (_, k) =>
+    [Math.sin((Math.PI * k) / 5), -Math.cos((Math.PI * k) / 5)].map((c) => (k % 2 ? 0.5 : 1.2) * c),
+  ),
 };
 
 /** @param {HTMLElement} place @param {Panel} panel @returns {Promise<(k: number) => void>} */
 async function setUpScene(place, panel) {
   /** @type {Layer[]} */
-  const layers = await Promise.all(panel.layers.map(async (/** @type {StoredLayer} */ layer) => {
-    const first = [0];
-    for (const count of await numbers(layer.counts)) first.push(first[first.length - 1] + count);
-    return { ...layer, numbers: await numbers(layer.rows), first };
-  }));
+  const layers = await Promise.all(
+    panel.layers.map(async (/** @type {StoredLayer} */ layer) => {
+      const first = [0];
+      for (const count of await numbers(layer.counts)) first.push(first[first.length - 1] + count);
+      return { ...layer, numbers: await numbers(layer.rows), first };
+    }),
+  );
   const windows = panel.windows ? await numbers(panel.windows) : null;
   let [now, scaled] = [-1, false];
   const scale = (/** @type {boolean} */ on) => {
     scaled = on;
     draw(now);
   };
-  if (windows) place.append(make("div", { class: "settings" }, ticker("scale of this state", scaled, scale)));
-  const drawing = new Drawing(place, panel.alternative, panel.square ? 1 : 0.72, { equal: panel.square, right: panel.right, rightLabel: panel.right_label, x: { label: panel.x }, y: { label: panel.y } });
-  place.append(make("p", { class: "legend" }, ...panel.legend.map((/** @type {string[]} */ [name, sign, text]) => {
-    const key = make("span", { "aria-hidden": "true" }, sign);
-    key.style.color = `var(--${/-/.test(name) ? `series-${Number(name.slice(7)) % 7}` : name})`;
-    return make("span", {}, key, ` ${text}`);
-  })));
+  if (windows)
+    place.append(make("div", { class: "settings" }, ticker("scale of this state", scaled, scale)));
+  const drawing = new Drawing(place, panel.alternative, panel.square ? 1 : 0.72, {
+    equal: panel.square,
+    right: panel.right,
+    rightLabel: panel.right_label,
+    x: { label: panel.x },
+    y: { label: panel.y },
+  });
+  place.append(
+    make(
+      "p",
+      { class: "legend" },
+      ...panel.legend.map((/** @type {string[]} */ [name, sign, text]) => {
+        const key = make("span", { "aria-hidden": "true" }, sign);
+        key.style.color = `var(--${/-/.test(name) ? `series-${Number(name.slice(7)) % 7}` : name})`;
+        return make("span", {}, key, ` ${text}`);
+      }),
+    ),
+  );
   const remark = make("p", { class: "readout" });
   if (panel.remarks.some(Boolean)) place.append(remark);
   const draw = (/** @type {number} */ k) => {
@@ -44,8 +82,10 @@ async function setUpScene(place, panel) {
     drawing.show(windows && scaled ? [...windows.slice(4 * k, 4 * k + 4)] : panel.window, () => {
       const { ctx, box } = drawing;
       ctx.strokeStyle = color("faint");
-      if (panel.zero.includes("y")) drawing.line(box.left, drawing.py(0), box.left + box.width, drawing.py(0));
-      if (panel.zero.includes("x")) drawing.line(drawing.px(0), box.top, drawing.px(0), box.top + box.height);
+      if (panel.zero.includes("y"))
+        drawing.line(box.left, drawing.py(0), box.left + box.width, drawing.py(0));
+      if (panel.zero.includes("x"))
+        drawing.line(drawing.px(0), box.top, drawing.px(0), box.top + box.height);
       for (const layer of layers) {
         ctx.globalAlpha = layer.alpha;
         ctx.lineWidth = layer.size * POINT;
@@ -63,7 +103,8 @@ function drawRows(drawing, panel, layer, k) {
   const state = layer.moves ? k : 0;
   const half = layer.rim ? drawing.window[1] : 1;
   const [low, high] = layer.right ? panel.right : [0, 1];
-  const py = (/** @type {number} */ y) => (layer.right ? box.top + (1 - (y - low) / (high - low)) * box.height : drawing.py(y * half));
+  const py = (/** @type {number} */ y) =>
+    layer.right ? box.top + (1 - (y - low) / (high - low)) * box.height : drawing.py(y * half);
   const px = (/** @type {number} */ x) => drawing.px(x * half);
   const { numbers: rows, columns } = layer;
   ctx.setLineDash(layer.dash);
@@ -92,7 +133,8 @@ function drawMarker(drawing, layer, marker, x, y) {
   const radius = (layer.size * MARKER_POINT) / 2;
   const [stroke, fill] = [ctx.strokeStyle, ctx.fillStyle];
   ctx.beginPath();
-  if (MARKERS[marker]) MARKERS[marker].forEach(([a, b]) => ctx.lineTo(x + radius * a, y + radius * b));
+  if (MARKERS[marker])
+    MARKERS[marker].forEach(([a, b]) => ctx.lineTo(x + radius * a, y + radius * b));
   else ctx.arc(x, y, radius, 0, 2 * Math.PI);
   ctx.closePath();
   if (layer.hollow) ctx.fillStyle = color("ground");
@@ -110,9 +152,18 @@ function drawPixels(drawing, layer, k) {
   const pixels = /** @type {CanvasRenderingContext2D} */ (map.getContext("2d"));
   const image = pixels.createImageData(width, height);
   const [weak, more] = layer.shade;
-  const names = layer.colors.map((name) => name.replace(/\d+/, (number) => String(Number(number) % 7)));
-  const shades = layer.form === "classes" ? names.map((name) => tint(name, weak))
-    : Array.from({ length: 256 }, (_, v) => tint(names[v < ZERO ? 1 : 0], v === ZERO ? 0 : weak + more * (Math.abs(v - ZERO) / (ZERO - 1))));
+  const names = layer.colors.map((name) =>
+    name.replace(/\d+/, (number) => String(Number(number) % 7)),
+  );
+  const shades =
+    layer.form === "classes"
+      ? names.map((name) => tint(name, weak))
+      : Array.from({ length: 256 }, (_, v) =>
+          tint(
+            names[v < ZERO ? 1 : 0],
+            v === ZERO ? 0 : weak + more * (Math.abs(v - ZERO) / (ZERO - 1)),
+          ),
+        );
   for (let i = 0, from = k * width * height; i < width * height; i++) {
     const to = 4 * ((height - 1 - Math.floor(i / width)) * width + (i % width));
     image.data.set([...shades[layer.numbers[from + i]], 255], to);

@@ -24,7 +24,13 @@ class Sweep {
     this.cells = null;
     const settings = make("div", { class: "settings" });
     for (const [what, name] of Object.entries(panel.chosen)) {
-      const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off", "aria-label": what }, ...columns.map((column) => make("option", {}, column.name))));
+      const choice = /** @type {HTMLSelectElement} */ (
+        make(
+          "select",
+          { autocomplete: "off", "aria-label": what },
+          ...columns.map((column) => make("option", {}, column.name)),
+        )
+      );
       choice.selectedIndex = columns.findIndex((column) => column.name === name);
       this.chosen[what] = columns[choice.selectedIndex];
       choice.addEventListener("change", () => {
@@ -35,13 +41,36 @@ class Sweep {
     }
     place.append(settings);
     this.drawing = new Drawing(place, panel.alternative, 0.5);
-    this.scale = /** @type {HTMLCanvasElement} */ (make("canvas", { width: 128, height: 10, class: "scale", "aria-hidden": "true" }));
+    this.scale = /** @type {HTMLCanvasElement} */ (
+      make("canvas", { width: 128, height: 10, class: "scale", "aria-hidden": "true" })
+    );
     this.legend = make("span", {});
-    this.readout = make("p", { class: "readout", "aria-live": "polite" }, "A place of the picture, or a row of the table, chooses a job.");
-    this.head = make("tr", {}, ...columns.map(({ name }, c) => make("th", { scope: "col" }, make("button", { type: "button", onclick: () => this.sort(c) }, name))));
+    this.readout = make(
+      "p",
+      { class: "readout", "aria-live": "polite" },
+      "A place of the picture, or a row of the table, chooses a job.",
+    );
+    this.head = make(
+      "tr",
+      {},
+      ...columns.map(({ name }, c) =>
+        make(
+          "th",
+          { scope: "col" },
+          make("button", { type: "button", onclick: () => this.sort(c) }, name),
+        ),
+      ),
+    );
     this.rows = make("tbody", {});
-    place.append(make("div", { class: "settings" }, this.scale, this.legend), this.readout,
-      make("div", { class: "scroll jobs", tabindex: "0", role: "group", "aria-label": "jobs" }, make("table", {}, make("thead", {}, this.head), this.rows)));
+    place.append(
+      make("div", { class: "settings" }, this.scale, this.legend),
+      this.readout,
+      make(
+        "div",
+        { class: "scroll jobs", tabindex: "0", role: "group", "aria-label": "jobs" },
+        make("table", {}, make("thead", {}, this.head), this.rows),
+      ),
+    );
     this.drawing.place.addEventListener("mousemove", (event) => this.say(this.under(event)));
     this.drawing.place.addEventListener("click", (event) => this.choose(this.under(event)));
     this.draw();
@@ -60,16 +89,20 @@ class Sweep {
     let [low, high] = reach(shown, false);
     const [least, positive] = [low, reach(shown, true)];
     const wide = positive[1] > LOG_RANGE * positive[0];
-    const log = !colour.words && !colour.linear && low >= 0 && ((colour.setting && colour.log) || wide);
+    const log =
+      !colour.words && !colour.linear && low >= 0 && ((colour.setting && colour.log) || wide);
     if (log) [low, high] = positive;
-    const share = (/** @type {number} */ v) => (log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low));
+    const share = (/** @type {number} */ v) =>
+      log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low);
     const paint = () => {
       const { ctx } = drawing;
       for (let j = 0; j < panel.jobs; j++) {
         const [x0, x1, y0, y1] = this.frame(j);
         if (!Number.isFinite(x0 + y0)) continue;
         const finite = Number.isFinite(shown[j]);
-        ctx.fillStyle = finite ? `rgb(${viridis(high > low ? share(shown[j]) : 0.5)})` : color(this.celled ? "faint" : "unsigned");
+        ctx.fillStyle = finite
+          ? `rgb(${viridis(high > low ? share(shown[j]) : 0.5)})`
+          : color(this.celled ? "faint" : "unsigned");
         ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
         if (!this.cells || this.cells.counts[j] === this.cells.jobs[j]) continue;
         drawing.line(x0, y0, x1, y1);
@@ -86,7 +119,9 @@ class Sweep {
     }
     const [from, to] = [low, high].map((v) => colour.words?.[v] ?? short(v));
     const below = log && least <= 0 ? "; darkest: 0" : "";
-    const cells = this.celled ? "; median over all other settings and seeds; stroke: some jobs have no number; cross: fewer than half have one" : "";
+    const cells = this.celled
+      ? "; median over all other settings and seeds; stroke: some jobs have no number; cross: fewer than half have one"
+      : "";
     const said = `${from} to ${to}${log ? " (log)" : ""}${below}${cells}`;
     this.legend.replaceChildren(`${colour.name}: ${said}`);
   }
@@ -94,17 +129,36 @@ class Sweep {
   /** The label of an axis, ticks at the values of a setting, and words of `most` characters. @param {"x" | "y"} side @param {number} most */
   axis(side, most) {
     const { name, words, setting } = this.chosen[side];
-    const room = side === "y" ? 20 : words ? 8 + 7 * Math.max(...words.map((word) => Math.min(word.length, most))) : 50;
+    const room =
+      side === "y"
+        ? 20
+        : words
+          ? 8 + 7 * Math.max(...words.map((word) => Math.min(word.length, most)))
+          : 50;
     const places = /** @type {{x: Float64Array, y: Float64Array}} */ (this.places)[side];
-    return { label: name, ...(setting ? { splits: (/** @type {uPlot} */ u) => spaced(places, (v) => u.valToPos(v, side), room) } : {}),
-      ...(words ? { values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((v) => (words[v] ?? "").slice(0, most)) } : {}) };
+    return {
+      label: name,
+      ...(setting
+        ? { splits: (/** @type {uPlot} */ u) => spaced(places, (v) => u.valToPos(v, side), room) }
+        : {}),
+      ...(words
+        ? {
+            values: (/** @type {any} */ _, /** @type {number[]} */ at) =>
+              at.map((v) => (words[v] ?? "").slice(0, most)),
+          }
+        : {}),
+    };
   }
 
   /** The ends of an axis; around cells half of their size. @param {Column} column @param {Float64Array} places @returns {number[]} */
   limits(column, places) {
-    if (this.celled && places.length > 1) return [edge(places, 0, column.log), edge(places, places.length, column.log)];
+    if (this.celled && places.length > 1)
+      return [edge(places, 0, column.log), edge(places, places.length, column.log)];
     const [low, high] = reach(column.values, column.log);
-    if (column.log) return low < high ? [low * (low / high) ** 0.04, high * (high / low) ** 0.04] : [low / 2, high * 2];
+    if (column.log)
+      return low < high
+        ? [low * (low / high) ** 0.04, high * (high / low) ** 0.04]
+        : [low / 2, high * 2];
     const pad = 0.04 * (high - low) || 0.5;
     return [low - pad, high + pad];
   }
@@ -115,10 +169,13 @@ class Sweep {
     return /** @type {("x" | "y")[]} */ (["x", "y"]).flatMap((axis) => {
       const { values, log } = this.chosen[axis];
       const places = /** @type {{x: Float64Array, y: Float64Array}} */ (this.places)[axis];
-      const pixel = (/** @type {number} */ v) => (axis === "x" ? this.drawing.px(v) : this.drawing.py(v));
+      const pixel = (/** @type {number} */ v) =>
+        axis === "x" ? this.drawing.px(v) : this.drawing.py(v);
       if (!this.celled) return [pixel(values[j]) - half, pixel(values[j]) + half];
       const k = nearest(places, values[j]);
-      return [k, k + 1].map((edges) => Math.round(pixel(edge(places, edges, log)))).sort((a, b) => a - b);
+      return [k, k + 1]
+        .map((edges) => Math.round(pixel(edge(places, edges, log))))
+        .sort((a, b) => a - b);
     });
   }
 
@@ -128,7 +185,10 @@ class Sweep {
     const { ctx } = this.drawing;
     const [x0, x1, y0, y1] = this.frame(this.job);
     const room = this.celled ? -2 : 4;
-    for (const [name, width] of /** @type {[string, number][]} */ ([["ground", 5], ["theory", 2]])) {
+    for (const [name, width] of /** @type {[string, number][]} */ ([
+      ["ground", 5],
+      ["theory", 2],
+    ])) {
       [ctx.strokeStyle, ctx.lineWidth] = [color(name), width];
       ctx.strokeRect(x0 - room, y0 - room, x1 - x0 + 2 * room, y1 - y0 + 2 * room);
     }
@@ -141,7 +201,9 @@ class Sweep {
     let [best, job] = [this.celled ? Infinity : 40 ** 2, -1];
     for (let j = 0; j < this.panel.jobs; j++) {
       const [x0, x1, y0, y1] = this.frame(j);
-      const far = ((x0 + x1) / 2 - (event.clientX - left)) ** 2 + ((y0 + y1) / 2 - (event.clientY - top)) ** 2;
+      const far =
+        ((x0 + x1) / 2 - (event.clientX - left)) ** 2 +
+        ((y0 + y1) / 2 - (event.clientY - top)) ** 2;
       if (far < best) [best, job] = [far, j];
     }
     return job;
@@ -155,8 +217,14 @@ class Sweep {
   /** Say the numbers of a job. @param {number} j */
   say(j) {
     if (j < 0) return;
-    const of = this.cells ? [`median of its cell ${short(this.cells.middles[j])}, ${this.cells.counts[j]} of ${this.cells.jobs[j]} jobs have a number`] : [];
-    this.readout.replaceChildren([...this.columns.map((column) => `${column.name} ${this.text(column, j)}`), ...of].join(", "));
+    const of = this.cells
+      ? [
+          `median of its cell ${short(this.cells.middles[j])}, ${this.cells.counts[j]} of ${this.cells.jobs[j]} jobs have a number`,
+        ]
+      : [];
+    this.readout.replaceChildren(
+      [...this.columns.map((column) => `${column.name} ${this.text(column, j)}`), ...of].join(", "),
+    );
   }
 
   /** Choose a job: its numbers, its place in the picture, its row. @param {number} j */
@@ -164,8 +232,12 @@ class Sweep {
     if (j < 0) return;
     this.job = j;
     this.say(j);
-    this.readout.append("; a page of its own: ", make("code", {}, `dyn page ${this.panel.name}:${this.text(this.columns[0], j)}`));
-    for (const row of this.rows.children) row.setAttribute("aria-current", String(row.getAttribute("data-job") === String(j)));
+    this.readout.append(
+      "; a page of its own: ",
+      make("code", {}, `dyn page ${this.panel.name}:${this.text(this.columns[0], j)}`),
+    );
+    for (const row of this.rows.children)
+      row.setAttribute("aria-current", String(row.getAttribute("data-job") === String(j)));
     this.draw();
   }
 
@@ -173,13 +245,31 @@ class Sweep {
   sort(c) {
     const { values } = this.columns[c];
     const up = this.head.children[c].getAttribute("aria-sort") !== "ascending";
-    [...this.head.children].forEach((cell, k) => cell.setAttribute("aria-sort", k !== c ? "none" : up ? "ascending" : "descending"));
-    const order = Array.from(values, (_, j) => j).sort((i, j) => Number(Number.isNaN(values[i])) - Number(Number.isNaN(values[j])) || (up ? 1 : -1) * (values[i] - values[j]) || i - j);
-    this.rows.replaceChildren(...order.slice(0, MOST_ROWS).map((j) => {
-      const row = make("tr", { tabindex: "0", "data-job": j, "aria-current": j === this.job, onclick: () => this.choose(j) }, ...this.columns.map((column) => make("td", {}, this.text(column, j))));
-      row.addEventListener("keydown", (event) => event.key === "Enter" && this.choose(j));
-      return row;
-    }));
+    [...this.head.children].forEach((cell, k) =>
+      cell.setAttribute("aria-sort", k !== c ? "none" : up ? "ascending" : "descending"),
+    );
+    const order = Array.from(values, (_, j) => j).sort(
+      (i, j) =>
+        Number(Number.isNaN(values[i])) - Number(Number.isNaN(values[j])) ||
+        (up ? 1 : -1) * (values[i] - values[j]) ||
+        i - j,
+    );
+    this.rows.replaceChildren(
+      ...order.slice(0, MOST_ROWS).map((j) => {
+        const row = make(
+          "tr",
+          {
+            tabindex: "0",
+            "data-job": j,
+            "aria-current": j === this.job,
+            onclick: () => this.choose(j),
+          },
+          ...this.columns.map((column) => make("td", {}, this.text(column, j))),
+        );
+        row.addEventListener("keydown", (event) => event.key === "Enter" && this.choose(j));
+        return row;
+      }),
+    );
   }
 }
 
@@ -187,14 +277,17 @@ class Sweep {
 function reach(values, log) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
-    if (Number.isFinite(value) && (!log || value > 0)) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    if (Number.isFinite(value) && (!log || value > 0))
+      [low, high] = [Math.min(low, value), Math.max(high, value)];
   }
   return high >= low ? [low, high] : [1, 2];
 }
 
 /** The different values of a column, in order. @param {Column} column */
 function different({ values, log }) {
-  return Float64Array.from(new Set([...values].filter((v) => Number.isFinite(v) && (!log || v > 0)))).sort();
+  return Float64Array.from(
+    new Set([...values].filter((v) => Number.isFinite(v) && (!log || v > 0))),
+  ).sort();
 }
 
 /** @typedef {{middles: Float64Array, counts: Float64Array, jobs: Float64Array}} Cells */
@@ -210,12 +303,16 @@ function medians(x, y, colour) {
   const keys = Array.from(x.values, (v, j) => `${v} ${y.values[j]}`);
   for (const key of keys) cells.set(key, []);
   keys.forEach((key, j) => cells.get(key)?.push(colour.values[j]));
-  const found = new Map([...cells].map(([key, all]) => {
-    const sorted = all.filter(Number.isFinite).sort((a, b) => a - b);
-    const middle = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
-    return [key, [2 * sorted.length < all.length ? NaN : middle, sorted.length, all.length]];
-  }));
-  const [middles, counts, jobs] = [0, 1, 2].map((k) => Float64Array.from(keys, (key) => (found.get(key) ?? [])[k]));
+  const found = new Map(
+    [...cells].map(([key, all]) => {
+      const sorted = all.filter(Number.isFinite).sort((a, b) => a - b);
+      const middle = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+      return [key, [2 * sorted.length < all.length ? NaN : middle, sorted.length, all.length]];
+    }),
+  );
+  const [middles, counts, jobs] = [0, 1, 2].map((k) =>
+    Float64Array.from(keys, (key) => (found.get(key) ?? [])[k]),
+  );
   return { middles, counts, jobs };
 }
 
@@ -223,13 +320,16 @@ function medians(x, y, colour) {
 function spaced(places, pixel, room) {
   /** @type {number[]} */
   const kept = [];
-  for (const v of places) if (!kept.length || Math.abs(pixel(v) - pixel(kept[kept.length - 1])) >= room) kept.push(v);
+  for (const v of places)
+    if (!kept.length || Math.abs(pixel(v) - pixel(kept[kept.length - 1])) >= room) kept.push(v);
   return kept;
 }
 
 /** Where the k-th cell begins: half-way to its neighbour. @param {Float64Array} places @param {number} k @param {boolean} log */
 function edge(places, k, log) {
-  const [f, g] = log ? [Math.log, Math.exp] : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
+  const [f, g] = log
+    ? [Math.log, Math.exp]
+    : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
   const n = places.length;
   if (n < 2) return places[0] + k - 0.5;
   if (k === 0) return g(1.5 * f(places[0]) - 0.5 * f(places[1]));
@@ -239,7 +339,12 @@ function edge(places, k, log) {
 
 /** @param {HTMLElement} place @param {Panel} panel @returns {Promise<() => void>} */
 async function setUpSweep(place, panel) {
-  const columns = await Promise.all(panel.columns.map(async (/** @type {StoredColumn} */ column) => ({ ...column, values: await numbers(column.at) })));
+  const columns = await Promise.all(
+    panel.columns.map(async (/** @type {StoredColumn} */ column) => ({
+      ...column,
+      values: await numbers(column.at),
+    })),
+  );
   const sweep = new Sweep(place, panel, columns);
   return () => sweep.draw();
 }
