@@ -23,7 +23,7 @@ from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
-from dynamics_cli.runs.verify import Finding, verify_run
+from dynamics_cli.runs.verify import Fault, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 from dynamics_cli.sweeps.find import is_there, numbered, open_run, run_directory, sweep_directory
 from dynamics_cli.text import Table
@@ -160,8 +160,8 @@ def _place(run: Path, folder: Path) -> str:
 
 
 def verify_figure(
-    path: str | Path, check_run: Callable[[Path], list[Finding]] = verify_run
-) -> list[Finding]:
+    path: str | Path, check_run: Callable[[Path], list[Fault]] = verify_run
+) -> list[Fault]:
     """Check every checksum of a figure, given its JSON, and return its faults.
 
     `check_run` checks a run directory; figures that share runs may hand in a function that
@@ -171,18 +171,16 @@ def verify_figure(
     findings = list(_faults(file, check_run))
     if findings and is_locked(file.parent):
         return [
-            Finding(
-                file, "another process is writing figures there, so that it could not be checked"
-            )
+            Fault(file, "another process is writing figures there, so that it could not be checked")
         ]
     return findings
 
 
-def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[Finding]:
+def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fault]:
     try:
         document = read_document(file)
     except RunError as error:
-        yield Finding.of(error, file)
+        yield Fault.of(error, file)
         return
     again = f"`dyn reproduce {document['figure']}` makes it again"
     runs = list(document["runs"])
@@ -190,28 +188,28 @@ def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[
         picture = file.parent / name
         try:
             if sha256(picture) != expected:
-                yield Finding(picture, f"it is not what was written with {file.name} ({again})")
+                yield Fault(picture, f"it is not what was written with {file.name} ({again})")
         except OSError as error:
-            yield Finding(picture, f"it cannot be read: {error.strerror} ({again})")
+            yield Fault(picture, f"it cannot be read: {error.strerror} ({again})")
     for what in (AUDIT, SEEDS):
         if (extra := beside(file, what)).exists():
             try:
                 runs += _runs_beside(file, what, document)
             except RunError as error:
-                yield Finding.of(error, extra)
+                yield Fault.of(error, extra)
             except (LookupError, TypeError):
-                yield Finding(extra, "it is not what dyn writes there")
+                yield Fault(extra, "it is not what dyn writes there")
     places = ((run_path(file, run["path"]), run["hash"]) for run in runs)
     for directory, identity in dict.fromkeys(places):
         if not directory.exists():
-            yield Finding(
+            yield Fault(
                 directory, "this run of the figure is not there any more: was it moved or deleted?"
             )
             continue
         yield from check_run(directory)
         with suppress(RunError):  # told above
             if Run(directory).hash != identity:
-                yield Finding(
+                yield Fault(
                     directory, "it holds another run than the one that the figure was drawn from"
                 )
 
@@ -249,7 +247,7 @@ def verify(*paths: str | Path) -> Table:
     """
     remembered = cache(verify_run)  # runs that several of them share are checked once
 
-    def check_run(path: Path) -> list[Finding]:
+    def check_run(path: Path) -> list[Fault]:
         return remembered(path.absolute())
 
     def row(path: Path) -> dict[str, Any]:

@@ -18,44 +18,42 @@ from dynamics_cli.runs.store.checkpoints import read_checkpoint
 
 
 @dataclass(frozen=True)
-class Finding:
+class Fault:
     """A fault of a file, in words."""
 
     file: Path
     problem: str
 
     @classmethod
-    def of(cls, error: DynError, file: Path) -> Finding:
-        """Return an error as a finding; an error that names no file is about `file`."""
+    def of(cls, error: DynError, file: Path) -> Fault:
+        """Return an error as a fault; an error that names no file is about `file`."""
         if not isinstance(error, CorruptRunError):
             return cls(file, str(error))
         return cls(error.file, error.sentence)
 
 
-def verify_run(path: str | Path) -> list[Finding]:
+def verify_run(path: str | Path) -> list[Fault]:
     """Compare every file of a run directory with its checksum; return the faults."""
     directory = Path(path)
     before = stamp(directory)
     findings = list(_faults(directory))
     if findings and is_rewritten(directory, before):
-        return [
-            Finding(directory, "another process is writing it, so that it could not be checked")
-        ]
+        return [Fault(directory, "another process is writing it, so that it could not be checked")]
     return findings
 
 
-def _faults(directory: Path) -> Iterator[Finding]:
+def _faults(directory: Path) -> Iterator[Fault]:
     try:
         run = Run(directory, any_config=True)
     except DynError as error:
-        yield Finding.of(error, directory)
+        yield Fault.of(error, directory)
         return
     try:
         read_config(directory, run.info)
     except DynError as error:
-        yield Finding.of(error, directory / layout.CONFIG)
+        yield Fault.of(error, directory / layout.CONFIG)
     yield from _copies(directory, run.info.get("kinds", {}))
-    yield from (Finding(file, told_of_file("it")) for file in changed_files(run.info))
+    yield from (Fault(file, told_of_file("it")) for file in changed_files(run.info))
     yield from _checkpoints(directory, run.info)
     try:
         with warnings.catch_warnings(action="ignore", category=DamageWarning):  # found above
@@ -66,32 +64,32 @@ def _faults(directory: Path) -> Iterator[Finding]:
         try:
             run.check(name)
         except CorruptRunError as error:
-            yield Finding.of(error, directory)
+            yield Fault.of(error, directory)
 
 
-def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Finding]:
+def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the faults of both checkpoints; the one before takes the place of the last."""
     instead = files.exists(directory / layout.CHECKPOINT_BEFORE)
     try:
         read_checkpoint(directory, info, layout.CHECKPOINT_BEFORE)
     except CorruptRunError as error:
         instead = False
-        yield Finding(error.file, error.problem)
+        yield Fault(error.file, error.problem)
     try:
         read_checkpoint(directory, info)
     except CorruptRunError as error:
         if instead:
-            yield Finding(error.file, f"{error.problem} (the one before takes its place)")
+            yield Fault(error.file, f"{error.problem} (the one before takes its place)")
         else:
-            yield Finding.of(error, directory)
+            yield Fault.of(error, directory)
 
 
-def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
+def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
     """Yield a finding for each copied source of foreign kinds that has changed."""
     for place, sha256 in {(kind["copy"], kind["sha256"]) for kind in kinds.values()}:
         folder = directory / layout.PARTS / Path(place).name
         try:
             if sha256_of_copy(folder) != sha256:
-                yield Finding(folder, "the copied source is not the one that the run used")
+                yield Fault(folder, "the copied source is not the one that the run used")
         except OSError as error:
-            yield Finding(folder, f"it cannot be read ({error.strerror})")
+            yield Fault(folder, f"it cannot be read ({error.strerror})")

@@ -24,7 +24,7 @@ from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_in, due_rows, measur
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
-from dynamics_cli.runs.verify import Finding, verify_run
+from dynamics_cli.runs.verify import Fault, verify_run
 from dynamics_cli.sweeps.columns import column_numbers
 from dynamics_cli.text import Table
 
@@ -496,7 +496,7 @@ class Sweep:
         return self.rows.to_pandas()
 
 
-def verify_sweep(directory: Path) -> list[Finding]:
+def verify_sweep(directory: Path) -> list[Fault]:
     """Check every checksum of a sweep: its description, and every run of it or below it.
 
     Jobs that failed, and jobs whose runs are gone or exchanged, are findings too.
@@ -506,11 +506,11 @@ def verify_sweep(directory: Path) -> list[Finding]:
     try:
         findings = list(_faults(Sweep(directory), damaged))
     except RunError as error:
-        findings = [Finding.of(error, directory)]
+        findings = [Fault.of(error, directory)]
     return [*findings, *chain.from_iterable(wrong.values())]
 
 
-def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Finding]:
+def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Fault]:
     """Yield what is wrong with the table of a sweep, and with its runs but those `looked` at."""
     if not sweep.finished:
         for batch in batches_of(sweep.described):
@@ -518,30 +518,30 @@ def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Finding]:
                 try:
                     _own_run(sweep.path, sweep.described, batch)
                 except RunError as error:
-                    yield Finding.of(error, sweep.path)
+                    yield Fault.of(error, sweep.path)
         return
     yield from _table_faults(sweep)
     for row in sweep.rows:
         path = sweep.path / row["path"]
         if row["status"] == "failed":
-            yield Finding(path, f"job {row['job']} failed: {row['message']}")
+            yield Fault(path, f"job {row['job']} failed: {row['message']}")
         elif path not in looked:
             looked.add(path)
             try:
                 sweep.run_of(row)
             except RunError as error:
-                yield Finding.of(error, sweep.path)
+                yield Fault.of(error, sweep.path)
 
 
-def _table_faults(sweep: Sweep) -> Iterator[Finding]:
+def _table_faults(sweep: Sweep) -> Iterator[Fault]:
     """Yield that `results.csv` is not the table of the description, which is the one read."""
     assert sweep.kept_table is not None
     again = f"the numbers are in {SWEEP}: `dyn export {sweep.path} FILE.csv` writes them"
     try:
         if files.read(sweep.table) != _csv_of(sweep.kept_table):
-            yield Finding(sweep.table, f"it is not what the sweep wrote; was it edited? ({again})")
+            yield Fault(sweep.table, f"it is not what the sweep wrote; was it edited? ({again})")
     except OSError as error:
-        yield Finding(sweep.table, f"it cannot be read: {error.strerror} ({again})")
+        yield Fault(sweep.table, f"it cannot be read: {error.strerror} ({again})")
 
 
 def text_of(value: Any) -> str:
