@@ -51,14 +51,14 @@ def stranger_to_kinds() -> Iterator[pytest.MonkeyPatch]:
 
 
 @pytest.fixture
-def kinds_as_before() -> Iterator[None]:
+def kinds_as_before():
     """Let what a test registers, imports and remembers be gone after it."""
     with stranger_to_kinds():
         yield
 
 
 @pytest.fixture
-def in_memory(tmp_path: Path) -> Iterator[Path]:
+def in_memory(tmp_path):
     """A folder in memory where there is one: a sync costs nothing there, nor do thousands of
     files.
     """

@@ -6,13 +6,13 @@ import inspect
 import json
 import shutil
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.testing import assert_allclose
 
 import dynamics_cli as dyn
 from dynamics_cli import api
@@ -20,21 +20,21 @@ from dynamics_cli.cli import main
 from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.text import Table
+from tests.cases import TWO_POINTS, read
 
-TOY: dict[str, Any] = {
-    "name": "toy",
-    "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
-    "architecture": {"kind": "two_layer", "width": 8, "activation": "linear"},
-    "initialization": {"kind": "balanced", "scale": 0.1},
-    "loss": {"kind": "mse"},
-    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 2000},
-    "dtype": "float64",
-}
+TOY = read(
+    """
+architecture: {kind: two_layer, width: 8, activation: linear}
+optimizer: {kind: gd, lr: 0.01, iterations: 2000}
+dtype: float64
+""",
+    TWO_POINTS,
+)
 """A linear network that interpolates its two orthogonal samples, (-1/2, 1) and (2, 1)."""
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DYN_OUTPUTS", raising=False)
     return tmp_path
@@ -47,7 +47,7 @@ def answer(*arguments: object) -> Any:
     return json.loads(result.stdout)
 
 
-def test_every_public_name_is_a_function_with_a_docstring() -> None:
+def test_every_public_name_is_a_function_with_a_docstring():
     assert dir(dyn) == sorted([*dyn.HOMES, "__version__"])
     own = {
         name
@@ -62,7 +62,7 @@ def test_every_public_name_is_a_function_with_a_docstring() -> None:
         _ = dyn.tarin
 
 
-def test_a_config_comes_by_name_file_mapping_or_as_it_is(place: Path) -> None:
+def test_a_config_comes_by_name_file_mapping_or_as_it_is(place):
     loaded = dyn.load_config(TOY)
     (place / "toy.json").write_text(json.dumps(TOY))
     assert dyn.load_config("toy.json") == dyn.load_config(place / "toy.json") == loaded
@@ -74,7 +74,7 @@ def test_a_config_comes_by_name_file_mapping_or_as_it_is(place: Path) -> None:
         dyn.load_config("boursier2022/orthogonl")
 
 
-def test_overrides_are_a_mapping_or_texts() -> None:
+def test_overrides_are_a_mapping_or_texts():
     changed = dyn.load_config(
         TOY, {"seed": 3, "optimizer.lr": np.float64(1e-6), "architecture.activation": "relu"}
     )
@@ -102,23 +102,21 @@ def test_overrides_are_a_mapping_or_texts() -> None:
         dyn.load_config(TOY, "seed=3")
 
 
-def test_training_interpolates_the_samples() -> None:
+def test_training_interpolates_the_samples():
     """Gradient descent on two orthogonal samples ends where h(x_i) = y_i; float64, 2000 steps of
     0.01.
     """
-    calls: list[int] = []
+    calls = []
     run = dyn.train(TOY, progress=lambda iteration, loss: calls.append(iteration))
     assert run.status == "complete"
-    np.testing.assert_allclose(
-        run.network(-1)(np.array([[-0.5, 1.0], [2.0, 1.0]])), [-1.0, 1.0], atol=1e-4
-    )
+    assert_allclose(run.network(-1)(np.array([[-0.5, 1.0], [2.0, 1.0]])), [-1.0, 1.0], atol=1e-4)
     assert run.final_loss < 1e-8
     assert calls[-1] == 2000
     assert dyn.train(TOY, progress=lambda *_: pytest.fail("it is reused")).path == run.path
     assert dyn.train(TOY, seed=1).path != run.path
 
 
-def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
+def test_runs_are_found_by_directory_name_hash_and_latest(place):
     with pytest.raises(
         RunError, match="there is no run latest, neither as a path nor below outputs/runs"
     ):
@@ -145,8 +143,8 @@ def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
     assert dyn.load_run("latest").hash == first.hash
 
 
-def test_a_sweep_has_a_row_for_each_job() -> None:
-    done: list[tuple[int, int]] = []
+def test_a_sweep_has_a_row_for_each_job():
+    done = []
     found = dyn.sweep(
         TOY,
         {"optimizer.lr": [0.01, 0.02], "architecture.width": np.array([2, 4])},
@@ -181,7 +179,7 @@ def test_a_sweep_has_a_row_for_each_job() -> None:
         dyn.sweep(TOY, {"seed": [1, 1]})
 
 
-def test_from_a_sweep_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_a_sweep_to_its_runs(monkeypatch):
     keywords = inspect.signature(dyn.sweep).parameters
     assert {"let", "seeds", "overrides", "record", "settings"} <= set(keywords)
     # the widths differ in shape: jobs 0 to 3 are trained in one batch, 4 to 7 in another
@@ -218,7 +216,7 @@ def test_from_a_sweep_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["seed"] for row in found.to_pandas()] == [row["seed"] for row in found.rows]
 
 
-def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
+def test_sweeps_go_by_the_starts_of_their_names_and_latest():
     short = {"overrides": {"optimizer.iterations": 5}}
     run = dyn.train(TOY, **short)
     found = dyn.sweep(TOY, {"optimizer.lr": [0.01, 0.02]}, **short)
@@ -241,7 +239,7 @@ def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
 
 
 @pytest.mark.parametrize("what", ["figures", "papers", "configs", "kinds", "runs"])
-def test_lists_are_those_of_the_commands(what: str) -> None:
+def test_lists_are_those_of_the_commands(what):
     dyn.train(TOY)
     found = getattr(dyn, f"list_{what}")()
     assert isinstance(found, Table)

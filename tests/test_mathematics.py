@@ -16,11 +16,11 @@ from dynamics_cli.mathematics import in_html, in_unicode
         ("no formula", "no formula"),
     ],
 )
-def test_formulas_are_unicode_in_terminals(tex: str, seen: str) -> None:
+def test_formulas_are_unicode_in_terminals(tex, seen):
     assert in_unicode(tex) == seen
 
 
-def test_formulas_are_mathml_on_pages_and_words_are_escaped() -> None:
+def test_formulas_are_mathml_on_pages_and_words_are_escaped():
     written = in_html(r"a < b as $x^2$ grows")
     assert written.startswith("a &lt; b as <math")
     assert "<msup><mi>x</mi><mn>2</mn></msup>" in written

@@ -4,22 +4,19 @@ installed packages.
 
 from __future__ import annotations
 
-import ast
 import errno
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from pydantic import ValidationError
 
 from dynamics_cli import load_run
@@ -30,6 +27,8 @@ from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.losses.squared import Mse
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.templates import new_paper
+from dynamics_cli.training import loop
+from tests.runs.damage import arrays_of
 
 from .conftest import stranger_to_kinds
 
@@ -45,9 +44,7 @@ PARTS = SHOWN["my_parts.py"]
 CONFIG = SHOWN["my.yaml"]
 
 
-def dyn(
-    *arguments: str, cwd: Path, code: int = 0, python: str = ""
-) -> Result | subprocess.CompletedProcess[str]:
+def dyn(*arguments: str, cwd: Path, code: int = 0, python: str = "") -> Any:
     """Call `dyn` as if in a process of its own: nothing is known of earlier calls; really in one
     of `python`.
     """
@@ -60,7 +57,10 @@ def dyn(
             assert done.returncode == code, done.stderr
             return done
         patch.chdir(cwd)
-        called = CliRunner().invoke(main, arguments)
+        try:
+            called = CliRunner().invoke(main, arguments)
+        except Killed:
+            return None
     if called.exception is not None and not isinstance(called.exception, SystemExit):
         raise called.exception
     assert called.exit_code == code, called.stderr
@@ -68,56 +68,34 @@ def dyn(
 
 
 @pytest.fixture
-def stranger(tmp_path: Path) -> Path:
+def stranger(tmp_path):
     """A folder with the two files that the handbook shows."""
     (tmp_path / "my_parts.py").write_text(PARTS)
     (tmp_path / "my.yaml").write_text(CONFIG)
     return tmp_path
 
 
-def arrays(run: Path) -> dict[str, bytes]:
-    return {
-        file.relative_to(run).as_posix(): file.read_bytes() for file in sorted(run.rglob("*.npy"))
-    }
+class Killed(BaseException):
+    """Ends a training as SIGKILL does: nothing is written after it."""
 
 
-def killed(*arguments: str, run: Path, cwd: Path) -> None:
-    """Start a training and SIGKILL it once it has recorded something."""
-    command = [sys.executable, "-m", "dynamics_cli", *arguments]
-    process = subprocess.Popen(
-        command, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL
-    )
-    losses = run / "losses.npy"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (
-        losses.exists() and losses.stat().st_size > 8 * 1000
-    ):
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+def kill(self: loop.TrainingLoop, chunk: int) -> Any:
+    if self.stepper.iteration >= 1000:
+        raise Killed
+    return ADVANCE(self, chunk)
 
 
-def test_the_handbook_shows_one_kind_of_each_section_in_at_most_25_lines() -> None:
-    classes = [node for node in ast.parse(PARTS).body if isinstance(node, ast.ClassDef)]
-    assert len(classes) == len(SECTIONS)
-    assert all(node.end_lineno - node.lineno < 25 for node in classes if node.end_lineno)
+ADVANCE = loop.TrainingLoop._advance
 
 
-def test_a_strangers_file(stranger: Path) -> None:
-    long = ("--set", "optimizer.iterations=3000")
-    dyn("--with", "my_parts.py", "train", "my.yaml", *long, "--out", "whole", "-q", cwd=stranger)
-    killed(
-        "--with",
-        "my_parts.py",
-        "train",
-        "my.yaml",
-        *long,
-        "--out",
-        "cut",
-        "-q",
-        run=stranger / "cut",
-        cwd=stranger,
-    )
+def test_a_strangers_file(stranger, monkeypatch):
+    train = ["--with", "my_parts.py", "train", "my.yaml", "--set", "optimizer.iterations=3000"]
+    dyn(*train, "--out", "whole", "-q", cwd=stranger)
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "_next_chunk", lambda *_: 70)
+        patch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+        patch.setattr(loop.TrainingLoop, "_advance", kill)
+        assert dyn(*train, "--out", "cut", "-q", cwd=stranger) is None
     assert json.loads((stranger / "cut" / "run.json").read_text())["status"] == "running"
     # gone: the run is shown, drawn and verified, but not gone on with
     assert "circle" in dyn("show", "cut", cwd=stranger).stdout
@@ -128,33 +106,11 @@ def test_a_strangers_file(stranger: Path) -> None:
     assert "--with" in gone
     # changed: refused; the same code goes on, bit for bit
     (stranger / "my_parts.py").write_text(PARTS.replace("self.delta / 2", "self.delta / 2.0"))
-    changed = dyn(
-        "--with",
-        "my_parts.py",
-        "train",
-        "my.yaml",
-        *long,
-        "--out",
-        "cut",
-        "--resume",
-        code=2,
-        cwd=stranger,
-    )
+    changed = dyn(*train, "--out", "cut", "--resume", code=2, cwd=stranger)
     assert "holds a run of another config" in changed.stderr
     (stranger / "my_parts.py").write_text(PARTS)
-    dyn(
-        "--with",
-        "my_parts.py",
-        "train",
-        "my.yaml",
-        *long,
-        "--out",
-        "cut",
-        "--resume",
-        "-q",
-        cwd=stranger,
-    )
-    assert arrays(stranger / "cut") == arrays(stranger / "whole")
+    dyn(*train, "--out", "cut", "--resume", "-q", cwd=stranger)
+    assert arrays_of(stranger / "cut") == arrays_of(stranger / "whole")
     assert np.load(stranger / "cut" / "measures" / "travel.npy")[-1] > 0
     # a copy that was touched is found
     copy = next((stranger / "cut" / "parts").rglob("my_parts.py"))
@@ -162,9 +118,7 @@ def test_a_strangers_file(stranger: Path) -> None:
     assert "copied source" in dyn("verify", "cut", code=7, cwd=stranger).stdout
 
 
-def test_jobs_of_a_sweep_are_read_without_their_code(
-    stranger: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_of_a_sweep_are_read_without_their_code(stranger, monkeypatch):
     """Shown, drawn, compared; what needs the code says how it is loaded."""
     short = ("--set", "optimizer.iterations=20", "--grid", "loss.delta=0.1,1", "--seeds", "2", "-q")
     dyn("--with", "my_parts.py", "sweep", "my.yaml", *short, "--workers", "1", cwd=stranger)
@@ -182,70 +136,53 @@ def test_jobs_of_a_sweep_are_read_without_their_code(
         run.network(0)
 
 
-def own_tests(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Call pytest in a folder, as a stranger does."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        str(place),
-        *arguments,
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=place, env=environment, check=False
-    )
-
-
-def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
-    for section in SECTIONS:
-        dyn("new", "kind", section, f"my_{section}", cwd=tmp_path)
-        assert len((tmp_path / f"my_{section}.py").read_text().splitlines()) <= 30
-    assert (
-        "there is no"
-        not in dyn("new", "kind", "measure", "my_measure", code=2, cwd=tmp_path).stderr
-    )
-    made = dyn("new", "paper", "mine2026", cwd=tmp_path).stdout.split()
-    (tmp_path / "stranger").mkdir()
-    (tmp_path / "stranger" / "__init__.py").touch()
-    dyn("new", "paper", "inner2026", cwd=tmp_path / "stranger")
-    code = [Path(tmp_path, name) for name in made if name.endswith(".py")]
-    assert sum(len(file.read_text().splitlines()) for file in code if file.name == "fig1.py") <= 60
-    tests = [str(file) for file in sorted(tmp_path.rglob("test_*.py"))]
-    assert len(tests) == len(SECTIONS) + 2
-    done = own_tests(tmp_path, *tests)
-    assert done.returncode == 0, done.stdout
-    assert "mine2026-fig1" in dyn("--with", "mine2026", "list", "figures", cwd=tmp_path).stdout
-
-
 BROKEN = {
-    "activation": ("formulas.tanh(z)", "z if z > 0 else -z", "test_it_is_a_formula"),
-    "loss": ("formulas.where(", "(lambda this, a, b: a if this else b)(", "test_it_is_a_formula"),
+    "activation": ("formulas.tanh(z)", "z if z > 0 else -z", "it_is_a_formula"),
+    "loss": ("formulas.where(", "(lambda this, a, b: a if this else b)(", "it_is_a_formula"),
     "optimizer": (
         "return w",
         "_kept.append(w)\n        return len(_kept) * w",
-        "test_it_goes_on_from_a_checkpoint",
+        "it_goes_on_from_a_checkpoint",
     ),
 }
 
 
-def test_the_tests_of_templates_find_what_can_go_wrong(tmp_path: Path) -> None:
-    for section, (right, wrong, _) in BROKEN.items():
+def test_all_templates_run_as_they_are_and_their_tests_find_what_can_go_wrong(tmp_path):
+    for section in SECTIONS:
         dyn("new", "kind", section, f"my_{section}", cwd=tmp_path)
-        file = tmp_path / f"my_{section}.py"
+    told = dyn("new", "kind", "measure", "my_measure", code=2, cwd=tmp_path).stderr
+    assert "there is no" not in told
+    dyn("new", "paper", "mine2026", cwd=tmp_path)
+    (tmp_path / "stranger").mkdir()
+    (tmp_path / "stranger" / "__init__.py").touch()
+    dyn("new", "paper", "inner2026", cwd=tmp_path / "stranger")
+    for section, (right, wrong, _) in BROKEN.items():
+        dyn("new", "kind", section, f"broken_{section}", cwd=tmp_path)
+        file = tmp_path / f"broken_{section}.py"
         file.write_text(file.read_text().replace(right, wrong) + "\n\n_kept = []\n")
-    done = own_tests(tmp_path, "-k", "it_is_a_formula or it_goes")
-    for section, (_, _, test) in BROKEN.items():
-        assert f"FAILED test_my_{section}.py::{test}" in done.stdout
-    assert done.stdout.count("\nFAILED ") == len(BROKEN)
+
+    tests = sorted(map(str, tmp_path.rglob("test_*.py")))
+    assert len(tests) == len(SECTIONS) + 2 + len(BROKEN)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "--rootdir", str(tmp_path), *tests],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    failed = re.findall(r"^FAILED (\S+)", done.stdout, re.MULTILINE)
+    assert {name.partition("_")[2][:6] for name in failed} == {"broken"}, done.stdout
+    for section, (*_, test) in BROKEN.items():
+        name = f"test_broken_{section}.py::test_{test}"
+        assert any(one.startswith(name) for one in failed)
+    assert " error" not in done.stdout.splitlines()[-1]
+    assert "mine2026-fig1" in dyn("--with", "mine2026", "list", "figures", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "Upper", "1st", "class", "über"])
-def test_a_name_that_no_kind_can_have(name: str, tmp_path: Path) -> None:
+def test_a_name_that_no_kind_can_have(name, tmp_path):
     assert (
         "must be a name in at most 60"
         in dyn("new", "kind", "measure", name, code=2, cwd=tmp_path).stderr
@@ -253,14 +190,14 @@ def test_a_name_that_no_kind_can_have(name: str, tmp_path: Path) -> None:
     assert "must be a name in at most 60" in dyn("new", "paper", name, code=2, cwd=tmp_path).stderr
 
 
-def test_a_kind_of_another_section_is_refused() -> None:
+def test_a_kind_of_another_section_is_refused():
     with pytest.raises(ValidationError, match="must be a section"):
         RunConfig.model_validate(
             {**dict(load_config(ROOT / "configs/boursier2022/orthogonal.yaml")), "dataset": Mse()}
         )
 
 
-def test_new_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_on_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     opened = Path.open
 
     class Full:
@@ -276,7 +213,7 @@ def test_new_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
         def write(self, text: str) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def open_full(path: Path, *arguments: Any, **options: Any) -> Any:
+    def open_full(path, *arguments, **options):
         file = opened(path, *arguments, **options)
         return Full(file) if path.name == "NOTES.md" else file
 
@@ -288,6 +225,6 @@ def test_new_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "a" * 300, ".hidden"])
-def test_a_kind_needs_the_name_of_a_file(name: str) -> None:
+def test_a_kind_needs_the_name_of_a_file(name):
     with pytest.raises(InputError, match="a name has at most 60 letters, digits"):
         measure_of(types.FunctionType((lambda state: 1.0).__code__, {}, name))

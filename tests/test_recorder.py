@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,15 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 from torch.nn.functional import cross_entropy
 
 import dynamics_cli as dyn
 from dynamics_cli.cli import main
 from dynamics_cli.errors import DynError
+from tests.cases import TWO_POINTS
+from tests.runs.damage import arrays_of
 
 torch.manual_seed(2)
 X = torch.randn(24, 1, 4, 4)
@@ -51,7 +53,7 @@ class Loop:
         self.forwards += 1
 
     def recorder(self, directory: Path, **options: Any) -> Any:
-        settings: dict[str, Any] = {
+        settings = {
             "optimizer": self.optimizer,
             "measures": MEASURES,
             "every": 5,
@@ -79,15 +81,8 @@ class Loop:
         return self
 
 
-def arrays(directory: Path) -> dict[str, bytes]:
-    return {
-        str(file.relative_to(directory)): file.read_bytes()
-        for file in sorted(directory.rglob("*.npy"))
-    }
-
-
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def recorded(tmp_path_factory):
     loop = Loop()
     directory = tmp_path_factory.mktemp("runs") / "runs" / "mine"
     with loop.recorder(
@@ -97,7 +92,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_the_loop_is_the_same_with_and_without(tmp_path: Path) -> None:
+def test_the_loop_is_the_same_with_and_without(tmp_path):
     alone = Loop().train(12)
     watched = Loop()
     with watched.recorder(tmp_path / "run", every=3) as recorder:
@@ -109,7 +104,7 @@ def test_the_loop_is_the_same_with_and_without(tmp_path: Path) -> None:
     assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
 
 
-def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
+def test_what_is_recorded_is_what_dyn_measure_gives(recorded):
     run = dyn.load_run(recorded)
     loop = Loop()
     assert run.snapshot_iterations.tolist() == [0, 5, 7, 10, 15, 17]
@@ -131,11 +126,11 @@ def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
     )
     assert run.losses.tolist() == table.column("train_loss")
     assert run.final_loss == run.losses[-1]
-    np.testing.assert_array_equal(run.measures["distance"], table.column("distance"))
-    np.testing.assert_allclose(run.measures["sharpness"], table.column("sharpness"), rtol=1e-6)
+    assert_array_equal(run.measures["distance"], table.column("distance"))
+    assert_allclose(run.measures["sharpness"], table.column("sharpness"), rtol=1e-6)
     norms = np.where([i in (0, 7, 17) for i, _ in states], table.column("gradient_norm"), np.nan)
-    np.testing.assert_array_equal(run.measures["gradient_norm"], norms)
-    np.testing.assert_array_equal(
+    assert_array_equal(run.measures["gradient_norm"], norms)
+    assert_array_equal(
         run.parameters["5.weight"], np.stack([state["5.weight"] for _, state in states])
     )
     assert list(run.measures)[-2:] == ["lr", "batch_loss"]
@@ -155,7 +150,7 @@ def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
     assert "BatchNorm2d(2" in config.architecture["module"]
 
 
-COMMANDS: dict[str, tuple[str, int, str]] = {
+COMMANDS = {
     "show": ("show {run}", 0, "name: SGD"),
     "show, as JSON": ("show {run} --json", 0, '"recorded": true'),
     "latest": ("show latest", 0, "complete"),
@@ -177,9 +172,7 @@ COMMANDS: dict[str, tuple[str, int, str]] = {
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_commands_take_the_run(
-    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
-) -> None:
+def test_commands_take_the_run(recorded, tmp_path, monkeypatch, case):
     monkeypatch.setenv("DYN_OUTPUTS", str(recorded.parent.parent))
     text, code, told = COMMANDS[case]
     answer = CliRunner().invoke(main, text.format(run=recorded, out=tmp_path).split())
@@ -187,7 +180,7 @@ def test_commands_take_the_run(
     assert code == 0 or len(answer.stderr.splitlines()[-1:]) == 1
 
 
-def test_data_and_network_are_not_kept(recorded: Path) -> None:
+def test_data_and_network_are_not_kept(recorded):
     run = dyn.load_run(recorded)
     for call in (run.dataset, lambda: run.network(0), lambda: dyn.train(run.config)):
         with pytest.raises(
@@ -199,7 +192,7 @@ def test_data_and_network_are_not_kept(recorded: Path) -> None:
 @pytest.mark.parametrize(
     "saved_at", [0, 3, 12], ids=["at first", "before a record", "between records"]
 )
-def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int) -> None:
+def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path, saved_at):
     whole = Loop()
     with whole.recorder(tmp_path / "whole") as recorder:
         whole.train(22, recorder)
@@ -227,7 +220,7 @@ def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int)
         recorder.load_state_dict(saved["recorder"])
         torch.set_rng_state(saved["random"])
         again.train(22, recorder)
-    assert arrays(tmp_path / "killed") == arrays(tmp_path / "whole")
+    assert arrays_of(tmp_path / "killed") == arrays_of(tmp_path / "whole")
     run = dyn.load_run(tmp_path / "killed")
     assert (run.status, run.iterations, len(run.info["resumptions"])) == ("complete", 22, 1)
 
@@ -236,9 +229,7 @@ def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int)
     ("error", "status"),
     [(KeyboardInterrupt(), "interrupted"), (ValueError("odd"), "failed"), (None, "diverged")],
 )
-def test_how_the_loop_ended_is_kept(
-    tmp_path: Path, error: BaseException | None, status: str
-) -> None:
+def test_how_the_loop_ended_is_kept(tmp_path, error, status):
     loop = Loop()
     with (
         suppress(KeyboardInterrupt, ValueError),
@@ -261,9 +252,7 @@ def test_how_the_loop_ended_is_kept(
         ({"kind": "geometric", "ratio": 2}, [0, 1, 3, 7, 9]),
     ],
 )
-def test_states_are_recorded_at_the_times_asked_for(
-    tmp_path: Path, every: Any, expected: list[int]
-) -> None:
+def test_states_are_recorded_at_the_times_asked_for(tmp_path, every, expected):
     loop = Loop()
     with loop.recorder(
         tmp_path / "run", every=every, measures=["weight_norm"], parameters="all"
@@ -275,8 +264,8 @@ def test_states_are_recorded_at_the_times_asked_for(
     assert list(run.parameters) == [name for name, _ in loop.model.named_parameters()]
 
 
-def test_a_loss_of_model_and_batch_gives_the_same_run(tmp_path: Path) -> None:
-    options: dict[str, Any] = {
+def test_a_loss_of_model_and_batch_gives_the_same_run(tmp_path):
+    options = {
         "measures": ["sharpness", "distance"],
         "parameters": "all",
         "every": 2,
@@ -294,10 +283,10 @@ def test_a_loss_of_model_and_batch_gives_the_same_run(tmp_path: Path) -> None:
             loop.train(4, recorder)
     usual = dyn.load_run(tmp_path / "usual")
     given = dyn.load_run(tmp_path / "batch")
-    np.testing.assert_allclose(given.losses, usual.losses, rtol=1e-12)
+    assert_allclose(given.losses, usual.losses, rtol=1e-12)
     for name in options["measures"]:
-        np.testing.assert_allclose(given.measures[name], usual.measures[name], rtol=1e-9)
-    np.testing.assert_array_equal(given.parameters["5.weight"], usual.parameters["5.weight"])
+        assert_allclose(given.measures[name], usual.measures[name], rtol=1e-9)
+    assert_array_equal(given.parameters["5.weight"], usual.parameters["5.weight"])
 
 
 def _steps_of(directory: Path) -> None:
@@ -313,7 +302,7 @@ def _unfinished(directory: Path) -> Any:
     return state
 
 
-REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
+REFUSED = {
     "complete": (
         lambda run: (_steps_of(run), _steps_of(run)),
         "holds a run that has ended: force=True starts over",
@@ -365,7 +354,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-CHANGED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
+CHANGED = {
     "other data": (lambda: (X + 1, Y), {}, "was recorded with other data: go on with these"),
     "fewer data": (lambda: (X[:9], Y[:9]), {}, "dataset.n 24 .now 9., other data"),
     "other labels": (lambda: (X, (Y + 1) % 3), {}, "other data"),
@@ -379,11 +368,11 @@ CHANGED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", CHANGED)
-def test_a_run_does_not_go_on_with_something_else(tmp_path: Path, case: str) -> None:
+def test_a_run_does_not_go_on_with_something_else(tmp_path, case):
     data, options, told = CHANGED[case]
     state = _unfinished(tmp_path / "run")
     loop = Loop()
-    kept = arrays(tmp_path / "run")
+    kept = arrays_of(tmp_path / "run")
     settings = {"optimizer": loop.optimizer, "measures": MEASURES, "every": 5, "seed": 4}
     settings |= {"parameters": ["5.weight"], **options}
     recorder = dyn.Recorder(tmp_path / "run", loop.model, *data(), **settings)
@@ -391,10 +380,10 @@ def test_a_run_does_not_go_on_with_something_else(tmp_path: Path, case: str) -> 
         recorder.load_state_dict(state)
     recorder.close()
     assert "\n" not in str(error.value)
-    assert arrays(tmp_path / "run") == kept
+    assert arrays_of(tmp_path / "run") == kept
 
 
-def test_a_run_does_not_go_on_with_another_optimizer_or_network(tmp_path: Path) -> None:
+def test_a_run_does_not_go_on_with_another_optimizer_or_network(tmp_path):
     state = _unfinished(tmp_path / "run")
     faster = Loop()
     faster.optimizer = torch.optim.SGD(faster.model.parameters(), lr=0.9, momentum=0.9)
@@ -408,19 +397,11 @@ def test_a_run_does_not_go_on_with_another_optimizer_or_network(tmp_path: Path) 
 
 
 def _trained(directory: Path) -> None:
-    config = {
-        "name": "toy",
-        "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},
-        "loss": {"kind": "mse"},
-        "architecture": {"kind": "two_layer", "width": 1},
-        "initialization": {"kind": "balanced", "scale": 1.0},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }
-    dyn.train(config, out=directory)
+    dyn.train(TWO_POINTS, out=directory, overrides=["optimizer.iterations=1"])
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refusals_are_one_line(tmp_path: Path, case: str) -> None:
+def test_refusals_are_one_line(tmp_path, case):
     call, told = REFUSED[case]
     with pytest.raises(DynError, match=told) as error:
         call(tmp_path / "run")

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,73 +9,68 @@ from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.writer import RunWriter
+from tests.cases import TWO_POINTS, read
 
-X = [[-0.5], [2.0]]
-Y = [-1.0, 1.0]
+ORTHOGONAL = read(
+    """
+name: orthogonal
+backend: compiled
+architecture: {kind: two_layer, width: 12}
+initialization: {kind: balanced, scale: 1e-4}
+optimizer: {kind: gd, lr: 0.02, iterations: 1500}
+record: {snapshots: {kind: geometric, ratio: 1.2}}
+""",
+    TWO_POINTS,
+)
 
-ORTHOGONAL: dict[str, Any] = {
-    "name": "orthogonal",
-    "backend": "compiled",
-    "dataset": {"kind": "points", "x": X, "y": Y, "append_bias": True},
-    "architecture": {"kind": "two_layer", "width": 12},
-    "initialization": {"kind": "balanced", "scale": 1e-4},
-    "loss": {"kind": "mse"},
-    "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 1500},
-    "record": {"snapshots": {"kind": "geometric", "ratio": 1.2}},
-}
+CLASSIFIED = read(
+    """
+name: classified
+dataset:
+  kind: points
+  x: [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]
+  y: [1, 1, -1, -1]
+  x_test: [[1, 0.5]]
+  y_test: [1]
+loss: {kind: logistic}
+optimizer: {kind: gd, lr: 0.1, iterations: 200, loss_scaled: true}
+""",
+    ORTHOGONAL,
+)
 
-SQUARE = [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]
-CLASSIFIED: dict[str, Any] = {
-    **ORTHOGONAL,
-    "name": "classified",
-    "dataset": {
-        "kind": "points",
-        "x": SQUARE,
-        "y": [1, 1, -1, -1],
-        "x_test": [[1, 0.5]],
-        "y_test": [1],
-    },
-    "loss": {"kind": "logistic"},
-    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 200, "loss_scaled": True},
-}
-
-CUBE: dict[str, Any] = {
+CUBE = {
     **ORTHOGONAL,
     "name": "cube",
     "dataset": {"kind": "points", "x": np.eye(3, 5).tolist(), "y": [1.0, -1.0, 0.5]},
     "optimizer": {"kind": "gd", "lr": 0.05, "iterations": 600},
 }
 
-DEEP: dict[str, Any] = {
-    "name": "deep",
-    "dataset": {
-        "kind": "points",
-        "x": [[-1.0], [0.0], [1.0]],
-        "y": [0, 1, 0],
-        "x_test": [[0.5]],
-        "y_test": [1],
-    },
-    "architecture": {"kind": "fully_connected", "widths": [6, 5], "outputs": 2},
-    "initialization": {"kind": "default_scaled"},
-    "loss": {"kind": "cross_entropy"},
-    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 12},
-}
+DEEP = read("""
+name: deep
+dataset: {kind: points, x: [[-1.0], [0.0], [1.0]], y: [0, 1, 0], x_test: [[0.5]], y_test: [1]}
+architecture: {kind: fully_connected, widths: [6, 5], outputs: 2}
+initialization: {kind: default_scaled}
+loss: {kind: cross_entropy}
+optimizer: {kind: gd, lr: 0.1, iterations: 12}
+""")
 
-DEEP_LINE: dict[str, Any] = {
-    **DEEP,
-    "name": "deep-line",
-    "dataset": {"kind": "points", "x": X, "y": Y},
-    "architecture": {"kind": "fully_connected", "widths": [6, 5]},
-    "loss": {"kind": "mse"},
-}
+DEEP_LINE = read(
+    """
+name: deep-line
+dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0]}
+architecture: {kind: fully_connected, widths: [6, 5]}
+loss: {kind: mse}
+""",
+    DEEP,
+)
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, Any]], Run]:
+def trained(tmp_path_factory):
     """Train a config once a session."""
-    runs: dict[str, Run] = {}
+    runs = {}
 
-    def get(config: dict[str, Any]) -> Run:
+    def get(config):
         name = config["name"]
         if name not in runs:
             runs[name] = train(config, out=tmp_path_factory.mktemp("runs") / name)
@@ -87,31 +80,31 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, Any
 
 
 @pytest.fixture(scope="session")
-def orthogonal(trained: Callable[[dict[str, Any]], Run]) -> Run:
+def orthogonal(trained):
     """Two points, one input with a bias: neurons in the plane."""
     return trained(ORTHOGONAL)
 
 
 @pytest.fixture(scope="session")
-def classified(trained: Callable[[dict[str, Any]], Run]) -> Run:
+def classified(trained):
     """Points in the plane, held-out ones too, and a rescaled time."""
     return trained(CLASSIFIED)
 
 
 @pytest.fixture(scope="session")
-def cube(trained: Callable[[dict[str, Any]], Run]) -> Run:
+def cube(trained):
     """Points in five dimensions."""
     return trained(CUBE)
 
 
 @pytest.fixture(scope="session")
-def deep(trained: Callable[[dict[str, Any]], Run]) -> Run:
+def deep(trained):
     """A deep classifier of one input."""
     return trained(DEEP)
 
 
 @pytest.fixture(scope="session")
-def deep_line(trained: Callable[[dict[str, Any]], Run]) -> Run:
+def deep_line(trained):
     """A deep network with one input and one output."""
     return trained(DEEP_LINE)
 
@@ -120,18 +113,18 @@ Write = Callable[..., Run]
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
+def write(tmp_path):
     """Write a run by hand: losses of iterations 0, 1, ..., and states by iteration; `status`
     None leaves it open.
     """
 
     def make(
-        losses: list[float],
-        states: dict[int, dict[str, Any]],
-        status: str | None = "complete",
-        measures: dict[int, dict[str, Any]] | None = None,
-        **changes: Any,
-    ) -> Run:
+        losses,
+        states,
+        status="complete",
+        measures=None,
+        **changes,
+    ):
         width = next(
             (len(state["hidden_weight"]) for state in states.values() if "hidden_weight" in state),
             12,
@@ -161,6 +154,6 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def layer() -> dict[str, Any]:
+def layer():
     """Weights of two neurons with kinks at -1 and 2."""
     return {"hidden_weight": [[1.0, 1.0], [3.0, -6.0]], "output_weight": [2.0, -0.5]}

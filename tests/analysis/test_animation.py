@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
 
 from dynamics_cli.analysis.animation import animate_run
-from dynamics_cli.runs.run import Run
-
-from .conftest import Write
 
 
 @pytest.fixture(autouse=True)
-def few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_frames(monkeypatch):
     monkeypatch.setattr("dynamics_cli.analysis.animation.FRAMES", 7)
 
 
-def test_a_gif_of_the_recorded_states(orthogonal: Run, tmp_path: Path) -> None:
+def test_a_gif_of_the_recorded_states(orthogonal, tmp_path):
     run = orthogonal
-    told: list[tuple[int, int]] = []
+    told = []
     file = animate_run(run, tmp_path / "moving.gif", lambda done, of: told.append((done, of)))
     assert told == [(k, len(told)) for k in range(1, len(told) + 1)]
     assert 3 < len(told) <= 7
@@ -36,9 +31,7 @@ def test_a_gif_of_the_recorded_states(orthogonal: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("losses", [[], [1.0, 1e30, np.inf]])
-def test_a_run_moves_up_to_its_last_finite_state(
-    losses: list[float], write: Write, layer: dict[str, object], tmp_path: Path
-) -> None:
+def test_a_run_moves_up_to_its_last_finite_state(losses, write, layer, tmp_path):
     broken = {name: np.multiply(value, np.nan) for name, value in layer.items()}
     run = write(losses, {0: layer, 1: layer, 2: broken}, status="diverged" if losses else None)
     file = animate_run(run, tmp_path / "moving.gif")

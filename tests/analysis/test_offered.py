@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dynamics_cli.analysis.panels import PANELS, check_panel, draw_panel, panels_of
 from dynamics_cli.api import train
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.run import Run
 
-from .conftest import ORTHOGONAL, Write
+from .conftest import ORTHOGONAL
 
 PLANE = ["rays", "norms", "directions", "spectrum"]
 OVER_TRAINING = ("loss", "measures", "norms", "directions", "spectrum")
@@ -31,10 +31,8 @@ def names(run: Run) -> list[str]:
         ("deep_line", ["loss", "function", "norms", "spectrum"]),
     ],
 )
-def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
-    fixture: str, offered: list[str], request: pytest.FixtureRequest
-) -> None:
-    run: Run = request.getfixturevalue(fixture)
+def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(fixture, offered, request):
+    run = request.getfixturevalue(fixture)
     assert names(run) == offered
     assert all(panel.description == PANELS[panel.name].description for panel in panels_of(run))
     for name in offered:
@@ -54,17 +52,15 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
         ("deep", "directions", "the hidden weights of a two-layer network are not recorded"),
     ],
 )
-def test_a_panel_that_is_not_offered_says_why(
-    fixture: str, name: str, reason: str, request: pytest.FixtureRequest
-) -> None:
-    run: Run = request.getfixturevalue(fixture)
+def test_a_panel_that_is_not_offered_says_why(fixture, name, reason, request):
+    run = request.getfixturevalue(fixture)
     with pytest.raises(UsageError) as caught:
         check_panel(run, name)
     assert str(caught.value).startswith(f"this run has no panel {name!r}: {reason}")
     assert str(caught.value).endswith(f"; it offers {', '.join(names(run))}")
 
 
-def test_a_linear_predictor_has_its_coefficients(tmp_path: Path) -> None:
+def test_a_linear_predictor_has_its_coefficients(tmp_path):
     dataset = {"kind": "points", "x": [[1.0, 0.5, -1.0], [0.0, 2.0, 1.0]], "y": [1.0, -1.0]}
     network = {
         "architecture": {"kind": "diagonal_linear"},
@@ -79,10 +75,10 @@ def test_a_linear_predictor_has_its_coefficients(tmp_path: Path) -> None:
     run = train(config, out=tmp_path / "run", measures=["predictor"])
     assert names(run) == ["loss", "measures", "coefficients"]
     drawn = [line.get_ydata() for line in draw_panel(run, "coefficients").axes[0].lines]
-    np.testing.assert_array_equal(np.transpose(drawn), run.measures["predictor"])
+    assert_array_equal(np.transpose(drawn), run.measures["predictor"])
 
 
-def test_a_run_without_parameters_offers_its_loss_only(write: Write) -> None:
+def test_a_run_without_parameters_offers_its_loss_only(write):
     run = write([1.0, 0.5, 0.25], {0: {}, 2: {}})
     assert names(run) == ["loss"]
     assert draw_panel(run, "loss", 1).axes[0].get_xlabel() == "iteration"
@@ -94,18 +90,14 @@ def test_a_run_without_parameters_offers_its_loss_only(write: Write) -> None:
         draw_panel(run, "function")
 
 
-def test_an_interrupted_run_is_drawn_up_to_where_it_came(
-    write: Write, layer: dict[str, object]
-) -> None:
+def test_an_interrupted_run_is_drawn_up_to_where_it_came(write, layer):
     run = write([1.0, 0.5, 0.3], {0: layer, 2: layer}, status=None)
     assert run.status == "interrupted"
     assert names(run) == ["loss", "function", *PLANE]
     assert draw_panel(run, "function").axes[1].get_title() == "iteration 2"
 
 
-def test_a_diverged_run_ends_at_its_last_finite_state(
-    write: Write, layer: dict[str, object]
-) -> None:
+def test_a_diverged_run_ends_at_its_last_finite_state(write, layer):
     huge = {name: np.multiply(value, 1e20) for name, value in layer.items()}
     broken = {name: np.multiply(value, np.nan) for name, value in layer.items()}
     run = write([1.0, 1e30, np.inf], {0: layer, 1: huge, 2: broken}, status="diverged")
@@ -120,9 +112,7 @@ def test_a_diverged_run_ends_at_its_last_finite_state(
     assert max(-low, high) < 20  # ten times the labels, with margins: what came before can be seen
 
 
-def test_data_that_have_gone_cost_only_the_panels_that_show_them(
-    tmp_path: Path, orthogonal: Run
-) -> None:
+def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path, orthogonal):
     np.savez(tmp_path / "data.npz", x=np.array([[-0.5], [2.0]]), y=np.array([-1.0, 1.0]))
     dataset = {"kind": "file", "path": str(tmp_path / "data.npz"), "append_bias": True}
     optimizer = {"kind": "gd", "lr": 0.01, "iterations": 5}

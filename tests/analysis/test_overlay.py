@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dynamics_cli.analysis.overlay import overlay_chart
 from dynamics_cli.api import train
@@ -12,15 +10,15 @@ from dynamics_cli.errors import UsageError
 from .conftest import ORTHOGONAL
 
 
-def test_overlay_of_runs(tmp_path: Any) -> None:
-    changes: dict[str, Any] = {"optimizer.iterations": 20}
+def test_overlay_of_runs(tmp_path):
+    changes = {"optimizer.iterations": 20}
     scales = (0.5, 0.8, 0.8)
     runs = [
         train(ORTHOGONAL, {**changes, "initialization.scale": s}, out=tmp_path / str(k))
         for k, s in enumerate(scales)
     ]
     chart = overlay_chart(runs)
-    np.testing.assert_array_equal(chart.lines[1].columns[:, 0], runs[1].losses)
+    assert_array_equal(chart.lines[1].columns[:, 0], runs[1].losses)
     assert [line.name for line in chart.lines] == [
         "scale λ = 0.5",
         "2: scale λ = 0.8",
@@ -30,8 +28,8 @@ def test_overlay_of_runs(tmp_path: Any) -> None:
         overlay_chart(runs, "sharp")
 
 
-def test_each_run_has_its_own_bound_in_its_colour(tmp_path: Any) -> None:
-    changes: dict[str, Any] = {"optimizer.iterations": 3, "record.measures": ["sharpness"]}
+def test_each_run_has_its_own_bound_in_its_colour(tmp_path):
+    changes = {"optimizer.iterations": 3, "record.measures": ["sharpness"]}
     runs = [
         train(ORTHOGONAL, {**changes, "optimizer.lr": lr}, out=tmp_path / str(lr))
         for lr in (0.05, 0.07, 0.1)

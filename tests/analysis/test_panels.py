@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,11 @@ from dynamics_cli.analysis.scenes import neurons
 from dynamics_cli.analysis.view import View
 from dynamics_cli.measures.neurons import cosines, norms
 from dynamics_cli.measures.spectra import stable_rank
-from dynamics_cli.runs.run import Run
 
-from .conftest import ORTHOGONAL, Write
+from .conftest import ORTHOGONAL
 
 
-def test_the_loss_is_that_of_the_run_with_its_plateaus(orthogonal: Run) -> None:
+def test_the_loss_is_that_of_the_run_with_its_plateaus(orthogonal):
     (chart,) = curves.losses(View(orthogonal))
     (line,) = chart.lines
     assert np.array_equal([line.x, line.y], [orthogonal.loss_iterations, orthogonal.losses])
@@ -32,7 +30,7 @@ def test_the_loss_is_that_of_the_run_with_its_plateaus(orthogonal: Run) -> None:
         assert label in [text.get_text() for text in axes.texts]
 
 
-def test_rescaled_time_and_held_out_data_have_curves(classified: Run) -> None:
+def test_rescaled_time_and_held_out_data_have_curves(classified):
     loss, over_time = curves.losses(View(classified))
     assert over_time.xlabel == "time"
     assert np.asarray(over_time.lines[0].x)[-1] == classified.times[-1]
@@ -44,7 +42,7 @@ def test_rescaled_time_and_held_out_data_have_curves(classified: Run) -> None:
     assert (accuracy.log_y, tuple(accuracy.reach)) == (False, (0.5, 1.0))
 
 
-def test_measures_of_any_name_and_shape(write: Write) -> None:
+def test_measures_of_any_name_and_shape(write):
     found = {
         i: {
             "margin": 1.0 + i,
@@ -65,7 +63,7 @@ def test_measures_of_any_name_and_shape(write: Write) -> None:
     assert len(draw_panel(run, "measures").axes) == 4
 
 
-SPECTRA: dict[str, Any] = {
+SPECTRA = {
     **ORTHOGONAL,
     "name": "spectra",
     "dtype": "float64",
@@ -80,8 +78,8 @@ SPECTRA: dict[str, Any] = {
 
 
 def test_densities_of_all_eigenvalues_and_of_some_vectors_have_the_same_support(
-    trained: Callable[[dict[str, Any]], Run],
-) -> None:
+    trained,
+):
     run = trained(SPECTRA)
     charts = {chart.title: chart for chart in curves.density(View(run), 300)}
     x, y = (
@@ -99,7 +97,7 @@ def test_densities_of_all_eigenvalues_and_of_some_vectors_have_the_same_support(
     assert [chart.ylabel for chart in curves.measures(View(run))] == ["hessian spectrum"]
 
 
-def test_stars_stand_at_kinks(write: Write, layer: dict[str, object]) -> None:
+def test_stars_stand_at_kinks(write, layer):
     run = write([1.0], {0: layer})
     places, outputs = neurons(View(run), 0)
     assert places == pytest.approx([-1.0, 2.0])
@@ -114,7 +112,7 @@ def by_neuron(chart: Any) -> list[float]:
     return sorted(np.concatenate([line.columns[-1] for line in chart.lines]))
 
 
-def test_norms_of_every_neuron_and_layer(orthogonal: Run, deep: Run) -> None:
+def test_norms_of_every_neuron_and_layer(orthogonal, deep):
     (chart,) = curves.norms_over_training(View(orthogonal))
     assert by_neuron(chart) == pytest.approx(
         sorted(norms(np.asarray(orthogonal.parameters["hidden_weight"])[-1]))
@@ -127,7 +125,7 @@ def test_norms_of_every_neuron_and_layer(orthogonal: Run, deep: Run) -> None:
         assert line.y == pytest.approx(np.sqrt((W**2).sum(axis=(1, 2))))
 
 
-def test_directions_in_space_are_cosines(cube: Run) -> None:
+def test_directions_in_space_are_cosines(cube):
     leading, mean = curves.directions(View(cube))
     W = cube.state(-1)["hidden_weight"].astype(float)
     data = cube.dataset()
@@ -135,7 +133,7 @@ def test_directions_in_space_are_cosines(cube: Run) -> None:
     assert by_neuron(leading) == pytest.approx(sorted(cosines(W, np.linalg.svd(W)[2][0])))
 
 
-def test_spectra_and_stable_ranks_of_every_layer(deep: Run) -> None:
+def test_spectra_and_stable_ranks_of_every_layer(deep):
     *spectra, ranks = curves.spectra(View(deep))
     for number, (chart, rank) in enumerate(zip(spectra, ranks.lines, strict=True), start=1):
         W = np.asarray(deep.parameters[f"weight_{number}"], dtype=float)
@@ -149,7 +147,7 @@ def test_spectra_and_stable_ranks_of_every_layer(deep: Run) -> None:
 
 
 PIXELS = np.random.default_rng(0).standard_normal((6, 36)).tolist()
-NETWORKS: dict[str, dict[str, Any]] = {
+NETWORKS = {
     "residual": {"width": 5},
     "convolutional": {
         "image": [1, 6, 6],
@@ -161,9 +159,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_norms_and_spectra_of_every_kind_of_layers(
-    kind: str, trained: Callable[[dict[str, Any]], Run]
-) -> None:
+def test_norms_and_spectra_of_every_kind_of_layers(kind, trained):
     run = trained(
         {
             "name": kind,

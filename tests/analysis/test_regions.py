@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dynamics_cli.analysis.panels import PANELS, draw_panel
 from dynamics_cli.analysis.scenes import regions_scene
@@ -14,32 +14,41 @@ from dynamics_cli.analysis.view import PRINT, View
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.plotting.scene import ZERO
+from tests.cases import read
 
-POINTS: dict[str, Any] = {
-    "kind": "points",
-    "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]],
-}
-BASE: dict[str, Any] = {
-    "name": "regions",
-    "dataset": {**POINTS, "y": [1, 1, -1, -1]},
-    "architecture": {"kind": "two_layer", "width": 9, "activation": "leaky_relu", "slope": 0.1},
-    "initialization": {"kind": "unbalanced", "scale": 1.0},
-    "loss": {"kind": "logistic"},
-    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 30},
-}
-DEEP = {"kind": "fully_connected", "widths": [7, 6], "activation": "relu"}
-KINDS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "bias": {"dataset": {**POINTS, "y": [1, 1, -1, -1], "append_bias": True}},
-    "deep": {"architecture": DEEP},
-    "deep_without_bias": {"architecture": {**DEEP, "bias": False}},
-    "centred": {"architecture": {**DEEP, "activation": "tanh", "centered": True}},
-    "two_classes": {
-        "dataset": {**POINTS, "y": [1, 1, 0, 0]},
-        "architecture": {**DEEP, "outputs": 2},
-        "loss": {"kind": "cross_entropy"},
-    },
-}
+BASE = read("""
+name: regions
+dataset:
+  kind: points
+  x: [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]
+  y: [1, 1, -1, -1]
+architecture: {kind: two_layer, width: 9, activation: leaky_relu, slope: 0.1}
+initialization: {kind: unbalanced, scale: 1.0}
+loss: {kind: logistic}
+optimizer: {kind: gd, lr: 0.1, iterations: 30}
+""")
+KINDS = read("""
+plain: {}
+bias:
+  dataset:
+    kind: points
+    x: [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]
+    y: [1, 1, -1, -1]
+    append_bias: true
+deep:
+  architecture: {kind: fully_connected, widths: [7, 6], activation: relu}
+deep_without_bias:
+  architecture: {kind: fully_connected, widths: [7, 6], activation: relu, bias: false}
+centred:
+  architecture: {kind: fully_connected, widths: [7, 6], activation: tanh, centered: true}
+two_classes:
+  dataset:
+    kind: points
+    x: [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]
+    y: [1, 1, 0, 0]
+  architecture: {kind: fully_connected, widths: [7, 6], activation: relu, outputs: 2}
+  loss: {kind: cross_entropy}
+""")
 
 
 def trained(tmp_path, **changes):
@@ -81,18 +90,16 @@ def test_regions_are_those_of_the_network(kind, tmp_path):
     ]
     clear = x[np.all(near, axis=0) | ~np.any(near, axis=0)]
     assert len(clear) > 450
-    np.testing.assert_array_equal(
-        crossed(boundary, clear), positive(clear) != np.roll(positive(clear), -1)
-    )
+    assert_array_equal(crossed(boundary, clear), positive(clear) != np.roll(positive(clear), -1))
     for iteration in (None, 10):
         assert draw_panel(run, "regions", iteration).axes
 
 
-CLASSES = {
-    "dataset": {**POINTS, "y": [1, 2, 0, 0]},
-    "architecture": {**DEEP, "outputs": 3},
-    "loss": {"kind": "cross_entropy"},
-}
+CLASSES = read("""
+dataset: {kind: points, x: [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]], y: [1, 2, 0, 0]}
+architecture: {kind: fully_connected, widths: [7, 6], activation: relu, outputs: 3}
+loss: {kind: cross_entropy}
+""")
 
 
 @pytest.mark.parametrize(
@@ -109,9 +116,7 @@ def test_without_two_classes_there_is_a_map_without_boundary(changes, tmp_path):
     h = run.network(0)(np.column_stack([x.ravel(), y.ravel()]))
     expected = h.argmax(axis=1) if h.ndim == 2 and h.shape[1] > 1 else np.sign(h.reshape(-1))
     found = pixels.at(0).reshape(-1).astype(float)
-    np.testing.assert_array_equal(
-        found if pixels.form == "classes" else np.sign(found - ZERO), expected
-    )
+    assert_array_equal(found if pixels.form == "classes" else np.sign(found - ZERO), expected)
     assert len(points.at(0)) == 4
     assert draw_panel(run, "regions", 0).axes
 

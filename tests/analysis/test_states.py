@@ -6,9 +6,6 @@ import pytest
 from dynamics_cli.analysis.panels import draw_panel
 from dynamics_cli.analysis.states import story
 from dynamics_cli.analysis.view import View
-from dynamics_cli.runs.run import Run
-
-from .conftest import Write
 
 
 def steps(low: float, high: float, at: float, t: np.ndarray) -> np.ndarray:
@@ -16,10 +13,10 @@ def steps(low: float, high: float, at: float, t: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def told(write: Write, layer: dict[str, object]):  # type: ignore[no-untyped-def]
+def told(write, layer):
     """The iterations shown of a run with these losses and all states."""
 
-    def tell(losses: np.ndarray, every: int = 5) -> list[int]:
+    def tell(losses, every=5):
         run = write(losses.tolist(), {int(i): layer for i in range(0, len(losses), every)})
         view = View(run)
         return [int(view.iterations[i]) for i in story(view)]
@@ -30,20 +27,20 @@ def told(write: Write, layer: dict[str, object]):  # type: ignore[no-untyped-def
 T = np.arange(1001.0)
 
 
-def test_two_plateaus_are_shown_late(told) -> None:  # type: ignore[no-untyped-def]
+def test_two_plateaus_are_shown_late(told):
     first, last_before, second, end = told(steps(0.5, 1, 300, T) * steps(0, 1, 700, T))
     assert (first, end) == (0, 1000)
     assert 180 <= last_before <= 270
     assert 550 <= second <= 670
 
 
-def test_one_plateau_is_shown_late(told) -> None:  # type: ignore[no-untyped-def]
+def test_one_plateau_is_shown_late(told):
     first, geometric, late, end = told(steps(0, 1, 600, T))
     assert (first, geometric, end) == (0, 100, 1000)
     assert 400 <= late <= 580
 
 
-def test_the_state_shown_is_the_nearest(orthogonal: Run) -> None:
+def test_the_state_shown_is_the_nearest(orthogonal):
     recorded = set(View(orthogonal).iterations.tolist())
     asked = next(i for i in range(1200, 1400) if i not in recorded and i + 1 in recorded)
     for wanted, shown in ((asked, asked + 1), (asked + 1, asked + 1), (10**9, 1500)):

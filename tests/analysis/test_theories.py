@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
+from numpy.testing import assert_allclose
 
 import dynamics_cli as dyn
 from dynamics_cli.analysis import Prediction, prediction_charts, predictions
@@ -21,8 +21,8 @@ from dynamics_cli.kinds import all_kinds
 from dynamics_cli.plotting.chart import draw_charts
 from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.linear_modes import linear_mode
+from tests.cases import read
 
-Trained = Callable[[dict[str, Any]], Run]
 SLOW = ("central_flow",)
 """Its figure is made in the tests of its paper too."""
 KINDS = [
@@ -55,7 +55,7 @@ def of(kind: str, run: Run) -> Prediction:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_example_of_a_theory_follows_it(kind: str, trained: Trained) -> None:
+def test_the_example_of_a_theory_follows_it(kind, trained):
     one = of(kind, trained(config_of(kind)))
     assert one.violated == []
     assert one.deviations
@@ -68,63 +68,31 @@ def test_the_example_of_a_theory_follows_it(kind: str, trained: Trained) -> None
     assert len(draw_charts(prediction_charts(one)).axes) == len(one.curves)
 
 
-VIOLATED = {
-    "momentum": ("deep_modes", {"optimizer": {"momentum": 0.5}}, "optimizer.momentum is 0.5"),
-    "random start": (
-        "deep_modes",
-        {"initialization": {"kind": "orthogonal", "scale": 0.1}},
-        "starts along the modes",
-    ),
-    "large steps": (
-        "deep_modes",
-        {"optimizer": {"lr": 0.1, "iterations": 60}},
-        "lr x curvature is 0.",
-    ),
-    "not lazy": (
-        "linearised",
-        {
-            "architecture": {"kind": "two_layer", "width": 20},
-            "initialization": {"kind": "paired", "scale": 0.1},
-        },
-        "weights hardly move",
-    ),
-    "inputs at an angle": (
-        "orthogonal_saddles",
-        {"dataset": {"x": [[-0.5], [1.0]]}},
-        "Assumption 1",
-    ),
-    "a large start": ("early_alignment", {"initialization": {"scale": 1.0}}, "starts near 0"),
-    "batches": (
-        "central_flow",
-        {"optimizer": {"kind": "sgd", "batch_size": 8, "iterations": 20}},
-        "kind is sgd",
-    ),
-    "kinks": (
-        "central_flow",
-        {"architecture": {"activation": "relu"}, "optimizer": {"iterations": 20}},
-        "has kinks",
-    ),
-    "samples seen twice": (
-        "order_parameters",
-        {"optimizer": {"epochs": 2}},
-        "once: 4000 are drawn from 2000",
-    ),
-    "signs of a teacher": ("order_parameters", {"dataset": {"sign": True}}, "dataset.sign is True"),
-    "some weights": (
-        "orthogonal_saddles",
-        {"record": {"parameters": ["hidden_weight"]}},
-        "without output_weight",
-    ),
-}
+VIOLATED = read("""
+momentum: [deep_modes, {optimizer: {momentum: 0.5}}, optimizer.momentum is 0.5]
+random start: [deep_modes, {initialization: {kind: orthogonal, scale: 0.1}},
+  starts along the modes]
+large steps: [deep_modes, {optimizer: {lr: 0.1, iterations: 60}}, lr x curvature is 0.]
+not lazy: [linearised, {architecture: {kind: two_layer, width: 20},
+  initialization: {kind: paired, scale: 0.1}}, weights hardly move]
+inputs at an angle: [orthogonal_saddles, {dataset: {x: [[-0.5], [1.0]]}}, Assumption 1]
+a large start: [early_alignment, {initialization: {scale: 1.0}}, starts near 0]
+batches: [central_flow, {optimizer: {kind: sgd, batch_size: 8, iterations: 20}}, kind is sgd]
+kinks: [central_flow, {architecture: {activation: relu}, optimizer: {iterations: 20}},
+  has kinks]
+samples seen twice: [order_parameters, {optimizer: {epochs: 2}},
+  'once: 4000 are drawn from 2000']
+signs of a teacher: [order_parameters, {dataset: {sign: true}}, dataset.sign is True]
+some weights: [orthogonal_saddles, {record: {parameters: [hidden_weight]}},
+  without output_weight]
+""")
 
 SEVERAL = {"random start", "a large start"}
 """Changes that violate more than one assumption."""
 
 
 @pytest.mark.parametrize("case", VIOLATED)
-def test_a_violated_assumption_is_named_and_nothing_is_drawn_unasked(
-    case: str, trained: Trained
-) -> None:
+def test_a_violated_assumption_is_named_and_nothing_is_drawn_unasked(case, trained):
     kind, changes, text = VIOLATED[case]
     if case == "inputs at an angle":
         changes = {"dataset": {"x": [[-0.5], [1.0]]}}
@@ -144,7 +112,7 @@ def _initialization(kind: str, changes: dict[str, Any]) -> dict[str, Any]:
     return {"scale": 1e-6, **new} if "kind" in new else own | new
 
 
-def test_online_learning_from_fresh_samples_follows_its_theory(trained: Trained) -> None:
+def test_online_learning_from_fresh_samples_follows_its_theory(trained):
     config = config_of("order_parameters", dataset={"n": 50, "noise": 0.1, "seed": 3})
     config["optimizer"] = {**config["optimizer"], "samples": "fresh", "iterations": 20000}
     del config["optimizer"]["epochs"]
@@ -153,7 +121,7 @@ def test_online_learning_from_fresh_samples_follows_its_theory(trained: Trained)
     assert max(one.deviations.values()) < LARGEST["order_parameters"]
 
 
-def test_a_theory_without_the_weights_it_needs_says_so(trained: Trained) -> None:
+def test_a_theory_without_the_weights_it_needs_says_so(trained):
     config = config_of("orthogonal_saddles", record={"parameters": "none"})
     one = of("orthogonal_saddles", trained(config))
     assert (one.violated, one.curves) == (
@@ -162,15 +130,13 @@ def test_a_theory_without_the_weights_it_needs_says_so(trained: Trained) -> None
     )
 
 
-def test_a_kernel_that_takes_long_is_not_solved(
-    trained: Trained, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_that_takes_long_is_not_solved(trained, monkeypatch):
     run = trained(config_of("linearised"))
     monkeypatch.setattr("dynamics_cli.theory.ntk.LARGE", 19)  # of 20 samples
     assert [text for text in of("linearised", run).violated if "20 samples are" in text]
 
 
-def test_modes_of_three_layers_are_those_of_a_trained_network(trained: Trained) -> None:
+def test_modes_of_three_layers_are_those_of_a_trained_network(trained):
     deep = {
         "kind": "fully_connected",
         "widths": [6, 6],
@@ -187,20 +153,20 @@ def test_modes_of_three_layers_are_those_of_a_trained_network(trained: Trained) 
     assert max(one.deviations.values()) < 0.02
 
 
-def test_a_mode_starts_where_it_should_and_ends_at_its_value() -> None:
+def test_a_mode_starts_where_it_should_and_ends_at_its_value():
     for depth in (2, 3, 5):
         u = linear_mode([0.0, 1e-3, 1e4], [0.1, 0.2], [2.0, 1.0], depth, lambda_=[1.0, 2.0])
-        np.testing.assert_allclose(u[0], [0.1, 0.2], rtol=1e-9)
-        np.testing.assert_allclose(u[-1], [2.0, 0.5], rtol=1e-7)
+        assert_allclose(u[0], [0.1, 0.2], rtol=1e-9)
+        assert_allclose(u[-1], [2.0, 0.5], rtol=1e-7)
         slope = (
             depth * u[0] ** (2 - 2 / depth) * (np.array([2.0, 1.0]) - np.array([1.0, 2.0]) * u[0])
         )
-        np.testing.assert_allclose((u[1] - u[0]) / 1e-3, slope, rtol=1e-2)
+        assert_allclose((u[1] - u[0]) / 1e-3, slope, rtol=1e-2)
     with pytest.raises(ValueError, match="positive strengths"):
         linear_mode([0.0], [0.0], [1.0], 2)
 
 
-def test_a_run_without_a_theory_says_so(trained: Trained) -> None:
+def test_a_run_without_a_theory_says_so(trained):
     net = {"kind": "fully_connected", "widths": [4], "activation": "tanh"}
     config = config_of(
         "early_alignment", optimizer={"iterations": 3}, initialization={"kind": "default_scaled"}
@@ -210,9 +176,7 @@ def test_a_run_without_a_theory_says_so(trained: Trained) -> None:
         predictions(trained(config))
 
 
-def test_the_command_draws_says_which_assumptions_fail_and_records_deviations(
-    trained: Trained, tmp_path: Path
-) -> None:
+def test_the_command_draws_says_which_assumptions_fail_and_records_deviations(trained, tmp_path):
     run = str(trained(config_of("early_alignment")).path)
     result = CliRunner().invoke(main, ["plot", run, "--theory", "--out", str(tmp_path), "--json"])
     said = json.loads(result.stdout)
@@ -228,12 +192,10 @@ def test_the_command_draws_says_which_assumptions_fail_and_records_deviations(
     assert not (tmp_path / "theory-linearised.png").exists()
 
 
-def test_a_run_that_broke_off_before_its_first_loss_has_no_curves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_broke_off_before_its_first_loss_has_no_curves(tmp_path, monkeypatch):
     """`plot --theory` and `page` say so in words."""
 
-    def fail(self: Any, n: int) -> None:
+    def fail(self, n):
         raise RuntimeError("no memory")
 
     monkeypatch.setattr("dynamics_cli.training.steppers.compiled.CompiledStepper.advance", fail)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.architectures.activations import (
     Cubic,
@@ -23,10 +24,10 @@ from dynamics_cli.architectures.activations import (
     Tanh,
 )
 from dynamics_cli.formulas import tracing
-from dynamics_cli.kinds import Activation, all_kinds, formulas
+from dynamics_cli.kinds import all_kinds, formulas
 
 Z = np.array([[-3.0, -0.5, 0.25], [0.0, 1e-300, 2.0]])
-KINKED: list[tuple[Activation, list[list[float]], list[list[float]]]] = [
+KINKED = [
     (Relu(), [[0, 0, 0.25], [0, 1e-300, 2]], [[0, 0, 1], [0, 1, 1]]),
     (LeakyRelu(slope=0.5), [[-1.5, -0.25, 0.25], [0, 1e-300, 2]], [[0.5, 0.5, 1], [0.5, 1, 1]]),
     (LeakyRelu(slope=2.0), [[-6, -1, 0.25], [0, 1e-300, 2]], [[2, 2, 1], [2, 1, 1]]),
@@ -36,7 +37,7 @@ KINKED: list[tuple[Activation, list[list[float]], list[list[float]]]] = [
 S1 = 1 / (1 + math.exp(-1))
 PHI1 = 0.5 * math.erfc(-math.sqrt(0.5))
 DENSITY1 = math.exp(-0.5) / math.sqrt(2 * math.pi)
-SMOOTH: list[tuple[Activation, float, float]] = [
+SMOOTH = [
     (Tanh(), (math.e**2 - 1) / (math.e**2 + 1), 1 / math.cosh(1) ** 2),
     (Erf(), math.erf(1), 2 / math.sqrt(math.pi) / math.e),
     (Erf(beta=2.0), math.erf(2), 4 / math.sqrt(math.pi) * math.exp(-4)),
@@ -49,7 +50,7 @@ SMOOTH: list[tuple[Activation, float, float]] = [
 ]
 
 
-def test_every_bundled_activation_is_here() -> None:
+def test_every_bundled_activation_is_here():
     bundled = {
         cls
         for cls in all_kinds("activation").values()
@@ -59,33 +60,29 @@ def test_every_bundled_activation_is_here() -> None:
 
 
 @pytest.mark.parametrize(("sigma", "values", "derivatives"), KINKED, ids=lambda one: str(one)[:30])
-def test_values_and_derivatives_also_at_the_kink(
-    sigma: Activation, values: list[list[float]], derivatives: list[list[float]]
-) -> None:
+def test_values_and_derivatives_also_at_the_kink(sigma, values, derivatives):
     for z in (Z, torch.from_numpy(Z)):
-        np.testing.assert_array_equal(sigma.value(z), values)
-        np.testing.assert_array_equal(sigma.derivative(z), derivatives)
+        assert_array_equal(sigma.value(z), values)
+        assert_array_equal(sigma.derivative(z), derivatives)
     alpha = sigma.negative_slope
     assert alpha is not None
-    np.testing.assert_allclose(values, np.maximum(Z, 0) + alpha * np.minimum(Z, 0), rtol=1e-15)
+    assert_allclose(values, np.maximum(Z, 0) + alpha * np.minimum(Z, 0), rtol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("sigma", [example[0] for example in SMOOTH], ids=str)
-def test_second_derivatives_by_torch_hold_far_from_0(sigma: Activation, dtype: torch.dtype) -> None:
+def test_second_derivatives_by_torch_hold_far_from_0(sigma, dtype):
     far = [30.0, 80.0, 100.0, 400.0, 709.0, 720.0, 1e4, 1e6]
     z = torch.tensor([*far, *(-x for x in far)], dtype=dtype, requires_grad=True)
     (slope,) = torch.autograd.grad(sigma.value(z).sum(), z, create_graph=True)
     (bend,) = torch.autograd.grad(slope.sum(), z)
     expected = tracing.slopes(sigma, z.detach().double().numpy(), 2)
-    np.testing.assert_allclose(bend, expected, rtol=1e-6, atol=100 * torch.finfo(dtype).eps)
+    assert_allclose(bend, expected, rtol=1e-6, atol=100 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("sigma", [example[0] for example in (*KINKED, *SMOOTH)], ids=str)
-def test_numpy_and_torch_agree_and_derivatives_are_those_of_autograd(
-    sigma: Activation, dtype: str
-) -> None:
+def test_numpy_and_torch_agree_and_derivatives_are_those_of_autograd(sigma, dtype):
     """Also at the kink, where torch and the flow must not go apart."""
     exact = not sigma.smooth or isinstance(sigma, Linear)
     z = (
@@ -104,17 +101,15 @@ def test_numpy_and_torch_agree_and_derivatives_are_those_of_autograd(
     digits = 5e-6 if dtype == "float32" else 1e-14
     near = 0.0 if exact else digits
     if exact:
-        np.testing.assert_allclose(
-            sigma.value(z), value.detach(), rtol=1e-6 if dtype == "float32" else 1e-15
-        )
-    np.testing.assert_allclose(sigma.value(z), value.detach(), rtol=digits, atol=digits)
-    np.testing.assert_allclose(sigma.derivative(z, 2), bends, rtol=2 * digits, atol=2 * digits)
+        assert_allclose(sigma.value(z), value.detach(), rtol=1e-6 if dtype == "float32" else 1e-15)
+    assert_allclose(sigma.value(z), value.detach(), rtol=digits, atol=digits)
+    assert_allclose(sigma.derivative(z, 2), bends, rtol=2 * digits, atol=2 * digits)
     for derivative in (sigma.derivative(tensor.detach()).numpy(), sigma.derivative(z)):
-        np.testing.assert_allclose(derivative, expected.detach(), rtol=near, atol=near)
+        assert_allclose(derivative, expected.detach(), rtol=near, atol=near)
         assert derivative.dtype == sigma.value(z).dtype == dtype
 
 
-def test_a_negative_slope_holds_for_the_value_beside_it_alone() -> None:
+def test_a_negative_slope_holds_for_the_value_beside_it_alone():
     class Own(Relu):
         def value(self, z: Any) -> Any:
             return formulas.softplus(z)

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 import torch
 from dynamics_cli._bundled.experiments.tachet2018.architectures.vgg16 import Vgg16
+from numpy.testing import assert_allclose
 
 from dynamics_cli.architectures.convolutional import Convolutional
+from tests.cases import read
 
-SMALL = {
-    "kind": "convolutional",
-    "image": [1, 6, 6],
-    "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]],
-    "widths": [5],
-}
+SMALL = read("""
+kind: convolutional
+image: [1, 6, 6]
+convolutions: [[3, 3, 1, 1], [2, 4, 2, 1]]
+widths: [5]
+""")
 
 
 def test_named_layers_and_their_outputs():
@@ -36,26 +38,20 @@ def test_named_layers_and_their_outputs():
     third = config.layer_outputs(weights, x, 3)
     assert third.shape == (4, 5)
     last = np.maximum(third, 0) @ weights["weight_4"][0] + weights["bias_4"]
-    np.testing.assert_allclose(last, config.function(weights)(x), rtol=1e-10)
+    assert_allclose(last, config.function(weights)(x), rtol=1e-10)
     assert config.layer_outputs(weights, x, 1).shape == (4, 108)
     with pytest.raises(ValueError, match="no layer 5"):
         config.layer_outputs(weights, x, 5)
 
 
-CONFIG = {
-    "name": "images",
-    "dataset": {
-        "kind": "mnist_pair",
-        "digits": [1, 0],
-        "source": "subset",
-        "per_class": 8,
-        "test": False,
-    },
-    "architecture": {"kind": "convolutional", "convolutions": [[2, 4, 4, 0]], "widths": [6]},
-    "initialization": {"kind": "default_scaled", "factor": 0.05, "only": ["weight_2", "weight_3"]},
-    "loss": {"kind": "logistic"},
-    "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 4, "epochs": 20},
-}
+CONFIG = read("""
+name: images
+dataset: {kind: mnist_pair, digits: [1, 0], source: subset, per_class: 8, test: false}
+architecture: {kind: convolutional, convolutions: [[2, 4, 4, 0]], widths: [6]}
+initialization: {kind: default_scaled, factor: 0.05, only: [weight_2, weight_3]}
+loss: {kind: logistic}
+optimizer: {kind: adam, lr: 0.01, batch_size: 4, epochs: 20}
+""")
 
 
 def test_full_size_has_the_138_million_weights_of_the_paper():

@@ -4,12 +4,12 @@ at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from torch import nn
 
 from dynamics_cli import memory as blocks
@@ -60,7 +60,7 @@ def of_torch(x: Any, *weights: Any) -> Any:
 
 PRODUCT = {"kind": "matrix_product", "columns": 2, "depth": 2}
 
-NETWORKS: list[tuple[dict[str, Any], int, Callable[..., Any] | None]] = [
+NETWORKS = [
     ({"kind": "two_layer", "width": 5, "activation": "relu"}, 4, lambda x, W, a: relu(x @ W.T) @ a),
     (
         {"kind": "two_layer", "width": 3, "activation": "leaky_relu", "slope": 0.2},
@@ -95,12 +95,12 @@ NETWORKS: list[tuple[dict[str, Any], int, Callable[..., Any] | None]] = [
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
 def test_torch_numpy_and_a_calculation_by_hand_agree(
-    section: dict[str, Any],
-    d: int,
-    by_hand: Callable[..., Any] | None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    config: Any = get_kind("architecture", section["kind"])(**section)
+    section,
+    d,
+    by_hand,
+    monkeypatch,
+):
+    config = get_kind("architecture", section["kind"])(**section)
     rng = np.random.default_rng(0)
     model = config.build(d).double()
     weights = {name: rng.standard_normal(shape) for name, shape in config.shapes(d).items()}
@@ -116,9 +116,9 @@ def test_torch_numpy_and_a_calculation_by_hand_agree(
     digits = 1e-9 if "image" in section else 1e-13
     assert whole.shape == ((11, section["outputs"]) if section.get("outputs") else (11,))
     assert np.isfinite(whole).all()
-    np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), whole, rtol=digits)
+    assert_allclose(model(torch.from_numpy(x)).detach(), whole, rtol=digits)
     if by_hand is not None:
-        np.testing.assert_allclose(whole, by_hand(x, *weights.values()), rtol=digits)
+        assert_allclose(whole, by_hand(x, *weights.values()), rtol=digits)
     monkeypatch.setattr(blocks, "MULTIPLY_ADDS", 1)  # a sample at a time
-    np.testing.assert_allclose(h(x), whole, rtol=1e-11, atol=1e-13)
+    assert_allclose(h(x), whole, rtol=1e-11, atol=1e-13)
     assert h(x[:0]).shape == whole[:0].shape

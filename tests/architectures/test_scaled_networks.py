@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
-from dynamics_cli.runs.run import Run
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
-from tests.kinds import cases
+from tests import cases
 
-X = cases.X
+X = cases.POINTS["x"]
 
 
 def config_of(**changes: Any) -> Any:
@@ -31,24 +30,24 @@ def trained(problem: Problem, iterations: int) -> dict[str, np.ndarray]:
     return stepper.parameters()
 
 
-def test_a_scaled_centred_network_begins_at_zero_and_is_what_its_run_says(tmp_path: Path) -> None:
+def test_a_scaled_centred_network_begins_at_zero_and_is_what_its_run_says(tmp_path):
     architecture = {"kind": "two_layer", "width": 4, "output_scale": 3.0, "centered": True}
-    run: Run = obtain_run(plan_run(config_of(architecture=architecture), tmp_path / "run")).run
+    run = obtain_run(plan_run(config_of(architecture=architecture), tmp_path / "run")).run
     x = np.array(X)
     y = run.dataset().y
     assert run.losses[0] == pytest.approx(np.mean(y**2) / 2)
-    np.testing.assert_array_equal(run.network(0)(x), 0.0)
+    assert_array_equal(run.network(0)(x), 0.0)
 
-    def f(parameters: Any) -> np.ndarray:
+    def f(parameters):
         return np.maximum(x @ parameters["hidden_weight"].T, 0) @ parameters["output_weight"]
 
     h = 3 * (f(run.state(-1)) - f(run.state(0)))
-    np.testing.assert_allclose(run.network(-1)(x), h)
+    assert_allclose(run.network(-1)(x), h)
     assert run.final_loss == pytest.approx(np.mean((h - y) ** 2) / 2)
     assert run.final_loss < run.losses[0]
 
 
-def test_steps_by_layer_and_frozen_weights() -> None:
+def test_steps_by_layer_and_frozen_weights():
     problem = build_problem(
         config_of(
             optimizer={"kind": "gd", "lr": 0.1, "iterations": 1, "layer_lr": {"output_weight": 0.2}}
@@ -62,13 +61,11 @@ def test_steps_by_layer_and_frozen_weights() -> None:
     y = problem.dataset.y
     z = x @ W.T
     r = (np.maximum(z, 0) @ a - y) / 3
-    np.testing.assert_allclose(now["output_weight"], a - 0.02 * np.maximum(z, 0).T @ r)
-    np.testing.assert_allclose(now["hidden_weight"], W - 0.1 * ((z > 0) * r[:, None] * a).T @ x)
+    assert_allclose(now["output_weight"], a - 0.02 * np.maximum(z, 0).T @ r)
+    assert_allclose(now["hidden_weight"], W - 0.1 * ((z > 0) * r[:, None] * a).T @ x)
     features = build_problem(
         config_of(architecture={"kind": "two_layer", "width": 4, "train": ["output_weight"]})
     )
     now = trained(features, 5)
-    np.testing.assert_array_equal(
-        now["hidden_weight"], features.initial_parameters()["hidden_weight"]
-    )
+    assert_array_equal(now["hidden_weight"], features.initial_parameters()["hidden_weight"])
     assert (now["output_weight"] != features.initial_parameters()["output_weight"]).all()

@@ -4,32 +4,31 @@ p.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from torch import Tensor, nn
 
 from dynamics_cli.architectures.transformer import Transformer
 from dynamics_cli.config import load_config
 from dynamics_cli.training.session import obtain_run, plan_run
+from tests.cases import read
 
 V = 5
 D = 6
 C = 4
-PAIRS: dict[str, Any] = {
-    "name": "pairs",
-    "dataset": {"kind": "modular_arithmetic", "p": 7, "train_fraction": 0.8, "labels": "classes"},
-    "architecture": {"kind": "transformer", "tokens": 2, "width": 16, "heads": 2, "outputs": 7},
-    "initialization": {"kind": "lecun", "scales": {"weight_embedding": 2.0}},
-    "loss": {"kind": "cross_entropy"},
-    "optimizer": {"kind": "adamw", "lr": 0.01, "weight_decay": 0.1, "iterations": 60},
-    "record": {
-        "snapshots": {"kind": "every", "interval": 20},
-        "measures": ["test_accuracy", "fourier_concentration"],
-    },
-}
+PAIRS = read("""
+name: pairs
+dataset: {kind: modular_arithmetic, p: 7, train_fraction: 0.8, labels: classes}
+architecture: {kind: transformer, tokens: 2, width: 16, heads: 2, outputs: 7}
+initialization: {kind: lecun, scales: {weight_embedding: 2.0}}
+loss: {kind: cross_entropy}
+optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.1, iterations: 60}
+record:
+  snapshots: {kind: every, interval: 20}
+  measures: [test_accuracy, fourier_concentration]
+""")
 
 
 def plain(config: Transformer, weights: dict[str, Tensor]) -> nn.Module:
@@ -64,7 +63,7 @@ def plain(config: Transformer, weights: dict[str, Tensor]) -> nn.Module:
 
 
 @pytest.mark.parametrize(("layers", "layer_norm"), [(1, True), (2, True), (2, False)])
-def test_outputs_and_gradients_are_those_of_pytorch(layers: int, layer_norm: bool) -> None:
+def test_outputs_and_gradients_are_those_of_pytorch(layers, layer_norm):
     config = Transformer(
         tokens=3,
         width=D,
@@ -93,13 +92,11 @@ def test_outputs_and_gradients_are_those_of_pytorch(layers: int, layer_norm: boo
     expected = nn.functional.linear(
         r, weights["weight_unembedding"].detach(), weights["bias_unembedding"].detach()
     )
-    np.testing.assert_allclose(h.detach(), expected.detach(), rtol=1e-12, atol=1e-12)
+    assert_allclose(h.detach(), expected.detach(), rtol=1e-12, atol=1e-12)
 
     for outputs in (h, expected):
         outputs.square().sum().backward()
-    np.testing.assert_allclose(
-        weights["weight_embedding"].grad, table.grad.T, rtol=1e-11, atol=1e-11
-    )
+    assert_allclose(weights["weight_embedding"].grad, table.grad.T, rtol=1e-11, atol=1e-11)
     for k, layer in enumerate(reference, 1):
         own = layer.self_attn.in_proj_weight.grad.split(D)
         parts = dict(zip(("query", "key", "value"), own, strict=True))
@@ -108,12 +105,10 @@ def test_outputs_and_gradients_are_those_of_pytorch(layers: int, layer_norm: boo
             "in": layer.linear1.weight.grad,
         }
         for part, gradient in parts.items():
-            np.testing.assert_allclose(
-                weights[f"weight_{part}{k}"].grad, gradient, rtol=1e-11, atol=1e-11
-            )
+            assert_allclose(weights[f"weight_{part}{k}"].grad, gradient, rtol=1e-11, atol=1e-11)
 
 
-def test_pairs_modulo_seven_are_learned(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_modulo_seven_are_learned(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     run = obtain_run(plan_run(load_config(PAIRS))).run
     assert run.losses[-1] < 0.05 < np.log(7) * 0.9 < run.losses[0]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from dynamics_cli.cli import main
+from dynamics_cli.training.many import train
+from tests.cases import TOY as CONFIG
 
-CONFIG = """\
-name: toy
-dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}
-architecture: {kind: two_layer, width: 8}
-initialization: {kind: balanced, scale: 0.1}
-loss: {kind: mse}
-optimizer: {kind: gd, lr: 0.01, iterations: 30}
-"""
 ROOT = Path(__file__).parents[2]
 
 
@@ -41,12 +36,14 @@ Dyn = Callable[..., Answer]
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     """Work in an empty directory that holds `toy.yaml` and nothing else, on a terminal that
     breaks no line.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "1000")
+    # jobs that are trained by themselves: a process takes seconds to start
+    monkeypatch.setattr(train, "Processes", lambda count=None: ThreadPoolExecutor(1))
     for name in ("DYN_OUTPUTS", "DYN_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "toy.yaml").write_text(CONFIG)
@@ -54,10 +51,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def dyn() -> Dyn:
+def dyn():
     """Call the command line in this process."""
 
-    def call(*arguments: object, input: str | None = None) -> Answer:
+    def call(*arguments, input=None):
         result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -92,7 +89,7 @@ def wait_until(
 
 
 @pytest.fixture
-def two(dyn: Dyn) -> tuple[Path, Path]:
+def two(dyn):
     """A complete and a diverged run."""
     complete = dyn("train", "toy.yaml", "--json").json["path"]
     wild = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
@@ -100,12 +97,10 @@ def two(dyn: Dyn) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def shell(place: Path) -> Dyn:
+def shell(place):
     """Call `python -m dynamics_cli`, or `python -c code`, in a process of its own."""
 
-    def call(
-        *arguments: object, code: str | None = None, env: dict[str, str] | None = None, **more: Any
-    ) -> Answer:
+    def call(*arguments, code=None, env=None, **more):
         start = ["-m", "dynamics_cli"] if code is None else ["-c", code]
         done = subprocess.run(
             [sys.executable, *start, *map(str, arguments)],

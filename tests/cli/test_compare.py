@@ -5,10 +5,8 @@ import pytest
 
 from dynamics_cli.runs.run import Run
 
-from .conftest import Dyn
 
-
-def test_the_same_run(dyn: Dyn) -> None:
+def test_the_same_run(dyn):
     dyn("train", "toy.yaml", "--out", "a")
     dyn("train", "toy.yaml", "--out", "b")
     found = dyn("compare", "a", "b", "--json").json
@@ -23,7 +21,7 @@ def test_the_same_run(dyn: Dyn) -> None:
     assert text.count("identical") == 3
 
 
-def test_other_settings_and_numbers(dyn: Dyn) -> None:
+def test_other_settings_and_numbers(dyn):
     dyn("train", "toy.yaml", "--out", "a")
     dyn(
         "train",

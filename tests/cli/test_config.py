@@ -15,13 +15,13 @@ from dynamics_cli.kinds.registry import SECTIONS
 from .conftest import CONFIG, Dyn
 
 
-def test_valid_configs(dyn: Dyn) -> None:
+def test_valid_configs(dyn):
     answer = dyn("config", "check", "toy.yaml", "boursier2022/orthogonal")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out == "toy.yaml: valid\nboursier2022/orthogonal: valid\n"
 
 
-def test_all_bundled_configs_are_valid(dyn: Dyn) -> None:
+def test_all_bundled_configs_are_valid(dyn):
     files = sorted(CONFIGS.rglob("*.yaml"))
     answer = dyn("config", "check", *files)
     assert answer.code == 0, answer.err
@@ -40,7 +40,7 @@ def example_of(dyn: Dyn, name: str, file: Path) -> str:
     return page
 
 
-def test_every_example_that_is_explained_is_valid(dyn: Dyn, place: Path) -> None:
+def test_every_example_that_is_explained_is_valid(dyn, place):
     names = [*WHOLE, *SECTIONS, *(f"{one['section']}.{one['kind']}" for one in list_kinds())]
     for name in names:
         example_of(dyn, name, place / f"{name}.yaml")
@@ -49,7 +49,7 @@ def test_every_example_that_is_explained_is_valid(dyn: Dyn, place: Path) -> None
     assert answer.out.count(": valid\n") == len(names) > 90
 
 
-def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
+def test_problems_of_all_files(dyn, place):
     (place / "a.yaml").write_text(CONFIG.replace("width: 8", "width: 0"))
     (place / "b.yaml").write_text(CONFIG.replace("lr: 0.01", "lr: 0"))
     answer = dyn("config", "check", "a.yaml", "toy.yaml", "b.yaml", "c.yaml")
@@ -91,13 +91,13 @@ def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
         ("optimizer.layer_lr={w: 1.0}", "optimizer.layer_lr: no weight 'w'"),
     ],
 )
-def test_what_the_plan_of_a_run_refuses(setting: str, problem: str, dyn: Dyn) -> None:
+def test_what_the_plan_of_a_run_refuses(setting, problem, dyn):
     answer = dyn("config", "check", "toy.yaml", "--set", setting)
     assert (answer.code, answer.out) == (3, "")
     assert problem in answer.err
 
 
-def test_a_problem_of_measures_has_its_line(dyn: Dyn, place: Path) -> None:
+def test_a_problem_of_measures_has_its_line(dyn, place):
     (place / "a.yaml").write_text(f"{CONFIG}\nrecord:\n  measures: [test_loss]\n")
     line = len(CONFIG.splitlines()) + 3
     assert dyn("config", "check", "a.yaml").err.startswith(

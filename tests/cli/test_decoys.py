@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Dyn
+from tests.runs.damage import contents
 
 MINE = b"mine: nobody writes this but me\n"
 SETTINGS = ["--set", "optimizer.iterations=4", "-q"]
 PAPER = ["--with", "mine2026"]
-COMMANDS: dict[str, tuple[list[str], str]] = {
+COMMANDS = {
     "train": (["train", "toy.yaml", "--out", "out", *SETTINGS], "--force"),
     "train by name": (["train", "toy.yaml", *SETTINGS], "--force"),
     "sweep": (["sweep", "toy.yaml", "--grid", "seed=0,1", "--out", "out", *SETTINGS], ""),
@@ -35,20 +35,8 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     return tmp_path_factory.mktemp("decoys") / "place"
-
-
-def contents(folder: Path) -> dict[str, bytes | str]:
-    """Return what every file holds, and where every link leads, by path."""
-    held: dict[str, bytes | str] = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_symlink():
-            held[name] = str(path.readlink())
-        elif path.is_file() and path.name != ".lock":
-            held[name] = path.read_bytes()
-    return held
 
 
 def plant_file(decoy: Path, outside: Path) -> None:
@@ -61,9 +49,7 @@ def plant_link(decoy: Path, outside: Path) -> None:
 
 
 @pytest.fixture
-def base(
-    made: Path, place: Path, dyn: Dyn, monkeypatch: pytest.MonkeyPatch, kinds_as_before: None
-) -> Path:
+def base(made, place, dyn, monkeypatch, kinds_as_before):
     """A folder with a config, a paper and a finished run, made once."""
     if not made.exists():
         shutil.copytree(place, made)
@@ -81,8 +67,8 @@ def arguments_of(command: str, base: Path) -> list[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_removes_or_overwrites_what_dyn_did_not_write(
-    command: str, base: Path, tmp_path: Path, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    command, base, tmp_path, dyn, monkeypatch
+):
     arguments = arguments_of(command, base)
     again = COMMANDS[command][1]
     fresh = shutil.copytree(base, tmp_path / "fresh")

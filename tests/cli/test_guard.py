@@ -18,7 +18,7 @@ from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.training import session
 from tests.runs.damage import reseal
 
-from .conftest import Dyn, environment
+from .conftest import environment
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> None:
@@ -41,9 +41,7 @@ def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> No
         ),
     ],
 )
-def test_an_interrupt_before_training_is_exit_code_130(
-    name: str, told: str, statuses: list[str], dyn: Dyn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_before_training_is_exit_code_130(name, told, statuses, dyn, monkeypatch):
     fail(monkeypatch, name, KeyboardInterrupt())
     answer = dyn("train", "toy.yaml", "--out", "run")
     assert (answer.code, answer.out, answer.err.strip()) == (130, "", told)
@@ -52,9 +50,7 @@ def test_an_interrupt_before_training_is_exit_code_130(
     assert (answer.code, begun) == (130, statuses)
 
 
-def test_a_mistake_has_no_traceback_unless_asked_for(
-    dyn: Dyn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_has_no_traceback_unless_asked_for(dyn, monkeypatch):
     told = "Error: no.yaml: there is no such file, nor a bundled config of this name\n"
     plain = dyn("train", "no.yaml")
     assert (plain.code, plain.err) == (3, told)
@@ -75,15 +71,13 @@ def test_a_mistake_has_no_traceback_unless_asked_for(
         ("DynError", 1),
     ],
 )
-def test_the_exit_code_is_that_of_the_error(
-    name: str, code: int, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_exit_code_is_that_of_the_error(name, code, dyn, monkeypatch):
     fail(monkeypatch, "plan_run", getattr(errors, name)("it went wrong"))
     answer = dyn("train", "toy.yaml", "--json")
     assert (answer.code, answer.out, answer.err) == (code, "", "Error: it went wrong\n")
 
 
-def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
+def test_a_reader_who_goes_away_ends_it_quietly(place):
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "dynamics_cli", "list", "kinds"],
         cwd=place,
@@ -101,7 +95,7 @@ def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_output_that_cannot_be_written_is_told(place: Path) -> None:
+def test_output_that_cannot_be_written_is_told(place):
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
             [sys.executable, "-m", "dynamics_cli", "list", "kinds"],
@@ -117,7 +111,7 @@ def test_output_that_cannot_be_written_is_told(place: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
-def test_streams_that_are_closed_lose_nothing(place: Path) -> None:
+def test_streams_that_are_closed_lose_nothing(place):
     """No file of the run takes the place of a stream, to which libraries write."""
     closed = errno.EBADF
     told = f"Error: the output cannot be written: {os.strerror(closed)}\n"
@@ -137,9 +131,7 @@ def test_streams_that_are_closed_lose_nothing(place: Path) -> None:
     assert "final loss" not in done.stdout
 
 
-def test_a_working_directory_that_is_gone_is_told(
-    dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_working_directory_that_is_gone_is_told(dyn, place, monkeypatch):
     (place / "gone").mkdir()
     monkeypatch.chdir(place / "gone")
     (place / "gone").rmdir()
@@ -152,7 +144,7 @@ def test_a_working_directory_that_is_gone_is_told(
     assert (answer.code, answer.err) == (7, told)
 
 
-def test_signs_that_the_terminal_does_not_know_are_escaped(shell: Dyn) -> None:
+def test_signs_that_the_terminal_does_not_know_are_escaped(shell):
     answer = shell("explain", "dataset.points", env={"PYTHONIOENCODING": "iso8859-5"})
     assert answer.code == 0
     assert r"\xb11 for margin losses" in answer.out
@@ -162,7 +154,7 @@ STEERING = "a\x1b[31mb\x9b2J\x07\u202ec\r\nd"
 SHOWN = r"a\x1b[31mb\x9b2J\x07\u202ec\r\nd"
 
 
-def test_a_run_of_somebody_else_does_not_steer_the_terminal(dyn: Dyn, place: Path) -> None:
+def test_a_run_of_somebody_else_does_not_steer_the_terminal(dyn, place):
     run = place / "run"
     assert dyn("train", "toy.yaml", "-q", "--out", run).code == 0
     reseal(run / "run.json", messages=[STEERING])
@@ -173,7 +165,7 @@ def test_a_run_of_somebody_else_does_not_steer_the_terminal(dyn: Dyn, place: Pat
     assert dyn("show", run, "--json").json["messages"] == [STEERING]
 
 
-def test_a_config_of_somebody_else_does_not_steer_the_terminal(dyn: Dyn, place: Path) -> None:
+def test_a_config_of_somebody_else_does_not_steer_the_terminal(dyn, place):
     (place / "theirs.yaml").write_text(
         (place / "toy.yaml").read_text() + json.dumps(STEERING) + ": 1\n"
     )
@@ -182,21 +174,19 @@ def test_a_config_of_somebody_else_does_not_steer_the_terminal(dyn: Dyn, place: 
     assert f"theirs.yaml:7: {SHOWN}: unknown" in answer.err
 
 
-def test_the_end_of_a_file_is_no_interruption(monkeypatch: pytest.MonkeyPatch, dyn: Dyn) -> None:
+def test_the_end_of_a_file_is_no_interruption(monkeypatch, dyn):
     fail(monkeypatch, "plan_run", EOFError("Ran out of input"))
     with pytest.raises(EOFError):
         dyn("train", "toy.yaml")
 
 
-def test_what_cannot_be_read_is_told_of(
-    dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_read_is_told_of(dyn, place, monkeypatch):
     from dynamics_cli.runs.store import files
 
     assert dyn("train", "toy.yaml", "-q").code == 0
     listed = os.listdir
 
-    def refuse(folder: Path) -> list[str]:
+    def refuse(folder):
         if Path(folder).name == "secret":  # not by its mode, which an administrator may ignore
             raise PermissionError(errno.EACCES, "Permission denied", str(folder))
         return listed(folder)
@@ -210,7 +200,7 @@ def test_what_cannot_be_read_is_told_of(
     assert (answer.code, answer.err) == (7, "Error: secret: permission denied\n")
 
 
-def test_an_interrupt_while_modules_are_imported_has_no_traceback(place: Path) -> None:
+def test_an_interrupt_while_modules_are_imported_has_no_traceback(place):
     start = "import signal, sys, os\nsignal.signal(2, signal.default_int_handler)\n"
     code = start + "import dynamics_cli.__main__\nos.kill(os.getpid(), 2)"
     done = subprocess.run(

@@ -3,12 +3,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 
-from .conftest import Dyn
-
-
-def test_figures(dyn: Dyn) -> None:
+def test_figures(dyn):
     found = dyn("list", "figures", "--json").json
     assert [set(figure) for figure in found] == [
         {"id", "paper", "title", "seconds", "variants"}
@@ -23,7 +19,7 @@ def test_figures(dyn: Dyn) -> None:
     assert of_paper == [figure for figure in found if figure["paper"] == "boursier2022"]
 
 
-def test_runs(dyn: Dyn) -> None:
+def test_runs(dyn):
     empty = dyn("list", "runs")
     assert (empty.code, empty.out, empty.err) == (
         0,
@@ -48,9 +44,7 @@ def test_runs(dyn: Dyn) -> None:
     )
 
 
-def test_what_is_listed_shown_and_compared_fits_and_breaks_no_number(
-    dyn: Dyn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_listed_shown_and_compared_fits_and_breaks_no_number(dyn, monkeypatch):
     points = (
         "dataset={kind: points, x: [[0.123456789], [-0.987654321], [0.5555555]], y: [0.7654321,"
         " -0.2, 1.25e-7]}"

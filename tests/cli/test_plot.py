@@ -1,34 +1,24 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
 from dynamics_cli import analysis, api
 from dynamics_cli.cli import output
 from dynamics_cli.errors import UsageError
-from dynamics_cli.plotting.time_axis import LogAxes
-from dynamics_cli.runs.run import Run
-
-from .conftest import Dyn
-
-Drawn = list[tuple[str, int | None]]
 
 PANELS = ["loss", "function", "rays", "norms", "directions", "spectrum"]
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch, dyn: Dyn) -> Drawn:
+def drawn(monkeypatch, dyn):
     """Train the run `here`; what of it is drawn is noted."""
     dyn("train", "toy.yaml", "--out", "here")
-    calls: Drawn = []
+    calls = []
     draw_panel = analysis.draw_panel
 
-    def noted(
-        run: Run, name: str, iteration: int | None, log: LogAxes | None, labels: dict[str, str]
-    ) -> Figure:
+    def noted(run, name, iteration, log, labels):
         calls.append((name, iteration))
         return draw_panel(run, name, iteration, log, labels)
 
@@ -36,7 +26,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, dyn: Dyn) -> Drawn:
     return calls
 
 
-def test_all_panels_that_the_run_offers(dyn: Dyn, drawn: Drawn) -> None:
+def test_all_panels_that_the_run_offers(dyn, drawn):
     answer = dyn("plot", "here")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.split() == [f"here/plots/{name}.png" for name in PANELS]
@@ -44,7 +34,7 @@ def test_all_panels_that_the_run_offers(dyn: Dyn, drawn: Drawn) -> None:
     assert all(Path(file).read_bytes().startswith(b"\x89PNG") for file in answer.out.split())
 
 
-def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
+def test_chosen_panels_states_and_formats(dyn, drawn):
     options = [
         "--panel",
         "function",
@@ -69,10 +59,8 @@ def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
     assert Path("there/function-5.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_the_animation_comes_alone_unless_panels_are_asked_for(
-    dyn: Dyn, drawn: Drawn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def animate_run(run: Run, file: Path, progress: Callable[[int, int], None]) -> Path:
+def test_the_animation_comes_alone_unless_panels_are_asked_for(dyn, drawn, monkeypatch):
+    def animate_run(run, file, progress):
         progress(1, 2)
         return file
 
@@ -90,7 +78,7 @@ def test_the_animation_comes_alone_unless_panels_are_asked_for(
     assert drawn == [("loss", None)]
 
 
-def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
+def test_several_runs_in_one_picture(dyn, place):
     for k in range(2):
         dyn(
             "train",
@@ -116,7 +104,7 @@ def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
     assert (answer.code, answer.err) == (2, f"Error: {told}\n")
 
 
-def test_nothing_is_drawn_through_a_link(dyn: Dyn, place: Path) -> None:
+def test_nothing_is_drawn_through_a_link(dyn, place):
     """Pictures of a run would lie among those of another."""
     for seed in (0, 1):
         assert dyn("train", "toy.yaml", "--seed", seed, "--out", f"run{seed}", "-q").code == 0

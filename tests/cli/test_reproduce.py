@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction import catalogue, reproduce
 from dynamics_cli.reproduction.claims import Claim, at_least, claim, over_seeds
 from dynamics_cli.reproduction.reproduce import FigureResult
-
-from .conftest import Dyn
 
 GOOD = claim("good", "the loss falls", "Section 5", expected=at_least(1), measured=2.0)
 BAD = claim("bad", "the loss rises", "Figure 3", expected=at_least(1), measured=float("nan"))
@@ -28,15 +25,13 @@ def result(id: str, claims: list[Claim], **more: Any) -> FigureResult:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, Any]]]:
+def asked(monkeypatch):
     """What the reproduction of figures was asked for; fig2 fails, fig3 misses a claim, the
     others are well.
     """
-    calls: list[tuple[list[str], dict[str, Any]]] = []
+    calls = []
 
-    def reproduce_figures(
-        ids: Iterable[str], **options: Any
-    ) -> Iterator[tuple[str, FigureResult | RunError]]:
+    def reproduce_figures(ids, **options):
         calls.append((list(ids), options))
         for id in calls[-1][0]:
             if id == "boursier2022-fig2":
@@ -55,10 +50,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, An
     return calls
 
 
-Asked = list[tuple[list[str], dict[str, Any]]]
-
-
-def test_a_variant_is_that_of_the_figures_that_have_it(dyn: Dyn, asked: Asked) -> None:
+def test_a_variant_is_that_of_the_figures_that_have_it(dyn, asked):
     having = [
         figure.id for figure in catalogue.figures("boursier2022") if "flow" in figure.variants
     ]
@@ -71,13 +63,13 @@ def test_a_variant_is_that_of_the_figures_that_have_it(dyn: Dyn, asked: Asked) -
     ]
 
 
-def test_strict_is_exit_code_5(dyn: Dyn, asked: Asked) -> None:
+def test_strict_is_exit_code_5(dyn, asked):
     assert dyn("reproduce", "boursier2022-fig1", "--strict").code == 0
     answer = dyn("reproduce", "boursier2022-fig3", "--strict")
     assert (answer.code, answer.err) == (5, "claims not reproduced in boursier2022-fig3\n")
 
 
-def test_several_figures_go_on_past_one_that_fails(dyn: Dyn, asked: Asked) -> None:
+def test_several_figures_go_on_past_one_that_fails(dyn, asked):
     answer = dyn("reproduce", "--all", "--strict")
     assert answer.code == 6
     assert set(IDS) <= set(asked[0][0])
@@ -88,7 +80,7 @@ def test_several_figures_go_on_past_one_that_fails(dyn: Dyn, asked: Asked) -> No
     assert summary["boursier2022-fig4"].endswith("  1 of 1 claim reproduced on one seed")
 
 
-def test_json_is_one_list(dyn: Dyn, asked: Asked) -> None:
+def test_json_is_one_list(dyn, asked):
     answer = dyn(
         "reproduce", "boursier2022-fig1", "boursier2022-fig2", "boursier2022-fig3", "--json"
     )
@@ -105,7 +97,7 @@ def test_json_is_one_list(dyn: Dyn, asked: Asked) -> None:
     assert fig3["claims"][1]["measured"] is None
 
 
-def test_a_real_figure(dyn: Dyn, place: Path) -> None:
+def test_a_real_figure(dyn, place):
     answer = dyn("reproduce", "boursier2022-fig2", "--strict", "--json", "--format", "png")
     assert (answer.code, answer.err) == (0, "")
     (fig2,) = answer.json

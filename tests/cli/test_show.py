@@ -7,10 +7,8 @@ import yaml
 from dynamics_cli.config import load_config
 from dynamics_cli.runs.run import Run
 
-from .conftest import Dyn
 
-
-def test_a_config_is_shown_with_every_default_and_reads_back(dyn: Dyn) -> None:
+def test_a_config_is_shown_with_every_default_and_reads_back(dyn):
     answer = dyn("show", "toy.yaml", "--set", "seed=4")
     assert answer.code == 0
     shown = yaml.safe_load(answer.out)
@@ -19,7 +17,7 @@ def test_a_config_is_shown_with_every_default_and_reads_back(dyn: Dyn) -> None:
     assert dyn("show", "toy.yaml", "--set", "seed=4", "--json").json == shown
 
 
-def test_a_run(dyn: Dyn) -> None:
+def test_a_run(dyn):
     path = Path(dyn("train", "toy.yaml", "--json").json["path"])
     run = Run(path)
     shown = dyn("show", path, "--json").json

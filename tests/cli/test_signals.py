@@ -8,7 +8,6 @@ import json
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -21,7 +20,7 @@ from .conftest import Answer, start, wait_until
 
 LIMIT = 240.0
 ENDLESS = {"kind": "gd", "lr": 1e-6, "iterations": 10**9}
-CASES: dict[str, dict[str, Any]] = {
+CASES = {
     "compiled": {"optimizer": ENDLESS},
     "autograd": {"backend": "torch", "optimizer": ENDLESS},
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7, "rtol": 1e-3}},
@@ -64,7 +63,7 @@ def runs_begun(folder: Path) -> list[Path]:
         *(pytest.param(name, signal.SIGTERM, 143, marks=pytest.mark.long) for name in CASES),
     ],
 )
-def test_training_saves_and_ends(place: Path, name: str, number: int, code: int) -> None:
+def test_training_saves_and_ends(place, name, number, code):
     process = start(place, "train", config(place, name), "--out", "run", "--json")
     wait_until(lambda: bool(runs_begun(place)), process)
     process.send_signal(number)
@@ -84,7 +83,7 @@ def test_training_saves_and_ends(place: Path, name: str, number: int, code: int)
     assert verify_run(place / "run") == []
 
 
-def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Path) -> None:
+def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place):
     process = start(
         place, "sweep", config(place, "compiled"), *SHAPES, "--workers", 2, "--out", "sweep", "-q"
     )
@@ -107,7 +106,7 @@ def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Pat
     )
 
 
-def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
+def test_the_workers_of_a_killed_sweep_end(place):
     process = start(
         place, "sweep", config(place, "compiled"), *SHAPES, "--workers", 1, "--out", "sweep", "-q"
     )
@@ -124,8 +123,8 @@ def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
     assert (run / "checkpoint.npz").exists()
 
 
-def test_a_figure_that_is_being_drawn(place: Path) -> None:
-    assert answer(start(place, "new", "paper", "mine2026")).code == 0
+def test_a_figure_that_is_being_drawn(place, dyn):
+    assert dyn("new", "paper", "mine2026").code == 0
     module = place / "mine2026/fig1.py"
     slow = (
         '"""Draw the loss."""\n    Path("drawing").touch()\n    import time\n    time.sleep(1000)'
@@ -139,4 +138,4 @@ def test_a_figure_that_is_being_drawn(place: Path) -> None:
     assert [*(place / "outputs").rglob("*.tmp"), *(place / "outputs/figures").rglob("*.*")] == []
     (run,) = (place / "outputs/runs").iterdir()
     assert Run(run).status == "complete"
-    assert answer(start(place, "verify", "--all")).code == 0
+    assert dyn("verify", "--all").code == 0

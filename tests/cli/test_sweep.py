@@ -9,7 +9,7 @@ import pytest
 from dynamics_cli import api
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.directory import Sweep
-from tests.cli.conftest import CONFIG, Dyn
+from tests.cli.conftest import CONFIG
 
 GRID = ["--grid", "initialization.scale=0.1:1:log:3", "--grid", "optimizer.lr=0.01,0.02"]
 
@@ -19,7 +19,7 @@ def only(folder: Path) -> Path:
     return found
 
 
-def test_a_sweep_writes_a_table_and_says_where(dyn: Dyn, place: Path) -> None:
+def test_a_sweep_writes_a_table_and_says_where(dyn, place):
     answer = dyn("sweep", "toy.yaml", *GRID, "--seeds", 2)
     assert answer.code == 0, answer.err
     directory = only(place / "outputs" / "sweeps")
@@ -31,7 +31,7 @@ def test_a_sweep_writes_a_table_and_says_where(dyn: Dyn, place: Path) -> None:
     )
 
 
-def test_json(dyn: Dyn, place: Path) -> None:
+def test_json(dyn, place):
     answer = dyn("sweep", "toy.yaml", "--grid", "architecture.width=2,4", "--json")
     assert answer.err == ""
     document = answer.json
@@ -41,9 +41,7 @@ def test_json(dyn: Dyn, place: Path) -> None:
     assert dyn("sweep", "toy.yaml", "--grid", "architecture.width=2,4", "--json").out == answer.out
 
 
-def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(
-    dyn: Dyn, place: Path
-) -> None:
+def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(dyn, place):
     (place / "sgd.yaml").write_text(
         CONFIG.replace("kind: gd, lr: 0.01, iterations: 30", "kind: sgd, lr: 1, epochs: 1")
     )
@@ -64,9 +62,7 @@ def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(
     )
 
 
-def test_a_sweep_that_diverges_gives_exit_code_6_and_a_message_for_each_job(
-    dyn: Dyn, place: Path
-) -> None:
+def test_a_sweep_that_diverges_gives_exit_code_6_and_a_message_for_each_job(dyn, place):
     diverges = ["--set", "architecture.activation=linear", "--out", "s"]
     answer = dyn("sweep", "toy.yaml", "--grid", "optimizer.lr=100,1e30", *diverges)
     assert answer.code == 6
@@ -80,7 +76,7 @@ def test_a_sweep_that_diverges_gives_exit_code_6_and_a_message_for_each_job(
     assert (again.code, again.err) == (6, answer.err)
 
 
-def test_replicas(dyn: Dyn, place: Path) -> None:
+def test_replicas(dyn, place):
     answer = dyn("sweep", "toy.yaml", "--seeds", 5, "--record", "config", "--json")
     assert answer.code == 0, answer.err
     assert [job["seed"] for job in answer.json["jobs"]] == [0, 1, 2, 3, 4]
@@ -100,7 +96,7 @@ def test_replicas(dyn: Dyn, place: Path) -> None:
     assert "none with number 9" in dyn("plot", f"{batch}:9", "--list").err
 
 
-def test_pictures_of_a_sweep(dyn: Dyn, place: Path) -> None:
+def test_pictures_of_a_sweep(dyn, place):
     dyn("sweep", "toy.yaml", *GRID, "--grid", "loss.kind=mse,half_mse", "--seeds", 2, "--out", "s")
     listed = dyn("plot", "s", "--list", "--json").json
     assert [panel["name"] for panel in listed] == ["phase", "curve", "losses"]

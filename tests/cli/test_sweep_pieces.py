@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 import dynamics_cli
 from dynamics_cli.training.many import train
 
-from .conftest import CONFIG, ROOT, Dyn
+from .conftest import CONFIG, ROOT
 
 PAGE = ROOT / "docs/how-to/sweeps.md"
 GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log:3", "--seeds", 2]
@@ -30,9 +29,7 @@ def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     monkeypatch.setattr(train, "_train_here", stopping)
 
 
-def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
-    dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(dyn, place, monkeypatch):
     assert dyn("sweep", "toy.yaml", *GRID, "--out", "whole").code == 0
     sweep = ["sweep", "toy.yaml", *GRID]
     with monkeypatch.context() as patched:
@@ -62,7 +59,7 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
     assert dyn("show", directory, "--json").json["status"] == "complete"
 
 
-def test_shards_make_the_same_table(dyn: Dyn, place: Path) -> None:
+def test_shards_make_the_same_table(dyn, place):
     sweep = ["sweep", "toy.yaml", *GRID, "--quiet"]
     whole = dyn(*sweep, "--out", "whole")
     for k in (3, 1, 3):
@@ -75,7 +72,7 @@ def test_shards_make_the_same_table(dyn: Dyn, place: Path) -> None:
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
 
 
-def test_the_section_that_the_handbook_shows(dyn: Dyn, place: Path) -> None:
+def test_the_section_that_the_handbook_shows(dyn, place):
     (section,) = (part for part in PAGE.read_text().split("```yaml\n") if part.startswith("sweep:"))
     (place / "swept.yaml").write_text(CONFIG + section.partition("```")[0])
     planned = dynamics_cli.plan_sweep("swept.yaml")

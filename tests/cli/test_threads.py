@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from .conftest import Dyn
-
 SEEN = """
 import os, sys
 from dynamics_cli.cli import main
@@ -16,9 +12,7 @@ print([os.environ.get("GOMP_SPINCOUNT"), os.environ.get("OMP_WAIT_POLICY"), "tor
 """
 
 
-def test_waiting_threads_spin_briefly_unless_the_user_says_otherwise(
-    shell: Dyn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_threads_spin_briefly_unless_the_user_says_otherwise(shell, monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
     assert shell(code=SEEN).out.splitlines()[-1] == str(["7", None, False])
@@ -41,7 +35,7 @@ DEEP = [
 GD = "optimizer.iterations=100"
 
 
-def test_a_compiled_training_does_not_import_torch(shell: Dyn) -> None:
+def test_a_compiled_training_does_not_import_torch(shell):
     """Networks of few columns, deep ones, and those in the span of the samples, one after the
     other.
     """

@@ -13,10 +13,8 @@ from dynamics_cli.reproduction import catalogue, reproduce
 from dynamics_cli.reproduction.claims import Claim, at_most, claim
 from dynamics_cli.reproduction.document import verify_figure
 from dynamics_cli.reproduction.figure import Figure, Runs
-from tests.runs.damage import damaged
+from tests.runs.damage import contents, damaged
 from tests.runs.damage import flip as flipped
-
-from .conftest import Dyn
 
 
 def small_evidence(runs: Runs) -> np.ndarray:
@@ -36,7 +34,7 @@ def small_draw(losses: np.ndarray) -> Drawing:
 
 
 @pytest.fixture
-def small(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def small(place, monkeypatch):
     """A figure of one run of `toy.yaml`, with a table."""
     figure = Figure(
         id="small-fig1",
@@ -58,7 +56,7 @@ def small(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def drawn(dyn: Dyn, small: str, place: Path) -> Path:
+def drawn(dyn, small, place):
     """The JSON of the figure."""
     assert dyn("reproduce", small, "--quiet").code == 0
     return place / "outputs/figures/small-fig1.json"
@@ -68,15 +66,7 @@ def flip(file: Path, position: int = -5) -> None:
     file.write_bytes(flipped(file.read_bytes(), position))
 
 
-def pictures(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in (".png", ".pdf")
-    }
-
-
-def test_runs(dyn: Dyn, two: tuple[Path, Path]) -> None:
+def test_runs(dyn, two):
     answer = dyn("verify", *two)
     assert (answer.code, answer.out) == (0, f"{two[0]}: intact\n{two[1]}: intact\n")
     flip(two[0] / "losses.npy")
@@ -95,7 +85,7 @@ def test_runs(dyn: Dyn, two: tuple[Path, Path]) -> None:
     assert found.json[0]["findings"] == [problem]
 
 
-def test_a_figure(dyn: Dyn, drawn: Path) -> None:
+def test_a_figure(dyn, drawn):
     told = json.loads(drawn.read_text())
     assert (
         list(told["sha256"])
@@ -133,7 +123,7 @@ TOLD = {  # damage -> message about the JSON of a figure, about a picture or a t
 
 
 @pytest.mark.parametrize("damage", TOLD)
-def test_a_damaged_file_of_a_figure_is_told(drawn: Path, damage: str) -> None:
+def test_a_damaged_file_of_a_figure_is_told(drawn, damage):
     files = sorted(drawn.parent.glob("small*"))
     assert len(files) == 4
     for file in files:
@@ -143,7 +133,7 @@ def test_a_damaged_file_of_a_figure_is_told(drawn: Path, damage: str) -> None:
     assert verify_figure(drawn) == []
 
 
-def test_all(dyn: Dyn, drawn: Path, place: Path) -> None:
+def test_all(dyn, drawn, place):
     assert dyn("sweep", "toy.yaml", "--seeds", 2, "--quiet").code == 0
     (sweep,) = (place / "outputs/sweeps").iterdir()
     answer = dyn("verify", "--all")
@@ -160,21 +150,21 @@ def test_all(dyn: Dyn, drawn: Path, place: Path) -> None:
     assert answer.err == "Error: 1 of 3 is damaged\n"
     assert f"/{sweep.name}/sweep.json: it " in answer.out
     assert dyn("plot", sweep).code == 7  # no picture of it
-    assert pictures(sweep) == {}
+    assert contents(sweep, "*.png", "*.pdf") == {}
     (sweep / "sweep.json").write_bytes(data)
     (below,) = sweep.glob("batches/*")
     flip(below / "losses.npy")
     assert f"  {below}/losses.npy: " in dyn("verify", sweep).out
 
 
-def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path) -> None:
+def test_nothing_is_drawn_from_a_damaged_run(dyn, drawn, place):
     """Each file of the run in turn: all that reads it refuses, names the file, and leaves no new
     picture or table.
 
     The page of the figure, whose picture was drawn before, tells of the damage.
     """
     (run,) = (place / "outputs/runs").iterdir()
-    before = pictures(place)
+    before = contents(place, "*.png", "*.pdf")
     files = [file for file in run.rglob("*") if file.is_file() and not file.name.startswith(".")]
     drawn_from = [
         file for file in files if file.suffix != ".npz"
@@ -198,7 +188,7 @@ def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path)
         assert (answer.code, answer.err.count("is damaged:")) == (0, 1)
         assert f"{file} is damaged:" in (place / "page.html").read_text()
         file.write_bytes(data)
-        assert pictures(place) == before, file
+        assert contents(place, "*.png", "*.pdf") == before, file
         assert not (place / "run.csv").exists()
     assert "damaged" not in dyn("page", drawn, "-o", place / "page.html").err
     assert dyn("reproduce", "small-fig1", "--quiet").code == 0

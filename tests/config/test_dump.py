@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 from dynamics_cli.config import load_config, run_hash, to_yaml
 
 
-def test_a_dumped_config_is_the_same_run(base: dict[str, Any], here: Path) -> None:
+def test_a_dumped_config_is_the_same_run(base, here):
     (here / "d.csv").write_text("1,2\n")
     base["dataset"] = {"kind": "file", "path": "d.csv"}
     config = load_config(base)
@@ -21,7 +18,7 @@ def test_a_dumped_config_is_the_same_run(base: dict[str, Any], here: Path) -> No
     )
 
 
-def test_the_text(base: dict[str, Any]) -> None:
+def test_the_text(base):
     assert (
         to_yaml(load_config(base))
         == "name: two-points\nseed: 0\ndevice: auto\nbackend: auto\ndtype: float32\ndataset:\n "

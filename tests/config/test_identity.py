@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from dynamics_cli.api import plan_sweep
@@ -13,14 +9,12 @@ from dynamics_cli.config import RunConfig, load_config, run_hash
 from dynamics_cli.config import identity as identity_module
 from dynamics_cli.training.session import identity_of
 
-Write = Callable[..., Path]
-
 
 def identity(config: RunConfig, device: str = "cpu", backend: str = "torch") -> str:
     return run_hash(config, device=device, backend=backend)
 
 
-def test_how_it_is_written_does_not_matter(base: dict[str, Any], write: Write) -> None:
+def test_how_it_is_written_does_not_matter(base, write):
     usual = identity(load_config(base))
     backwards = {
         key: dict(reversed(v.items())) if isinstance(v, dict) else v
@@ -64,11 +58,11 @@ def test_how_it_is_written_does_not_matter(base: dict[str, Any], write: Write) -
         "record.snapshots.ratio=1.1",
     ],
 )
-def test_every_change_makes_another_run(override: str, base: dict[str, Any]) -> None:
+def test_every_change_makes_another_run(override, base):
     assert identity(load_config(base, [override])) != identity(load_config(base))
 
 
-def test_device_and_backend_are_the_resolved_ones(base: dict[str, Any]) -> None:
+def test_device_and_backend_are_the_resolved_ones(base):
     config = load_config(base)
     assert identity(config, device="cuda") != identity(config, device="cpu")
     assert identity(config, backend="other") != identity(config)
@@ -76,13 +70,13 @@ def test_device_and_backend_are_the_resolved_ones(base: dict[str, Any]) -> None:
     assert identity(asked) == identity(config)
 
 
-def test_the_numerics_version_counts(base: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_numerics_version_counts(base, monkeypatch):
     before = identity(load_config(base))
     monkeypatch.setattr("dynamics_cli.config.identity.NUMERICS_VERSION", -1)
     assert identity(load_config(base)) != before
 
 
-def test_files_count_by_their_contents(write: Write, here: Path) -> None:
+def test_files_count_by_their_contents(write, here):
     (here / "d.csv").write_text("1,2\n")
     (here / "deep").mkdir()
     (here / "deep/e.csv").write_text("1,2\n")
@@ -94,9 +88,7 @@ def test_files_count_by_their_contents(write: Write, here: Path) -> None:
     assert identity(one) != identity(two)
 
 
-def test_a_file_that_many_configs_name_is_read_once(
-    write: Write, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_many_configs_name_is_read_once(write, here, monkeypatch):
     (here / "d.csv").write_text("x,y\n1,2\n3,4\n")
     planned = plan_sweep(write(dataset="dataset: {kind: file, path: d.csv}"), seeds=5)
     known = [identity_of([job.config for job in planned], "cpu", "torch"), planned.hash]

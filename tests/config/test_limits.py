@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from dynamics_cli.config.load import MAX_TOLD
 from dynamics_cli.config.reader import MAX_BYTES
 
-Write = Callable[..., Path]
-Problems = Callable[..., list[str]]
 
-
-def test_a_large_file(problems: Problems, here: Path) -> None:
+def test_a_large_file(problems, here):
     with (here / "run.yaml").open("wb") as handle:
         handle.truncate(2**40)
     told = (
@@ -24,7 +18,7 @@ def test_a_large_file(problems: Problems, here: Path) -> None:
     assert problems("run.yaml") == [told]
 
 
-def test_data_that_are_no_files(write: Write, problems: Problems, here: Path) -> None:
+def test_data_that_are_no_files(write, problems, here):
     for name in ("x" * 300 + ".csv", "none/d.csv"):
         path = write(dataset=f"dataset: {{kind: file, path: {name}}}")
         assert problems(path, check_files_exist=False) == []
@@ -33,7 +27,7 @@ def test_data_that_are_no_files(write: Write, problems: Problems, here: Path) ->
         ]
 
 
-def test_many_problems_are_counted(base: dict[str, Any], write: Write, problems: Problems) -> None:
+def test_many_problems_are_counted(base, write, problems):
     lines = problems(write(text=write("whole.yaml").read_text() + "name: a\n" * 1000))
     assert len(lines) == MAX_TOLD + 1
     assert lines[-1] == f"run.yaml: and {1000 - MAX_TOLD} more problems"

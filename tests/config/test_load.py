@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +13,8 @@ from dynamics_cli.config.describe import explain, list_kinds
 from dynamics_cli.config.text import listing
 from dynamics_cli.kinds.registry import general_kinds
 
-Write = Callable[..., Path]
-Problems = Callable[..., list[str]]
 
-
-def test_defaults_are_those_of_the_design(write: Write) -> None:
+def test_defaults_are_those_of_the_design(write):
     config = load_config(write())
     assert (config.seed, config.device, config.backend, config.dtype) == (
         0,
@@ -176,9 +171,7 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
 
 
 @pytest.mark.parametrize(("line", "told"), BAD_LINES)
-def test_one_bad_line_gives_one_message(
-    line: str, told: str, write: Write, problems: Problems, here: Path
-) -> None:
+def test_one_bad_line_gives_one_message(line, told, write, problems, here):
     (here / "d.csv").write_text("1,1\n")
     section = line.partition(":")[0].removeprefix("# no ")
     assert [text.replace(str(here), "HERE") for text in problems(write(**{section: line}))] == [
@@ -187,9 +180,7 @@ def test_one_bad_line_gives_one_message(
     assert not (here / "pwned").exists()
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_lines(
-    write: Write, problems: Problems
-) -> None:
+def test_all_problems_are_told_at_once_in_the_order_of_lines(write, problems):
     path = write(
         dataset="dataset: {kind: points, x: [[1], [2, 3]], y: [1]}",
         architecture="architecture: {kind: two_layer, width: 0}",
@@ -210,21 +201,19 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines(
     ]
 
 
-def test_a_mapping_reads_like_a_file(
-    base: dict[str, Any], write: Write, problems: Problems
-) -> None:
+def test_a_mapping_reads_like_a_file(base, write, problems):
     assert load_config(base) == load_config(write())
     base["optimizer"]["lr"] = -1
     assert problems(base) == ["<config>: optimizer.lr: must be > 0, not -1"]
 
 
-def test_the_mapping_given_is_not_changed(base: dict[str, Any]) -> None:
+def test_the_mapping_given_is_not_changed(base):
     before = repr(base)
     load_config(base, ["optimizer.kind=adam", "dataset.x=[[1],[2]]"], seed=4)
     assert repr(base) == before
 
 
-def test_arrays_tuples_and_paths_are_taken(base: dict[str, Any], here: Path) -> None:
+def test_arrays_tuples_and_paths_are_taken(base, here):
     plain = load_config(base)
     base["dataset"] |= {"x": np.array([[-0.5], [2.0]]), "y": (-1, np.float64(1))}
     assert load_config(base) == plain
@@ -233,7 +222,7 @@ def test_arrays_tuples_and_paths_are_taken(base: dict[str, Any], here: Path) -> 
     assert load_config(base).initialization.path == str(here / "w.npz")
 
 
-def test_a_mapping_with_other_things_in_it(base: dict[str, Any], problems: Problems) -> None:
+def test_a_mapping_with_other_things_in_it(base, problems):
     base["loss"] = object()
     base["optimizer"][3] = 4
     loss, optimizer = problems(base)
@@ -241,7 +230,7 @@ def test_a_mapping_with_other_things_in_it(base: dict[str, Any], problems: Probl
     assert optimizer.startswith("<config>: optimizer.3: unknown key of kind 'gd'; allowed are kind")
 
 
-def test_settings_replace_top_level_keys(write: Write, problems: Problems) -> None:
+def test_settings_replace_top_level_keys(write, problems):
     config = load_config(write(), ["seed=1"], seed=7, device="cpu", dtype=None)
     assert (config.seed, config.device, config.dtype) == (7, "cpu", "float32")
     assert problems(write(), seed=-3, sed=1) == [
@@ -253,7 +242,7 @@ def test_settings_replace_top_level_keys(write: Write, problems: Problems) -> No
     ]
 
 
-def test_paths_are_relative_to_the_file_that_names_them(write: Write, here: Path) -> None:
+def test_paths_are_relative_to_the_file_that_names_them(write, here):
     path = write("deep/run.yaml", dataset="dataset: {kind: file, path: ../d.csv}")
     for name in ("d.csv", "t.csv"):
         (here / name).write_text("1,1\n")
@@ -261,16 +250,14 @@ def test_paths_are_relative_to_the_file_that_names_them(write: Write, here: Path
     assert load_config(path, ["dataset.path=t.csv"]).dataset.path == str(here / "t.csv")
 
 
-def test_snapshots_without_a_kind_are_geometric(write: Write, problems: Problems) -> None:
+def test_snapshots_without_a_kind_are_geometric(write, problems):
     assert load_config(write(), ["record.snapshots.ratio=1.5"]).record.snapshots.ratio == 1.5
     assert problems(write(), "record.snapshots.interval=3") == [
         "--set: record.snapshots.interval: unknown key; allowed are kind, include, ratio"
     ]
 
 
-def test_kinds_of_one_paper_are_in_no_general_list(
-    base: dict[str, Any], problems: Callable[..., list[str]]
-) -> None:
+def test_kinds_of_one_paper_are_in_no_general_list(base, problems):
     (told,) = problems(base | {"dataset": {"kind": "nosuch"}})
     allowed = told.partition("allowed are ")[2].partition(";")[0]
     assert allowed.count("'") == 20

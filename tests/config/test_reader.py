@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,8 +10,6 @@ from dynamics_cli.config import load_config
 
 from .conftest import TEXT
 
-Write = Callable[..., Path]
-Problems = Callable[..., list[str]]
 NEEDED = "name, dataset, architecture, initialization, loss and optimizer"
 
 
@@ -95,22 +90,18 @@ MISTAKES = [  # files, the config that is loaded, what is told
 
 
 @pytest.mark.parametrize(("files", "config", "told"), MISTAKES)
-def test_mistakes(
-    files: dict[str, str], config: Any, told: list[str], write: Write, problems: Problems
-) -> None:
+def test_mistakes(files, config, told, write, problems):
     for name, text in files.items():
         write(name, text)
     assert problems(config) == told
 
 
-def test_bad_utf8(problems: Problems, here: Path) -> None:
+def test_bad_utf8(problems, here):
     (here / "run.yaml").write_bytes(b"name: a\nloss: \xff\n")
     assert problems("run.yaml") == ["run.yaml:2: is not UTF-8 text (byte 0xff)"]
 
 
-def test_byte_order_mark_and_windows_line_ends(
-    base: dict[str, Any], here: Path, write: Write
-) -> None:
+def test_byte_order_mark_and_windows_line_ends(base, here, write):
     text = write().read_text()
     (here / "windows.yaml").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
     assert load_config("windows.yaml") == load_config(base)
@@ -119,12 +110,12 @@ def test_byte_order_mark_and_windows_line_ends(
 @pytest.mark.parametrize(
     "layout", [{}, {"indent": 2}, {"indent": "\t"}, {"separators": (",", ":")}]
 )
-def test_json_is_valid_input(layout: dict[str, Any], base: dict[str, Any], here: Path) -> None:
+def test_json_is_valid_input(layout, base, here):
     (here / "run.json").write_text(json.dumps(base, **layout))
     assert load_config("run.json") == load_config(base)
 
 
-def test_extends_merges_key_by_key(write: Write) -> None:
+def test_extends_merges_key_by_key(write):
     write("parent.yaml")
     child = write("child.yaml", "extends: parent.yaml\nname: wide\narchitecture: {width: 600}\n")
     parent = load_config("parent.yaml")
@@ -137,7 +128,7 @@ def test_extends_merges_key_by_key(write: Write) -> None:
 @pytest.mark.parametrize(
     "name", ["boursier2022/orthogonal", "configs/boursier2022/orthogonal.yaml"]
 )
-def test_extends_takes_bundled_configs(write: Write, name: str) -> None:
+def test_extends_takes_bundled_configs(write, name):
     from dynamics_cli._bundled import CONFIGS
 
     config = load_config(write("deep/child.yaml", f"extends: {name}\nseed: 7\n"))
@@ -146,7 +137,7 @@ def test_extends_takes_bundled_configs(write: Write, name: str) -> None:
     assert load_config({"extends": name, "seed": 7}) == config
 
 
-def test_extends_replaces_lists_whole(write: Write) -> None:
+def test_extends_replaces_lists_whole(write):
     write("parent.yaml")
     child = write(
         "child.yaml", "extends: parent.yaml\ndataset: {x: [[1], [2], [3]], y: [1, 2, 3]}\n"
@@ -155,7 +146,7 @@ def test_extends_replaces_lists_whole(write: Write) -> None:
     assert load_config(child).dataset.append_bias is True
 
 
-def test_extends_chain_with_paths_relative_to_each_file(write: Write, here: Path) -> None:
+def test_extends_chain_with_paths_relative_to_each_file(write, here):
     write("a/grandparent.yaml", dataset="dataset: {kind: file, path: d.csv}")
     write(
         "b/parent.yaml",
@@ -172,7 +163,7 @@ def test_extends_chain_with_paths_relative_to_each_file(write: Write, here: Path
     )
 
 
-def test_extends_only_in_a_file(write: Write, problems: Problems) -> None:
+def test_extends_only_in_a_file(write, problems):
     assert problems(write(), "extends=a.yaml") == [
         "--set: extends: can only be written in a config file"
     ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -124,7 +123,7 @@ KINDS = {
     "snapshots": "squares",
     "theory": "guess",
 }
-CONFIG: dict[str, Any] = {
+CONFIG = {
     "name": "outside",
     "dtype": "float64",
     "dataset": {"kind": "circle"},
@@ -147,10 +146,10 @@ class Number(Measure, kind="number"):
 
 
 @pytest.fixture
-def hash_of(base: dict[str, Any]) -> Callable[..., str]:
+def hash_of(base):
     """Return the identity of a run that records a measure, or only what is bundled."""
 
-    def hash_of(*measures: str) -> str:
+    def hash_of(*measures):
         config = load_config(base | ({"record": {"measures": list(measures)}} if measures else {}))
         return run_hash(config, device="cpu", backend="torch")
 
@@ -168,12 +167,12 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
+def test_a_kind_of_each_section_from_a_file(tmp_path):
     assert set(KINDS) == set(registry.SECTIONS)
     registry.use(write(tmp_path / "mine.py", ALL))
     for section, name in KINDS.items():
         assert name in registry.all_kinds(section)
-    config: Any = load_config(CONFIG)
+    config = load_config(CONFIG)
     assert config.architecture.activation.omega == 1.0
     file = write(tmp_path / "written.yaml", to_yaml(config))
     assert load_config(file) == config
@@ -185,15 +184,13 @@ def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
     }
 
 
-def test_the_newest_version_of_a_file_counts(tmp_path: Path) -> None:
+def test_the_newest_version_of_a_file_counts(tmp_path):
     for number in (1.0, 2.0, 1.0):
         registry.use(write(tmp_path / "mine.py", MEASURE.format(number=number)))
         assert number_kind()().measure(None) == number
 
 
-def test_files_named_by_any_kind_are_part_of_the_identity(
-    tmp_path: Path, base: dict[str, Any]
-) -> None:
+def test_files_named_by_any_kind_are_part_of_the_identity(tmp_path, base):
     text = (
         "from typing import ClassVar\n"
         + MEASURE.format(number=0.0)
@@ -211,15 +208,13 @@ def test_files_named_by_any_kind_are_part_of_the_identity(
     hashes = []
     for contents in ("one", "two"):
         write(tmp_path / "deep" / "a.txt", contents)
-        config: Any = load_config(child)
+        config = load_config(child)
         assert config.record.measures[1].path == str(tmp_path / "deep" / "a.txt")
         hashes.append(run_hash(config, device="cpu", backend="torch"))
     assert hashes[0] != hashes[1]
 
 
-def test_a_nested_kind_is_checked(
-    tmp_path: Path, base: dict[str, Any], problems: Callable[..., list[str]]
-) -> None:
+def test_a_nested_kind_is_checked(tmp_path, base, problems):
     check = (
         "    def check(self, sections):\n        yield ('record', 'measures', 0),"
         " sections['loss'].kind + ' is odd'\n"
@@ -267,7 +262,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_files_that_cannot_be_used(what: str, tmp_path: Path) -> None:
+def test_files_that_cannot_be_used(what, tmp_path):
     """Nothing of them stays, also not in later processes, and a corrected file can be loaded."""
     text, message = BROKEN[what]
     path = write(tmp_path / "mine.py", MEASURE.format(number=1).replace("number", "first") + text)
@@ -280,7 +275,7 @@ def test_files_that_cannot_be_used(what: str, tmp_path: Path) -> None:
     assert "number" in registry.all_kinds("measure")
 
 
-def test_a_kind_without_a_source_has_no_identity(hash_of: Callable[..., str]) -> None:
+def test_a_kind_without_a_source_has_no_identity(hash_of):
     exec(MEASURE.format(number=1.0), {"__name__": "typed_into_a_console"})
     with pytest.raises(
         InputError, match="Number has no source that can be read.*write it to a file"
@@ -298,9 +293,7 @@ PACKAGE = {
 
 
 @pytest.mark.parametrize("way", ["folder", "entry point"])
-def test_a_package_brings_its_module_of_kinds(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hash_of: Callable[..., str]
-) -> None:
+def test_a_package_brings_its_module_of_kinds(way, tmp_path, monkeypatch, hash_of):
     """All its files are the source of its kinds; an edited package is imported anew."""
     for name, text in PACKAGE.items():
         write(tmp_path / "local_pkg" / name, text)
@@ -332,7 +325,7 @@ def test_a_package_brings_its_module_of_kinds(
         assert hash_of("number") != usual
 
 
-def test_a_recorded_config_is_read_without_its_kinds(tmp_path: Path) -> None:
+def test_a_recorded_config_is_read_without_its_kinds(tmp_path):
     strange = CONFIG | {"loss": {"kind": "quartic", "reduction": "sum", "more": {"a": [1.5, None]}}}
     with pytest.raises(
         ConfigError,
@@ -353,9 +346,7 @@ def test_a_recorded_config_is_read_without_its_kinds(tmp_path: Path) -> None:
         load_config(CONFIG | {"seed": "x"}, lenient=True)
 
 
-def test_a_broken_package_is_reported_once_and_hides_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_package_is_reported_once_and_hides_nothing(tmp_path, monkeypatch, capsys):
     taking = MEASURE.format(number=1.0).replace('"number"', '"weight_norm"')
     texts = {
         "broken": "\nraise RuntimeError('no luck')\n",
@@ -386,7 +377,7 @@ def test_a_broken_package_is_reported_once_and_hides_nothing(
     )
 
 
-def test_titles_are_of_keys_that_kinds_have() -> None:
+def test_titles_are_of_keys_that_kinds_have():
     """A title of a key that was renamed would be used by nothing."""
     for section in registry.SECTIONS:
         kinds = list(registry.all_kinds(section).values())
@@ -408,7 +399,7 @@ def test_titles_are_of_keys_that_kinds_have() -> None:
         ("seed", "seed"),
     ],
 )
-def test_a_setting_has_the_title_of_its_kind_or_its_last_word(key: str, title: str) -> None:
+def test_a_setting_has_the_title_of_its_kind_or_its_last_word(key, title):
     config = {
         "architecture": {"kind": "fully_connected", "widths": [4, 4]},
         "initialization": {"kind": "balanced", "scale": 0.1},

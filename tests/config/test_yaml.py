@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -61,14 +60,14 @@ def messages(text: str) -> list[str]:
         ("NaN", "NaN"),
     ],
 )
-def test_scalars(text: str, value: Any) -> None:
+def test_scalars(text, value):
     reading = read(f"a: {text}\n")
     assert reading.problems == []
     assert reading.data["a"] == value
     assert type(reading.data["a"]) is type(value)
 
 
-def test_lines_of_keys_and_items() -> None:
+def test_lines_of_keys_and_items():
     reading = read("a:\n  b: 1\n  c:\n    - 2\n    - 3\n")
     lines = {path: origin.line for path, origin in reading.origins.items()}
     assert lines == {
@@ -136,13 +135,13 @@ def test_lines_of_keys_and_items() -> None:
         ("a: " + "[" * 100_000, "a.yaml: is nested too deeply"),
     ],
 )
-def test_refused(text: str, message: str) -> None:
+def test_refused(text, message):
     assert messages(text) == [message]
 
 
 @given(
     st.dictionaries(st.sampled_from("abc"), st.text() | st.floats(allow_nan=False) | st.integers())
 )
-def test_agrees_with_the_usual_dump(value: dict[str, Any]) -> None:
+def test_agrees_with_the_usual_dump(value):
     # quoted, since YAML 1.1 and 1.2 differ in which plain texts are numbers
     assert read(yaml.safe_dump(value, default_style='"')).data == value

@@ -19,7 +19,7 @@ from dynamics_cli.datasets.files.mnist import FILES, MNIST, Bytes, values_of
 
 def build_subset(directory: Path, path: Path) -> None:
     """Write the subset from the directory of MNIST's four IDX files, gzipped or not."""
-    chosen: dict[str, dict[int, Bytes]] = {}
+    chosen = {}
     contents = {
         file.name: values_of(file.read(MNIST.find(file, directory))) for file in MNIST.files
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dynamics_cli.datasets.algorithmic import ModularArithmetic
 from dynamics_cli.datasets.points import File, Points
@@ -20,8 +21,8 @@ def test_points_with_bias():
         x=[[-0.5], [2.0]], y=[-1.0, 1.0], x_test=[[3.0]], y_test=[2.0], append_bias=True
     )
     data = config.load(Streams(0))
-    np.testing.assert_array_equal(data.x, [[-0.5, 1], [2, 1]])
-    np.testing.assert_array_equal(data.x_test, [[3, 1]])
+    assert_array_equal(data.x, [[-0.5, 1], [2, 1]])
+    assert_array_equal(data.x_test, [[3, 1]])
     assert (data.n, data.d, data.input_dim) == (2, 2, 1)
 
 
@@ -34,8 +35,8 @@ def test_npz_with_held_out_part(tmp_path):
         y_test=np.array([[5.0]]),
     )
     data = file_dataset(tmp_path / "d.npz")
-    np.testing.assert_array_equal(data.x, np.eye(3))
-    np.testing.assert_array_equal(data.y_test, [5.0])
+    assert_array_equal(data.x, np.eye(3))
+    assert_array_equal(data.y_test, [5.0])
 
 
 @pytest.mark.parametrize(
@@ -44,8 +45,8 @@ def test_npz_with_held_out_part(tmp_path):
 def test_csv(tmp_path, text):
     (tmp_path / "d.csv").write_text(text, encoding="utf-8")
     data = file_dataset(tmp_path / "d.csv", append_bias=True)
-    np.testing.assert_array_equal(data.x, [[1, 2, 1], [4, 5, 1]])
-    np.testing.assert_array_equal(data.y, [3, 6])
+    assert_array_equal(data.x, [[1, 2, 1], [4, 5, 1]])
+    assert_array_equal(data.y, [3, 6])
 
 
 def test_held_out_fractions_and_vector_labels(tmp_path):
@@ -56,7 +57,7 @@ def test_held_out_fractions_and_vector_labels(tmp_path):
     other = File(path=str(tmp_path / "train.csv"), test_fraction=0.3).load(Streams(1))
     assert not np.array_equal(split.y_test, other.y_test)
     (tmp_path / "v.csv").write_text("1,2,3,4\n5,6,7,8\n")
-    np.testing.assert_array_equal(file_dataset(tmp_path / "v.csv", outputs=2).y, [[3, 4], [7, 8]])
+    assert_array_equal(file_dataset(tmp_path / "v.csv", outputs=2).y, [[3, 4], [7, 8]])
     np.savez(
         tmp_path / "v.npz", x=np.eye(3), y=np.eye(3), x_test=np.ones((1, 3)), y_test=np.ones((1, 3))
     )
@@ -151,9 +152,7 @@ def test_streams_are_independent():
         name: stream(3, name).standard_normal(4) for name in ("data", "initialization", "batches")
     }
     assert len({tuple(d) for d in draws.values()}) == 3
-    np.testing.assert_array_equal(
-        stream(3, "batches", 5).random(3), stream(3, "batches", 5).random(3)
-    )
+    assert_array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 5).random(3))
     assert not np.array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 6).random(3))
 
 
@@ -162,11 +161,11 @@ def test_random_labels_permute_the_share_asked_for_and_nothing_else():
     plain = Points(**inputs).samples(Streams(3))
     half = Points(**inputs, random_labels=0.5, x_test=[[1.0]], y_test=[1.0])
     data = half.samples(Streams(3))
-    np.testing.assert_array_equal(data.x, plain.x)
-    np.testing.assert_array_equal(data.y_test, [1.0])
+    assert_array_equal(data.x, plain.x)
+    assert_array_equal(data.y_test, [1.0])
     assert sorted(data.y) == sorted(plain.y)
     assert 15 <= np.sum(data.y != plain.y) <= 20  # of the 20 chosen one may get its own label back
-    np.testing.assert_array_equal(half.samples(Streams(3)).y, data.y)
+    assert_array_equal(half.samples(Streams(3)).y, data.y)
     assert (half.samples(Streams(4)).y != data.y).any()
     assert half.seeded
     assert not Points(**inputs).seeded
@@ -180,9 +179,9 @@ def test_replaced_labels_are_uniform_classes_of_the_share_asked_for(labels):
     data = section.samples(Streams(3))
     assert plain.replaced is None
     assert data.replaced.sum() == round(0.4 * data.n)
-    np.testing.assert_array_equal(data.x, plain.x)
-    np.testing.assert_array_equal(data.y_test, plain.y_test)
-    np.testing.assert_array_equal(data.y[~data.replaced], plain.y[~data.replaced])
+    assert_array_equal(data.x, plain.x)
+    assert_array_equal(data.y_test, plain.y_test)
+    assert_array_equal(data.y[~data.replaced], plain.y[~data.replaced])
     drawn, true = (
         y.argmax(1) if labels == "one_hot" else y
         for y in (data.y[data.replaced], plain.y[data.replaced])
@@ -193,5 +192,5 @@ def test_replaced_labels_are_uniform_classes_of_the_share_asked_for(labels):
     assert not np.array_equal(section.samples(Streams(4)).replaced, data.replaced)
     both = ModularArithmetic(**keys, replaced_labels=0.4, random_labels=0.5).samples(Streams(3))
     permuted = ModularArithmetic(**keys, random_labels=0.5).samples(Streams(3))
-    np.testing.assert_array_equal(both.y[~both.replaced], permuted.y[~both.replaced])
-    np.testing.assert_array_equal(both.replaced, data.replaced)
+    assert_array_equal(both.y[~both.replaced], permuted.y[~both.replaced])
+    assert_array_equal(both.replaced, data.replaced)

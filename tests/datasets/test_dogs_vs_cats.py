@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import psutil
 import pytest
+from numpy.testing import assert_array_equal
 from PIL import Image
 
 from dynamics_cli import add_data
@@ -55,12 +56,12 @@ def folder_of(path: Path, contents: Mapping[str, bytes]) -> Path:
     return path
 
 
-def test_archives_and_folders_are_checked_remembered_and_read(tmp_path: Path) -> None:
+def test_archives_and_folders_are_checked_remembered_and_read(tmp_path):
     contents = pets(cats=12) | {"._cat.0.jpg": b"left by a system", "notes.txt": b""}
     archive = zip_of(tmp_path / "train.zip", contents)
     bare = zip_of(tmp_path / "bare.zip", contents, "")
     folder = folder_of(tmp_path / "out" / "train", contents)
-    seen: list[tuple[int, int]] = []
+    seen = []
     assert add_dogs_vs_cats(archive, lambda *news: seen.append(news)) == archive
     key, images, dogs = read_images(archive, 8)
     assert find_images() == (archive, key)
@@ -92,9 +93,7 @@ def test_archives_and_folders_are_checked_remembered_and_read(tmp_path: Path) ->
         (bytes(MAX_BYTES + 1), f"more than {MAX_BYTES} bytes"),
     ],
 )
-def test_a_broken_image_is_named_and_nothing_remembered(
-    content: bytes, told: str, tmp_path: Path
-) -> None:
+def test_a_broken_image_is_named_and_nothing_remembered(content, told, tmp_path):
     contents = pets() | {"cat.2.jpg": content}
     for path in (
         zip_of(tmp_path / "train.zip", contents),
@@ -119,18 +118,14 @@ def test_a_broken_image_is_named_and_nothing_remembered(
         ),
     ],
 )
-def test_other_archives_are_refused(
-    contents: dict[str, bytes], damage, told: str, tmp_path: Path
-) -> None:
+def test_other_archives_are_refused(contents, damage, told, tmp_path):
     path = zip_of(tmp_path / "train.zip", contents)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError, match=told):
         add_dogs_vs_cats(path)
 
 
-def test_images_that_changed_or_are_gone_or_others_or_too_many_are_told(
-    tmp_path: Path, monkeypatch
-) -> None:
+def test_images_that_changed_or_are_gone_or_others_or_too_many_are_told(tmp_path, monkeypatch):
     folder = folder_of(tmp_path / "train", pets())
     add_dogs_vs_cats(folder)
     key = find_images()[1]
@@ -157,7 +152,7 @@ def test_images_that_changed_or_are_gone_or_others_or_too_many_are_told(
 
 
 @pytest.mark.parametrize("light", [False, True])
-def test_rows_are_planes_of_colours_from_0_to_1_split_by_class(light: bool, tmp_path: Path) -> None:
+def test_rows_are_planes_of_colours_from_0_to_1_split_by_class(light, tmp_path):
     archive = zip_of(tmp_path / "train.zip", pets(cats=4, dogs=8))
     add_dogs_vs_cats(archive)
     key, images, _ = read_images(archive, 4)
@@ -166,7 +161,7 @@ def test_rows_are_planes_of_colours_from_0_to_1_split_by_class(light: bool, tmp_
     data = resolved.load(Streams(0))
     assert (data.x.shape, data.x_test.shape, data.x.dtype) == ((9, 48), (3, 48), np.float32)
     assert (sorted(data.y), sorted(data.y_test)) == ([-1.0] * 6 + [1.0] * 3, [-1.0, -1.0, 1.0])
-    np.testing.assert_array_equal(resolved.load(Streams(0)).x_test, data.x_test)
+    assert_array_equal(resolved.load(Streams(0)).x_test, data.x_test)
     assert any(
         not np.array_equal(resolved.load(Streams(seed)).x_test, data.x_test) for seed in (1, 2, 3)
     )

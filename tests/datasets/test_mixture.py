@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.chizat2020.datasets.clusters import Clusters
 from dynamics_cli._bundled.experiments.tachet2018.datasets.mixture import Mixture
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.kinds import FreshStreams, Streams
 
@@ -21,15 +22,15 @@ def test_points_have_the_moments_of_the_mixture():
     # 000) each
     assert np.abs(np.bincount(nearest) - 10_000).max() < 433
     assert np.var(data.x - means[nearest]) == pytest.approx(0.05**2, rel=5 * np.sqrt(2 / 80_000))
-    np.testing.assert_array_equal(config.load(Streams(3)).x, data.x)
+    assert_array_equal(config.load(Streams(3)).x, data.x)
     assert not np.array_equal(config.load(Streams(4)).x, data.x)
 
 
-def test_clusters_are_labelled_by_their_place_alone() -> None:
+def test_clusters_are_labelled_by_their_place_alone():
     section = Clusters(n=900, dim=4, k=3, n_test=60, append_bias=True)
     data = section.samples(Streams(1))
     centres = section.centres()
-    np.testing.assert_allclose(sorted(set(centres[:, 0])), [-0.5, -0.125, 0.25])
+    assert_allclose(sorted(set(centres[:, 0])), [-0.5, -0.125, 0.25])
     x = np.concatenate([data.x, data.x_test])
     place = np.linalg.norm(x[:, None, :2] - centres, axis=2).argmin(1)
     assert np.linalg.norm(x[:, :2] - centres[place], axis=1).max() < 1 / 8
@@ -39,7 +40,7 @@ def test_clusters_are_labelled_by_their_place_alone() -> None:
     assert np.abs(x[:, 2:4]).max() <= 0.5
     assert (x[:, 4] == 1).all()
     fresh = section.fresh(FreshStreams(1, 3), 50)
-    np.testing.assert_array_equal(
+    assert_array_equal(
         [of_place[p] for p in np.linalg.norm(fresh.x[:, None, :2] - centres, axis=2).argmin(1)],
         [{y} for y in fresh.y],
     )

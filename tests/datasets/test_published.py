@@ -11,12 +11,11 @@ import http.server
 import io
 import tarfile
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dynamics_cli import add_data, fetch_data
 from dynamics_cli.datasets import images
@@ -77,12 +76,11 @@ ORIGINALS = [
 ]
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, bytes], list[str]]]:
+@pytest.fixture(scope="module")
+def started():
     """The address of a server on this machine, its pages, and the names that it was asked for."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    pages = dict(PAGES)
-    asked = list[str]()
+    pages = {}
+    asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -107,8 +105,19 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, byt
     gc.collect()
 
 
+@pytest.fixture
+def server(started, monkeypatch):
+    """The server, as it is at first."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    _, pages, asked = started
+    pages.clear()
+    pages.update(PAGES)
+    asked.clear()
+    return started
+
+
 @pytest.fixture(autouse=True)
-def small(server: tuple[str, dict[str, bytes], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def small(server, monkeypatch):
     """Replace the published files by small ones on a local server."""
     sets = (
         replace(mnist.MNIST, files=ORIGINALS[:4], url=server[0]),
@@ -119,12 +128,12 @@ def small(server: tuple[str, dict[str, bytes], list[str]], monkeypatch: pytest.M
 
 
 def published(name: str) -> Published:
-    found: Published = {"mnist": mnist.MNIST, "cifar10": cifar10.CIFAR10}[name]
+    found = {"mnist": mnist.MNIST, "cifar10": cifar10.CIFAR10}[name]
     return found
 
 
 @pytest.mark.parametrize("name", ["mnist", "cifar10"])
-def test_files_are_downloaded_once_and_read(name: str, server: tuple, data_home: Path) -> None:
+def test_files_are_downloaded_once_and_read(name, server, data_home):
     one = published(name)
     asked = server[2]
     assert fetch_data(name) == fetch_data(name) == one.directory == data_home / name
@@ -142,7 +151,7 @@ def test_files_are_downloaded_once_and_read(name: str, server: tuple, data_home:
     ("page", "told"),
     [(b"<html>log in</html>", "do not match"), (bytes(2**21), "do not match"), (None, "404")],
 )
-def test_another_page_is_refused(page: bytes | None, told: str, name: str, server: tuple) -> None:
+def test_another_page_is_refused(page, told, name, server):
     one = published(name)
     pages = server[1]
     pages.pop(one.files[0].served)
@@ -156,14 +165,12 @@ def test_another_page_is_refused(page: bytes | None, told: str, name: str, serve
     assert list(one.directory.iterdir()) == []
 
 
-def test_a_server_that_is_down_and_a_disk_that_is_full(
-    server: tuple, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_is_down_and_a_disk_that_is_full(server, monkeypatch):
     down = replace(mnist.MNIST, url="http://127.0.0.1:9")
     with pytest.raises(DataMissingError, match="Connection refused"):
         down.fetch()
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(store.files, "sync", full)
@@ -176,7 +183,7 @@ def test_a_server_that_is_down_and_a_disk_that_is_full(
 
 @pytest.mark.parametrize("name", ["mnist", "cifar10"])
 @pytest.mark.parametrize("served", [False, True])
-def test_files_of_a_user_are_added(served: bool, name: str, tmp_path: Path) -> None:
+def test_files_of_a_user_are_added(served, name, tmp_path):
     one = published(name)
     for file in one.files:
         kept, contents = (
@@ -207,7 +214,7 @@ def test_files_of_a_user_are_added(served: bool, name: str, tmp_path: Path) -> N
         (None, "holds no t10k-labels-idx1-ubyte or"),
     ],
 )
-def test_damaged_files_are_not_added(damage, told: str, tmp_path: Path, data_home: Path) -> None:
+def test_damaged_files_are_not_added(damage, told, tmp_path, data_home):
     for name, contents in list(CONTENTS.items())[:3]:
         (tmp_path / name).write_bytes(contents)
     last = mnist.MNIST.files[3].name  # the last one: nothing of the others may be kept
@@ -218,7 +225,7 @@ def test_damaged_files_are_not_added(damage, told: str, tmp_path: Path, data_hom
     assert not data_home.exists()
 
 
-def test_files_that_are_lost_or_damaged_are_told(data_home: Path) -> None:
+def test_files_that_are_lost_or_damaged_are_told(data_home):
     with pytest.raises(
         DataMissingError,
         match="MNIST is not in .*`dyn data fetch mnist`.*`dyn data add mnist PATH`",
@@ -230,20 +237,18 @@ def test_files_that_are_lost_or_damaged_are_told(data_home: Path) -> None:
         mnist.load_mnist("full", "test")
 
 
-def test_classes_of_cifar10() -> None:
+def test_classes_of_cifar10():
     fetch_data("cifar10")
     data = images.Cifar10(per_class=3, test_per_class=1).samples(Streams(0))
     assert (data.x.shape, data.x_test.shape) == ((30, 3072), (10, 3072))
     assert data.y.tolist() == [k for k in range(10) for _ in range(3)]
     batch = BATCHES["data_batch_1.bin"]
-    np.testing.assert_array_equal(data.x[:2] * 255, batch[batch[:, 0] == 0, 1:])
+    assert_array_equal(data.x[:2] * 255, batch[batch[:, 0] == 0, 1:])
     with pytest.raises(InputError, match="per_class is 11, there are 10 such images of class 0"):
         images.Cifar10(per_class=11).samples(Streams(0))
 
 
-def test_the_subset_is_what_was_built(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_subset_is_what_was_built(shared, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("DYN_DATA", str(tmp_path / "home"))
     build_subset(shared / "mnist", tmp_path / "again.npz")
@@ -252,4 +257,4 @@ def test_the_subset_is_what_was_built(
     for part, count in (("train", 1000), ("test", 200)):
         found, full = (mnist.load_mnist(source, part) for source in ("subset", "full"))
         for digit, pixels in found.items():
-            np.testing.assert_array_equal(pixels, full[digit][:count])
+            assert_array_equal(pixels, full[digit][:count])

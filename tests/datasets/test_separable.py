@@ -7,11 +7,12 @@ import pytest
 from dynamics_cli._bundled.experiments.phuong2021.datasets.orthogonally_separable import (
     OrthogonallySeparable,
 )
+from dynamics_cli._bundled.experiments.phuong2021.theory.separability import separability_violations
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.datasets.separable import Gaussians
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Streams
-from experiments.phuong2021.theory.separability import separability_violations
 
 
 def test_gaussians_are_separable_and_of_their_law():
@@ -22,12 +23,12 @@ def test_gaussians_are_separable_and_of_their_law():
     assert data.x_test.shape == (14, 3)
     for sign in (1, -1):
         x = data.x[data.y == sign]
-        np.testing.assert_allclose(x.mean(axis=0), [2.0 * sign, 0, 0], atol=0.05)
-        np.testing.assert_allclose(x.std(axis=0), 0.5, rtol=0.05)
+        assert_allclose(x.mean(axis=0), [2.0 * sign, 0, 0], atol=0.05)
+        assert_allclose(x.std(axis=0), 0.5, rtol=0.05)
     near = Gaussians(per_class=300, mean=[0.2, 0.1], deviation=1.0).load(Streams(0))
     assert (near.y * (near.x @ [0.2, 0.1]) > 0).all()
     assert not np.array_equal(data.x, config.load(Streams(1)).x)
-    np.testing.assert_array_equal(data.x, config.load(Streams(0)).x)
+    assert_array_equal(data.x, config.load(Streams(0)).x)
 
 
 def test_a_fixed_draw_with_an_outlier_is_the_recipe_of_the_notes():
@@ -39,7 +40,7 @@ def test_a_fixed_draw_with_an_outlier_is_the_recipe_of_the_notes():
     )
     for seed in (0, 5):
         data = config.load(Streams(seed))
-        np.testing.assert_allclose(data.x, np.concatenate([positive, [[7.52, -2.74]], negative]))
+        assert_allclose(data.x, np.concatenate([positive, [[7.52, -2.74]], negative]))
         assert data.y.tolist() == [1.0] * 51 + [-1.0] * 50
 
 
@@ -57,7 +58,7 @@ def test_eq_1_of_phuong_and_lampert_holds_at_any_size(n, dim):
 
 
 def test_seeds_are_independent_and_both_classes_are_always_there():
-    np.testing.assert_array_equal(draw(3, n=9, dim=4).x, draw(3, n=9, dim=4).x)
+    assert_array_equal(draw(3, n=9, dim=4).x, draw(3, n=9, dim=4).x)
     assert not np.array_equal(draw(3, n=9, dim=4).x, draw(4, n=9, dim=4).x)
     assert all(set(draw(seed, n=2, dim=2).y) == {-1.0, 1.0} for seed in range(20))
     with pytest.raises(InputError, match=r"dataset\.dim must be at least 2"):

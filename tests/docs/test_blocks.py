@@ -18,7 +18,7 @@ PAGES = pages()
 
 @pytest.mark.docs
 @pytest.mark.parametrize("name", PAGES)
-def test_page(name: str, tmp_path: Path) -> None:
+def test_page(name, tmp_path):
     fault = ""
     try:
         Page(PAGES[name], tmp_path / "page").run()
@@ -55,7 +55,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("text", GOOD.values(), ids=GOOD)
-def test_true_pages_pass(text: str, tmp_path: Path) -> None:
+def test_true_pages_pass(text, tmp_path):
     page = run(text, tmp_path)
     assert shutil.which("dyn", path=page.environment["PATH"]) == str(
         Path(sys.executable).parent / "dyn"
@@ -81,6 +81,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
-def test_false_pages_fail(text: str, message: str, tmp_path: Path) -> None:
+def test_false_pages_fail(text, message, tmp_path):
     with pytest.raises(SybilFailure, match=message):
         run(text, tmp_path)

@@ -8,9 +8,7 @@ import importlib
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -42,7 +40,7 @@ LARGEST = 25_000_000
 
 
 @pytest.fixture(scope="module")
-def papers() -> Iterator[ModuleType]:
+def papers():
     """The extension of the site that imports figures and makes the pages."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "docs" / "_ext"))
@@ -50,7 +48,7 @@ def papers() -> Iterator[ModuleType]:
 
 
 @pytest.mark.parametrize("figure", MADE)
-def test_a_figure_is_committed_whole(figure: str) -> None:
+def test_a_figure_is_committed_whole(figure):
     document = read_document(FIGURES / f"{figure}.json")  # the checksum of the document holds
     assert (document["figure"], document["paper"]) == (figure, figure.partition("-")[0])
     assert (document["preset"], document["overrides"]) == ("default", [])
@@ -60,7 +58,7 @@ def test_a_figure_is_committed_whole(figure: str) -> None:
     assert document["claims"]
 
 
-def test_nothing_else_is_there_and_it_is_small() -> None:
+def test_nothing_else_is_there_and_it_is_small():
     documents = [read_document(file) for file in figures_in(FIGURES)]
     assert [one["figure"] for one in documents] == sorted(MADE)
     expected = {name for one in documents for name in (f"{one['figure']}.json", *one["files"])}
@@ -70,7 +68,7 @@ def test_nothing_else_is_there_and_it_is_small() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob("*.json")), ids=lambda file: file.name)
-def test_no_document_names_the_machine(file: Path) -> None:
+def test_no_document_names_the_machine(file):
     text = file.read_text(encoding="utf-8")
     assert not re.search(
         r"(?<![\w|)])/(tmp|home|root|work|usr|var|mnt|data|Users)\b|[A-Z]:\\\\|://", text
@@ -79,7 +77,7 @@ def test_no_document_names_the_machine(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{AUDIT}.json")), ids=lambda file: file.name)
-def test_an_audit_has_the_claims_of_its_figure(file: Path, papers: ModuleType) -> None:
+def test_an_audit_has_the_claims_of_its_figure(file, papers):
     audit = read_audit(file)
     figure = file.name.removesuffix(f"{AUDIT}.json")
     assert audit is not None
@@ -91,7 +89,7 @@ def test_an_audit_has_the_claims_of_its_figure(file: Path, papers: ModuleType) -
 
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{SEEDS}.json")), ids=lambda file: file.name)
-def test_claims_over_seeds_are_those_of_their_figure(file: Path) -> None:
+def test_claims_over_seeds_are_those_of_their_figure(file):
     figure = FIGURES / file.name.replace(SEEDS, "")
     assert seeds_of(figure, read_document(figure)), (
         f"stale: dyn reproduce {figure.stem} --seeds 10, import both again"
@@ -99,8 +97,8 @@ def test_claims_over_seeds_are_those_of_their_figure(file: Path) -> None:
 
 
 def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(
-    papers: ModuleType,
-) -> None:
+    papers,
+):
     figure = ""
     quoted = 0
     for line in (
@@ -125,7 +123,7 @@ def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(
     assert quoted == 2
 
 
-def test_pages_hold_every_claim_and_their_tables_are_even(papers: ModuleType) -> None:
+def test_pages_hold_every_claim_and_their_tables_are_even(papers):
     made = papers.documents()
     for key, entry in PAPERS.items():
         page = papers.paper_page(key, entry, made)
@@ -140,7 +138,7 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers: ModuleType) ->
             assert section
             for one in papers.claims_of(made[figure]) if figure in made else ():
                 assert f"[`{one.first.id}`]{{.below}}" in section
-        columns: int | None = None
+        columns = None
         for line in page.splitlines():
             bars = len(re.findall(r"(?<!\\)\|", line)) if line.lstrip().startswith("|") else None
             assert columns is None or bars in (None, columns), line
@@ -153,7 +151,7 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers: ModuleType) ->
 
 
 @pytest.fixture
-def folder(papers: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(papers, tmp_path, monkeypatch):
     """A folder with a figure and its audit, to import from; what is imported goes elsewhere."""
     source = tmp_path / "source"
     source.mkdir()
@@ -167,7 +165,7 @@ def change(file: Path, **entries: Any) -> None:
     file.write_bytes(seal({**read_document(file), **entries}))
 
 
-def test_an_import_of_what_is_committed_changes_nothing(papers: ModuleType, folder: Path) -> None:
+def test_an_import_of_what_is_committed_changes_nothing(papers, folder):
     assert list(papers.import_figures(folder)) == []
     assert {file.name for file in papers.FIGURES.iterdir()} == {
         file.name for file in folder.glob("[!.]*")
@@ -177,7 +175,7 @@ def test_an_import_of_what_is_committed_changes_nothing(papers: ModuleType, fold
     )
 
 
-def test_an_import_leaves_out_what_only_the_machine_knows(papers: ModuleType, folder: Path) -> None:
+def test_an_import_leaves_out_what_only_the_machine_knows(papers, folder):
     file = folder / "boursier2022-fig2.json"
     document = read_document(file)
     (folder / "boursier2022-fig2.pdf").write_bytes(b"%PDF")
@@ -203,9 +201,7 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers: ModuleType, fo
     assert kept.outcomes[0].reason == "RunError: it diverged"
 
 
-def test_an_import_refuses_an_edited_document_and_leaves_out_what_is_stale(
-    papers: ModuleType, folder: Path
-) -> None:
+def test_an_import_refuses_an_edited_document_and_leaves_out_what_is_stale(papers, folder):
     file = folder / "boursier2022-fig2.json"
     change(file, claims=read_document(file)["claims"][1:-2])
     lines = list(papers.import_figures(folder))

@@ -28,7 +28,7 @@ def spans(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
-def test_kinds_in_backticks_exist(page: Path) -> None:
+def test_kinds_in_backticks_exist(page):
     known = {section: all_kinds(section) for section in SECTIONS}
     names = {name for kinds in known.values() for name in kinds}
     for span in spans(page):
@@ -39,7 +39,7 @@ def test_kinds_in_backticks_exist(page: Path) -> None:
             assert match["name"] in {*kinds, *keys}, span
 
 
-def test_the_handbook_lists_every_measure() -> None:
+def test_the_handbook_lists_every_measure():
     text = (DOCS / "how-to/own-measures.md").read_text()
     listed = text.partition("There are measures of\n")[2].partition("\nThe [reference")[0]
     assert sorted(re.findall("`([a-z_]+)`", listed)) == sorted(

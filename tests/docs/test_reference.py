@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -31,7 +30,7 @@ KINDS = [
 
 
 @pytest.fixture(scope="module")
-def reference() -> Iterator[Any]:
+def reference():
     """The extension."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(DOCS / "_ext"))
@@ -39,7 +38,7 @@ def reference() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def pages(reference: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pages(reference, tmp_path_factory):
     """The folder of all pages, written once."""
     folder = tmp_path_factory.mktemp("kinds")
     (folder / "loss").mkdir()
@@ -56,7 +55,7 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"\\([^\w\s]|_)", r"\1", text).split())
 
 
-def test_every_kind_has_a_page_that_its_section_names(pages: Path) -> None:
+def test_every_kind_has_a_page_that_its_section_names(pages):
     written = {path.relative_to(pages).with_suffix("").as_posix() for path in pages.rglob("*.md")}
     kinds = {f"{section}/{name}" for section, name in KINDS}
     assert len(kinds) > 90
@@ -67,7 +66,7 @@ def test_every_kind_has_a_page_that_its_section_names(pages: Path) -> None:
     assert all(f"{section}/index" in (pages / "index.md").read_text() for section in SECTIONS)
 
 
-def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
+def test_a_page_says_what_dyn_explain_says(pages):
     for section, name in KINDS:
         cls = get_kind(section, name)
         printed = explain(f"{section}.{name}")
@@ -86,7 +85,7 @@ def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
             assert plain(key["what"]) in words
 
 
-def test_every_command_has_its_place() -> None:
+def test_every_command_has_its_place():
     shown = re.findall(
         r"\.\. click:: (\S+)\n   :prog: dyn (\S+)\n   :nested: full",
         (DOCS / "reference/commands.md").read_text(),
@@ -94,7 +93,7 @@ def test_every_command_has_its_place() -> None:
     assert {name: place for place, name in shown} == COMMANDS
 
 
-def test_every_function_and_every_base_class_has_its_place() -> None:
+def test_every_function_and_every_base_class_has_its_place():
     page = (DOCS / "reference/api.md").read_text()
     functions = re.findall(r"auto(?:function|class):: dynamics_cli\.(\w+)\n", page)
     assert sorted(functions) == [name for name in dir(dyn) if name != "__version__"]
@@ -128,7 +127,7 @@ def named(page: str) -> set[str]:
 SMALL = {"optimizer.iterations": 50, "record.measures": ["weight_norm"]}
 
 
-def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
+def test_files_of_a_run_are_those_of_the_page(tmp_path):
     run = dyn.train("boursier2022/orthogonal", SMALL, out=tmp_path / "run")
     names = {
         path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()
@@ -156,7 +155,7 @@ def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
     assert files <= {re.split("[./]", name)[0] for name in known}
 
 
-def test_files_of_a_sweep_are_those_of_the_page(tmp_path: Path) -> None:
+def test_files_of_a_sweep_are_those_of_the_page(tmp_path):
     changes = {
         "let": {},
         "grid": {"initialization.scale": [1e-3, 1e-2], "architecture.width": [5, 6]},
@@ -177,9 +176,7 @@ def test_files_of_a_sweep_are_those_of_the_page(tmp_path: Path) -> None:
     assert settings <= set(header)
 
 
-def test_json_of_a_figure_is_that_of_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_of_a_figure_is_that_of_the_page(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     known = named("figure-json.md")
     dyn.reproduce("boursier2022-fig2", seeds=4, formats=["png"])

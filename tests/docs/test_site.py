@@ -9,11 +9,9 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -78,7 +76,7 @@ class Html(HTMLParser):
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """Return the folder of the built site."""
     out = tmp_path_factory.mktemp("site")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -103,7 +101,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def pages(site: Path) -> Mapping[Path, Html]:
+def pages(site):
     return {file: Html(file.read_text(encoding="utf-8")) for file in sorted(site.rglob("*.html"))}
 
 
@@ -119,13 +117,13 @@ def is_outside(address: str) -> bool:
     return bool(parts.netloc) or parts.scheme not in ("", "data")
 
 
-def test_site_has_many_pages_none_of_them_large(pages: Mapping[Path, Html], site: Path) -> None:
+def test_site_has_many_pages_none_of_them_large(pages, site):
     assert len(pages) >= LEAST_PAGES
     sizes = {str(file.relative_to(site)): file.stat().st_size for file in pages}
     assert {name: size for name, size in sizes.items() if size > MOST_BYTES} == {}
 
 
-def test_every_link_and_anchor_inside_resolves(pages: Mapping[Path, Html], site: Path) -> None:
+def test_every_link_and_anchor_inside_resolves(pages, site):
     missing = []
     for file, page in pages.items():
         for link in page.links:
@@ -138,7 +136,7 @@ def test_every_link_and_anchor_inside_resolves(pages: Mapping[Path, Html], site:
     assert missing == []
 
 
-def test_pages_load_nothing_from_elsewhere(pages: Mapping[Path, Html], site: Path) -> None:
+def test_pages_load_nothing_from_elsewhere(pages, site):
     loaded = [(file, address) for file, page in pages.items() for address in page.loaded]
     assert [
         (str(file.relative_to(site)), address) for file, address in loaded if is_outside(address)
@@ -156,9 +154,7 @@ def test_pages_load_nothing_from_elsewhere(pages: Mapping[Path, Html], site: Pat
         )
 
 
-def test_pictures_have_texts_and_equations_are_mathml(
-    pages: Mapping[Path, Html], site: Path
-) -> None:
+def test_pictures_have_texts_and_equations_are_mathml(pages, site):
     assert {
         str(file.relative_to(site)): page.silent for file, page in pages.items() if page.silent
     } == {}
@@ -169,7 +165,7 @@ def test_pictures_have_texts_and_equations_are_mathml(
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_links_of_texts_beside_the_handbook_resolve(name: str) -> None:
+def test_links_of_texts_beside_the_handbook_resolve(name):
     text = re.sub(r"```.*?```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S)
     links = re.findall(r"\]\(([^)\s]+)\)", text)
     assert links
@@ -189,15 +185,15 @@ def slug(heading: str) -> str:
 
 
 @pytest.fixture
-def tab(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:  # noqa: F811
+def tab(browser, request):  # noqa: F811
     """Return an empty page of the browser; at the end all it asked for were files, and nothing
     failed on it.
     """
     size, scheme = getattr(request, "param", ("wide", "light"))
     width, height = SIZES[size]
     tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-    asked: list[str] = []
-    said: list[str] = []
+    asked = []
+    said = []
     tab.on("request", lambda one: asked.append(one.url))
     tab.on("pageerror", lambda error: said.append(str(error)))
     yield tab
@@ -210,7 +206,7 @@ def tab(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:  # noqa:
 @pytest.mark.parametrize(
     "tab", [(size, scheme) for size in SIZES for scheme in ("light", "dark")], indirect=True
 )
-def test_pages_fit_and_have_no_serious_faults(tab: Any, site: Path) -> None:
+def test_pages_fit_and_have_no_serious_faults(tab, site):
     """Nothing is wider than the window; axe finds neither low contrast nor other faults, in
     light and dark.
     """
@@ -233,7 +229,7 @@ def test_pages_fit_and_have_no_serious_faults(tab: Any, site: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("tab", [("phone", "light")], indirect=True)
-def test_every_page_fits_a_phone(tab: Any, pages: Mapping[Path, Html]) -> None:
+def test_every_page_fits_a_phone(tab, pages):
     wider = []
     for file in pages:
         tab.goto(file.as_uri(), wait_until="domcontentloaded")
@@ -246,7 +242,7 @@ def test_every_page_fits_a_phone(tab: Any, pages: Mapping[Path, Html]) -> None:
 
 
 @pytest.mark.browser
-def test_search_works_from_the_disk(tab: Any, site: Path) -> None:
+def test_search_works_from_the_disk(tab, site):
     tab.goto((site / "search.html").as_uri() + "?q=sharpness")
     tab.wait_for_selector("#search-results li a", timeout=20_000)
     links = tab.locator("#search-results li a").evaluate_all(
@@ -256,7 +252,7 @@ def test_search_works_from_the_disk(tab: Any, site: Path) -> None:
 
 
 @pytest.mark.browser
-def test_keyboard_reaches_the_content(tab: Any, site: Path) -> None:
+def test_keyboard_reaches_the_content(tab, site):
     tab.goto((site / "explanation" / "verdicts.html").as_uri())
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.getAttribute('href')") == "#furo-main-content"

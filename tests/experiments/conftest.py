@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture(scope="package", autouse=True)
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def outputs(tmp_path_factory):
     """One folder of runs for all tests of this room and all workers: runs are trained once."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "outputs"

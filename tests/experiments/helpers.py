@@ -26,7 +26,7 @@ def one_run(config: str, *overrides: str) -> Run:
     return RunSource().obtain({"run": Wanted(config, overrides)})[0].run
 
 
-_KNOWN: dict[tuple[str, ...], Evidence] = {}
+_KNOWN = {}
 
 
 def evidence_of(figure: Figure | str, overrides: Sequence[str] = ()) -> Evidence:

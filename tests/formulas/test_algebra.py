@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from dynamics_cli.formulas.algebra import EACH, NotAFormulaError, symbol
 from dynamics_cli.formulas.units import activation_unit, loss_curvature_unit, loss_unit
-from dynamics_cli.kinds import Activation, Loss, Minibatch, all_kinds, formulas
+from dynamics_cli.kinds import Minibatch, all_kinds, formulas
 
 UNARY = ("exp", "expm1", "log1p", "sqrt", "tanh", "erf", "sigmoid", "softplus", "abs", "sin", "cos")
 BUNDLED = [
@@ -41,9 +42,9 @@ def drawn(rng: np.random.Generator, z: Any, depth: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_derivatives_of_random_formulas_are_those_of_autograd(seed: int) -> None:
+def test_derivatives_of_random_formulas_are_those_of_autograd(seed):
     z = np.random.default_rng(seed).uniform(-2, 2, 50)
-    table: dict[Any, Any] = {}
+    table = {}
     at = symbol(table, "z", EACH)
     traced = formulas.constant(table, drawn(np.random.default_rng(seed), at, 4))
     tensor = torch.from_numpy(z).requires_grad_()
@@ -59,12 +60,12 @@ def test_derivatives_of_random_formulas_are_those_of_autograd(seed: int) -> None
     )
     found = formulas.evaluated([traced, slope, formulas.gradient(traced, at), bend], {"z": z})
     for ours, theirs in zip(found, (value, first, first, second), strict=True):
-        np.testing.assert_allclose(ours + 0 * z, theirs.detach().numpy(), rtol=1e-9, atol=1e-9)
+        assert_allclose(ours + 0 * z, theirs.detach().numpy(), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("sigma", BUNDLED, ids=lambda sigma: sigma.kind)
-def test_compiled_activations_are_those_of_numpy(sigma: Activation, dtype: str) -> None:
+def test_compiled_activations_are_those_of_numpy(sigma, dtype):
     z = np.random.default_rng(0).uniform(-4, 4, 101).astype(dtype)
     unit = activation_unit(sigma, np.dtype(dtype), 2)
     arrays = [z.copy(), np.empty_like(z), np.empty_like(z)]
@@ -75,13 +76,11 @@ def test_compiled_activations_are_those_of_numpy(sigma: Activation, dtype: str) 
     exact = z.astype(np.float64)
     expected = [np.asarray(sigma.value(exact)), sigma.derivative(exact), sigma.derivative(exact, 2)]
     for ours, theirs in zip(arrays, expected, strict=True):
-        np.testing.assert_allclose(
-            ours, theirs, rtol=40 * np.finfo(dtype).eps, atol=20 * np.finfo(dtype).eps
-        )
+        assert_allclose(ours, theirs, rtol=40 * np.finfo(dtype).eps, atol=20 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
-def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss) -> None:
+def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss):
     rng = np.random.default_rng(1)
     n = 50
     C = 3 if loss.many_outputs or loss.vector_labels else 1
@@ -100,7 +99,7 @@ def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss)
         else 0 * at
     )
     for h, y in ((f, labels), (at.detach(), torch.from_numpy(labels))):
-        np.testing.assert_allclose(
+        assert_allclose(
             0.5 * loss.derivatives(h, y), slope.detach().numpy(), rtol=1e-13, atol=1e-15
         )
     delta = np.empty_like(f)
@@ -111,12 +110,12 @@ def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss)
     f_at, y_at, v_at, numbers = (array.ctypes.data for array in (f, given, v, of_loss.numbers))
     summed = of_loss.native.call(f_at, y_at, v_at, delta.ctypes.data, n, C, 0.5, numbers)
     assert summed == pytest.approx(float(values.detach().sum()), rel=1e-14)
-    np.testing.assert_allclose(delta, slope.detach().numpy(), rtol=1e-13, atol=1e-15)
+    assert_allclose(delta, slope.detach().numpy(), rtol=1e-13, atol=1e-15)
     of_curvature.native.call(f_at, y_at, v_at, out.ctypes.data, n, C, 0.5, numbers)
-    np.testing.assert_allclose(out, bent.detach().numpy(), rtol=1e-13, atol=1e-15)
+    assert_allclose(out, bent.detach().numpy(), rtol=1e-13, atol=1e-15)
 
 
-def test_what_is_no_formula_says_why() -> None:
+def test_what_is_no_formula_says_why():
     """It is trained by autograd then."""
     for value, why in (
         (lambda z: z if z > 0 else 0.1 * z, "cannot branch"),
@@ -128,7 +127,7 @@ def test_what_is_no_formula_says_why() -> None:
             formulas.constant(z.table, value(z))
 
 
-def test_an_update_by_tensors_is_no_formula() -> None:
+def test_an_update_by_tensors_is_no_formula():
     """Nor is an optimizer that says nothing at all."""
 
     class Own(Minibatch):

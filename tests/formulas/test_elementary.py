@@ -14,13 +14,14 @@ import mpmath
 import numba
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dynamics_cli.formulas import elementary
 from dynamics_cli.training.kernels.two_layers import OPTIONS
 
 mp = mpmath.mp.clone()
 mp.prec = 120
-CALLER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+CALLER = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 # exact function, largest error in ulp of float32 and float64, range where it varies in float32 and
 # float64
 CASES = {
@@ -120,7 +121,7 @@ def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np
 
 @NAMES
 @TYPES
-def test_errors(name: str, real: Any) -> None:
+def test_errors(name, real):
     exact, *bounds = CASES[name][:3]
     x = arguments(name, real, 150)
     assert len(x) >= 400
@@ -148,25 +149,25 @@ NAN = np.nan
         ("cos", [NAN, 1.0, 1.0, NAN, NAN]),
     ],
 )
-def test_special_arguments(name: str, values: list[float], real: Any) -> None:
+def test_special_arguments(name, values, real):
     found = applied(name, np.array([-INF, -0.0, 0.0, INF, NAN], dtype=real))
-    np.testing.assert_array_equal(found, np.array(values, dtype=real))
+    assert_array_equal(found, np.array(values, dtype=real))
     zeros = found == 0
     assert (np.signbit(found) == np.signbit(np.array(values)))[zeros].all()
 
 
 @TYPES
-def test_the_logarithm_outside_its_domain(real: Any) -> None:
+def test_the_logarithm_outside_its_domain(real):
     assert np.isnan(applied("log", np.array([-1e-45, -1.0, -1e30], dtype=real))).all()
 
 
 @NAMES
 @TYPES
-def test_flags_of_the_caller_and_the_place_in_a_vector_change_no_bit(name: str, real: Any) -> None:
+def test_flags_of_the_caller_and_the_place_in_a_vector_change_no_bit(name, real):
     x = arguments(name, real, 50)
     expected = applied(name, x)
-    np.testing.assert_array_equal(applied(name, x, *sorted(OPTIONS["fastmath"])), expected)
-    np.testing.assert_array_equal([applied(name, x[i : i + 1])[0] for i in range(len(x))], expected)
+    assert_array_equal(applied(name, x, *sorted(OPTIONS["fastmath"])), expected)
+    assert_array_equal([applied(name, x[i : i + 1])[0] for i in range(len(x))], expected)
 
 
 @pytest.mark.skipif(
@@ -174,7 +175,7 @@ def test_flags_of_the_caller_and_the_place_in_a_vector_change_no_bit(name: str, 
 )
 @NAMES
 @TYPES
-def test_loops_vectorise(name: str, real: Any) -> None:
+def test_loops_vectorise(name, real):
     applied(name, np.ones(1, dtype=real))
     compiled = loop(name, *CALLER["fastmath"])
     width = 32 if real is np.float32 else 64

@@ -14,7 +14,7 @@ import pytest
 import dynamics_cli
 
 ROOT = Path(dynamics_cli.__file__).parent
-PARTS: dict[str, tuple[str, ...]] = {
+PARTS = {
     "numba.core.ccallback": ("FunctionCache", "formulas/compiling.py"),
     "numba.core.dispatcher": ("FunctionCache", "formulas/compiling.py"),
     "numba.np.linalg": ("ensure_blas", "formulas/compiling.py"),
@@ -39,7 +39,7 @@ ASKED = re.compile(r"\b(?:torch|np|scipy)\.(?:\w+\.)*_[a-z]\w*")
 
 
 @pytest.mark.parametrize("module", PARTS)
-def test_a_private_part_is_there(module: str) -> None:
+def test_a_private_part_is_there(module):
     """Where this fails, the release named has broken the module named."""
     name, place, *_ = PARTS[module]
     package = module.partition(".")[0].replace("yaml", "PyYAML")
@@ -48,7 +48,7 @@ def test_a_private_part_is_there(module: str) -> None:
     assert hasattr(importlib.import_module(module), name), told
 
 
-def test_each_stands_where_it_is_named() -> None:
+def test_each_stands_where_it_is_named():
     sources = {
         str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in ROOT.rglob("*.py")
     }

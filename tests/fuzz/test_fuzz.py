@@ -38,7 +38,7 @@ def attack(
     answers = Counter[bool]()
 
     def answered(case: T) -> None:
-        refusal: DynError | None = None
+        refusal = None
         try:
             look(case)
         except DynError as error:
@@ -65,10 +65,10 @@ def attack(
 
 
 @counts
-def test_configs(count: int, tmp_path: Path) -> None:
+def test_configs(count, tmp_path):
     file = tmp_path / "config.yaml"
 
-    def look(case: bytes) -> None:
+    def look(case):
         file.write_bytes(case)
         config = read_config(str(file))
         file.write_text(to_yaml(config))  # what a run writes of it reads back as the same
@@ -107,7 +107,7 @@ def samples_in(file: Path) -> Callable[[bytes], None]:
 
 @pytest.mark.filterwarnings("ignore:Reading `.npy` or `.npz` file required additional")
 @counts
-def test_archives_of_arrays(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_of_arrays(count, tmp_path, monkeypatch):
     machine = SimpleNamespace(total=2**26, available=2**26)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
     packings = st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -153,7 +153,7 @@ ODD_TABLES = [
 
 
 @counts
-def test_tables(count: int, tmp_path: Path) -> None:
+def test_tables(count, tmp_path):
     snippets = [
         *BYTES,
         *(

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Streams
-from tests.kinds.cases import config_of
+from tests.cases import config_of
 
 SHAPES = {"hidden_weight": (4000, 3), "output_weight": (4000,)}
 
@@ -39,7 +40,7 @@ def test_balanced(divide_by, divisor, scale):
     W = w["hidden_weight"]
     a = w["output_weight"]
     assert W.std() == pytest.approx(scale / divisor, rel=0.03)  # 12 000 draws: 5 standard errors
-    np.testing.assert_allclose(np.abs(a), np.hypot(np.hypot(W[:, 0], W[:, 1]), W[:, 2]), rtol=1e-14)
+    assert_allclose(np.abs(a), np.hypot(np.hypot(W[:, 0], W[:, 1]), W[:, 2]), rtol=1e-14)
     assert abs((a > 0).mean() - 0.5) < 0.04
 
 
@@ -48,7 +49,7 @@ def test_fixed_output_values(kind):
     halves = weights({"kind": kind, "scale": 1.0, "output_value": 0.25, "output_signs": "halves"})[
         "output_weight"
     ]
-    np.testing.assert_array_equal(halves, np.repeat([0.25, -0.25], 2000))
+    assert_array_equal(halves, np.repeat([0.25, -0.25], 2000))
     random = weights({"kind": kind, "scale": 1.0, "output_value": 0.25})["output_weight"]
     assert set(random) == {0.25, -0.25}
     assert abs(random.mean()) < 0.02
@@ -75,7 +76,7 @@ def test_seeds_give_other_weights_and_the_same_seed_the_same():
     first = weights(section, seed=1)
     again = weights(section, seed=1)
     other = weights(section, seed=2)
-    np.testing.assert_array_equal(first["hidden_weight"], again["hidden_weight"])
+    assert_array_equal(first["hidden_weight"], again["hidden_weight"])
     assert not np.array_equal(first["hidden_weight"], other["hidden_weight"])
 
 
@@ -92,8 +93,8 @@ def test_file_with_bias_and_suffix(tmp_path):
     a = np.array([1.0, -1.0])
     np.savez(tmp_path / "w.npz", hidden_weight_0=W, hidden_bias_0=b, output_weight_0=a)
     read = from_file(tmp_path / "w.npz", suffix="_0")
-    np.testing.assert_array_equal(read["hidden_weight"], np.column_stack([W, b]))
-    np.testing.assert_array_equal(read["output_weight"], a)
+    assert_array_equal(read["hidden_weight"], np.column_stack([W, b]))
+    assert_array_equal(read["output_weight"], a)
 
 
 W = np.ones((2, 3))

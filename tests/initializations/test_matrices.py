@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
@@ -27,18 +28,18 @@ def start(initialization: dict[str, Any], **settings: Any) -> tuple[dict[str, An
 @pytest.mark.parametrize(
     ("architecture", "d"), [(LINEAR, 3), (LINEAR, 9), ({"kind": "two_layer", "width": 8}, 3)]
 )
-def test_orthogonal(architecture: dict[str, Any], d: int) -> None:
+def test_orthogonal(architecture, d):
     drawn, _ = start({"kind": "orthogonal", "scale": 0.3}, architecture=architecture, d=d)
     for value in drawn.values():
         W = value.reshape(-1, value.shape[-1])
         gram = W @ W.T if W.shape[0] <= W.shape[1] else W.T @ W
-        np.testing.assert_allclose(gram, 0.09 * np.eye(len(gram)), atol=1e-15)
+        assert_allclose(gram, 0.09 * np.eye(len(gram)), atol=1e-15)
 
 
 @pytest.mark.parametrize(
     "architecture", [LINEAR, {"kind": "two_layer", "width": 8, "activation": "linear"}]
 )
-def test_balanced_layers_of_any_depth_stay_balanced(architecture: dict[str, Any]) -> None:
+def test_balanced_layers_of_any_depth_stay_balanced(architecture):
     flow = {"kind": "gradient_flow", "until": 0.5, "points": 1, "rtol": 1e-10}
     drawn, one = start(
         {"kind": "balanced_product", "scale": 0.8},
@@ -50,10 +51,10 @@ def test_balanced_layers_of_any_depth_stay_balanced(architecture: dict[str, Any]
     stepper.advance(1)
     for now, digits in ((drawn, 1e-15), (stepper.parameters(), 1e-8)):
         for before, after in pairwise(value.reshape(-1, value.shape[-1]) for value in now.values()):
-            np.testing.assert_allclose(after.T @ after, before @ before.T, atol=digits)
+            assert_allclose(after.T @ after, before @ before.T, atol=digits)
 
 
-def test_the_product_of_balanced_layers_is_gaussian() -> None:
+def test_the_product_of_balanced_layers_is_gaussian():
     shapes = {"weight_1": (30, 20), "weight_2": (25, 30), "weight_3": (22, 25)}
     architecture = {"kind": "fully_connected", "widths": [30, 25], "outputs": 1, "bias": False}
     one = random_problem(
@@ -64,7 +65,7 @@ def test_the_product_of_balanced_layers_is_gaussian() -> None:
     )
     product = drawn["weight_3"] @ drawn["weight_2"] @ drawn["weight_1"]
     assert product.std() == pytest.approx(0.1, rel=0.15)  # 440 entries: 4 standard errors
-    np.testing.assert_allclose(
+    assert_allclose(
         np.linalg.svd(drawn["weight_2"])[1][:20] ** 3, np.linalg.svd(product)[1][:20], rtol=1e-10
     )
 
@@ -75,7 +76,7 @@ def streams(seed: int) -> Any:
     return Streams(seed)
 
 
-def test_decoupled_modes_follow_the_equation_of_saxe() -> None:
+def test_decoupled_modes_follow_the_equation_of_saxe():
     """Two layers, one output, whitened inputs: `u' = 2 u (s - u)` for the half square, Saxe et
     al. 2014, Eq. 12.
     """
@@ -92,7 +93,7 @@ def test_decoupled_modes_follow_the_equation_of_saxe() -> None:
     )
     correlation = np.array(y) @ x / 3
     s = np.linalg.norm(correlation)
-    np.testing.assert_allclose(
+    assert_allclose(
         drawn["output_weight"] @ drawn["hidden_weight"], 0.01 * correlation / s, atol=1e-16
     )
     stepper = build_stepper([one], choose([one]))
@@ -101,9 +102,7 @@ def test_decoupled_modes_follow_the_equation_of_saxe() -> None:
         now = stepper.parameters()
         e = np.exp(2 * s * t)
         u = s * e / (e - 1 + s / 0.01)
-        np.testing.assert_allclose(
-            now["output_weight"] @ now["hidden_weight"], u * correlation / s, atol=1e-7
-        )
+        assert_allclose(now["output_weight"] @ now["hidden_weight"], u * correlation / s, atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +115,7 @@ def test_decoupled_modes_follow_the_equation_of_saxe() -> None:
 )
 @pytest.mark.parametrize("scales", [None, [2.0, 0.5]])
 @pytest.mark.parametrize("sphere", [None, True])
-def test_paired_networks_are_0_and_their_neurons_are_not(
-    architecture: dict[str, Any], scales: Any, sphere: bool | None
-) -> None:
+def test_paired_networks_are_0_and_their_neurons_are_not(architecture, scales, sphere):
     scales = scales if scales is None or architecture.get("widths") != [5, 8] else [*scales, 3.0]
     drawn, one = start(
         {"kind": "paired", "scale": 1.0, "scales": scales, "sphere": sphere},
@@ -128,12 +125,12 @@ def test_paired_networks_are_0_and_their_neurons_are_not(
     assert np.abs(one.config.architecture.function(drawn)(x)).max() < 1e-14
     last = next(name for name in ("output_weight", "weight_3", "weight_2") if name in drawn)
     half = drawn[last].shape[-1] // 2
-    np.testing.assert_array_equal(drawn[last][..., :half], -drawn[last][..., half:])
+    assert_array_equal(drawn[last][..., :half], -drawn[last][..., half:])
     assert np.abs(drawn[last]).min() > 0
     assert "bias_1" not in drawn or drawn["bias_1"].any() != bool(sphere)
     if sphere and "hidden_weight" in drawn:
         sizes = [np.linalg.norm(drawn["hidden_weight"], axis=1), np.abs(drawn["output_weight"])]
-        np.testing.assert_allclose(sizes, np.outer(scales or [1.0, 1.0], np.ones(10)))
+        assert_allclose(sizes, np.outer(scales or [1.0, 1.0], np.ones(10)))
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform", "truncated_normal"])
@@ -146,7 +143,7 @@ def test_paired_networks_are_0_and_their_neurons_are_not(
         ({"kind": "kaiming", "scale": 3.0}, (9 * 2 / 50, 9 * 2 / 60)),
     ],
 )
-def test_variances_by_fans(section: dict[str, Any], variances: tuple[float, ...], law: str) -> None:
+def test_variances_by_fans(section, variances, law):
     shapes = {
         "weight_1": (60, 50),
         "bias_1": (60,),
@@ -165,28 +162,28 @@ def test_variances_by_fans(section: dict[str, Any], variances: tuple[float, ...]
     assert not drawn["bias_1"].any()
 
 
-def test_neurons_are_uniform_on_the_sphere() -> None:
+def test_neurons_are_uniform_on_the_sphere():
     section = {"kind": "paired", "sphere": True, "scale": 0.5}
     W = start(section, architecture={"kind": "two_layer", "width": 8000})[0]["hidden_weight"][:4000]
-    np.testing.assert_allclose(
+    assert_allclose(
         W.T @ W / 4000, np.eye(3) * 0.25 / 3, atol=0.006
     )  # isotropic: 4 standard errors
-    np.testing.assert_allclose(
+    assert_allclose(
         np.sort(W[:, 0]), np.linspace(-0.5, 0.5, 4000), atol=0.03
     )  # Archimedes: uniform
 
 
 @pytest.mark.parametrize("kind", ["unbalanced", "default_scaled", "kaiming", "orthogonal"])
-def test_a_scale_per_layer(kind: str) -> None:
+def test_a_scale_per_layer(kind):
     section = {"kind": kind, **({"scale": 0.5} if kind == "unbalanced" else {})}
     plain, _ = start(section, architecture={**DEEP, "widths": [6, 5]})
     drawn, _ = start(
         {**section, "scales": [2.0, 0.0, 0.25]}, architecture={**DEEP, "widths": [6, 5]}
     )
     for name, value in plain.items():
-        np.testing.assert_array_equal(drawn[name], value * [2.0, 0.0, 0.25][int(name[-1]) - 1])
+        assert_array_equal(drawn[name], value * [2.0, 0.0, 0.25][int(name[-1]) - 1])
     by_name, _ = start(
         {**section, "scales": {"weight_2": 0.0}}, architecture={**DEEP, "widths": [6, 5]}
     )
     for name, value in plain.items():
-        np.testing.assert_array_equal(by_name[name], 0.0 * value if name == "weight_2" else value)
+        assert_array_equal(by_name[name], 0.0 * value if name == "weight_2" else value)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from mpmath import mp
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.formulas.native import address_of
 from dynamics_cli.formulas.units import loss_curvature_unit
@@ -18,7 +19,7 @@ from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.losses.squared import HalfMse, Mse
 
-LOSSES: dict[str, Any] = all_kinds("loss")
+LOSSES = all_kinds("loss")
 
 
 @pytest.mark.parametrize(
@@ -43,10 +44,10 @@ def test_cross_entropy_is_that_of_torch():
     y = rng.integers(0, 4, 7)
     tensor = torch.from_numpy(h).requires_grad_()
     reference = torch.nn.functional.cross_entropy(tensor, torch.from_numpy(y), reduction="none")
-    np.testing.assert_allclose(CrossEntropy().values(h, y), reference.detach(), rtol=1e-13)
+    assert_allclose(CrossEntropy().values(h, y), reference.detach(), rtol=1e-13)
     (expected,) = torch.autograd.grad(reference.sum(), tensor)
-    np.testing.assert_allclose(CrossEntropy().derivatives(h, y), expected, rtol=1e-12, atol=1e-15)
-    np.testing.assert_array_equal(CrossEntropy().predictions(h), h.argmax(1))
+    assert_allclose(CrossEntropy().derivatives(h, y), expected, rtol=1e-12, atol=1e-15)
+    assert_array_equal(CrossEntropy().predictions(h), h.argmax(1))
 
 
 @pytest.mark.parametrize("xp", ["numpy", "torch"])
@@ -54,8 +55,8 @@ def test_logistic_does_not_overflow(xp):
     z = np.array([-1e4, -800.0, 0.0, 800.0, 1e4])
     h = z if xp == "numpy" else torch.from_numpy(z)
     y = np.ones(5) if xp == "numpy" else torch.ones(5, dtype=torch.float64)
-    np.testing.assert_allclose(Logistic().values(h, y), [1e4, 800, np.log(2), 0, 0], atol=1e-300)
-    np.testing.assert_allclose(Logistic().derivatives(h, y), [-1, -1, -0.5, 0, 0], atol=1e-300)
+    assert_allclose(Logistic().values(h, y), [1e4, 800, np.log(2), 0, 0], atol=1e-300)
+    assert_allclose(Logistic().derivatives(h, y), [-1, -1, -0.5, 0, 0], atol=1e-300)
 
 
 MARGINS = [0.0, 0.5, 20, 40, 60, 87, 100, 300, 500, 709, 720, 1e4, 1e6]
@@ -107,7 +108,7 @@ def bend_by(way: str, loss: Any, h: Any, y: Any, v: Any) -> Any:
 @pytest.mark.parametrize("way", ["torch", "compiled"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", LOSSES)
-def test_second_derivatives_hold_at_every_margin(kind: str, dtype: str, way: str) -> None:
+def test_second_derivatives_hold_at_every_margin(kind, dtype, way):
     """Up to a rounding error; at right classifications, where the numbers are small, to a
     relative one.
     """
@@ -128,7 +129,7 @@ def test_second_derivatives_hold_at_every_margin(kind: str, dtype: str, way: str
         actual = bend_by(way, loss, h, y, v)
     for right in (True, False):
         small = float(info.tiny if right and C == 1 else 10 * info.eps)
-        np.testing.assert_allclose(
+        assert_allclose(
             actual[(z > 0) == right],
             exact[(z > 0) == right],
             rtol=300 * float(info.eps),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.boursier2022.states import distinct_kinks
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.measures.clusters import cluster_directions, significant
 from dynamics_cli.measures.curves import Plateau, find_plateaus, first_below
@@ -19,7 +18,6 @@ from dynamics_cli.measures.two_layer import (
     activation_patterns,
     outputs,
 )
-from experiments.boursier2022.states import distinct_kinks
 
 NAN = np.nan
 NONE = []
@@ -47,7 +45,7 @@ OPPOSITE = np.stack([np.cos(TURNED), np.sin(TURNED)], 1)
 TINY = np.outer([1.0, 1e-3, 7.0], [0.3, -0.7, 0.1]) * 1e-20
 THREE = np.arange(3)
 
-EXACT: list[tuple[Callable[[], Any], Any]] = [
+EXACT = [
     (lambda: norms(W), [5.0, 0.0, 13.0]),
     (lambda: norms(np.stack([W, 2 * W])), [[5.0, 0.0, 13.0], [10.0, 0.0, 26.0]]),
     (lambda: directions(PAIR * [[0], [2]]), [[NAN, NAN], [0.0, 1.0]]),
@@ -86,7 +84,7 @@ EXACT: list[tuple[Callable[[], Any], Any]] = [
     ),  # read up to its first loss that is not finite
     (lambda: find_plateaus([0, 1, 2, 3], [1.0, 1.0, 1.0, NAN]) == [Plateau(1.0, 0, 2)], True),
 ]
-NEAR: list[tuple[Callable[[], Any], Any, float]] = [  # with the largest absolute error
+NEAR = [  # with the largest absolute error
     (
         lambda: angle_of([[2.0, 1.0], [-0.5, 1.0], [-1.0, -0.0], [0.0, -1.0], [0.0, 0.0]]),
         [np.degrees(np.arctan(0.5)), 90 + np.degrees(np.arctan(0.5)), 180.0, -90.0, NAN],
@@ -121,10 +119,10 @@ NEAR: list[tuple[Callable[[], Any], Any, float]] = [  # with the largest absolut
 
 
 @pytest.mark.parametrize(("call", "expected"), EXACT)
-def test_numbers_that_are_exact(call: Callable[[], Any], expected: Any) -> None:
-    np.testing.assert_array_equal(call(), expected)
+def test_numbers_that_are_exact(call, expected):
+    assert_array_equal(call(), expected)
 
 
 @pytest.mark.parametrize(("call", "expected", "error"), NEAR)
-def test_numbers_that_are_rounded(call: Callable[[], Any], expected: Any, error: float) -> None:
-    np.testing.assert_allclose(call(), expected, rtol=1e-14 if error == 0 else 1e-12, atol=error)
+def test_numbers_that_are_rounded(call, expected, error):
+    assert_allclose(call(), expected, rtol=1e-14 if error == 0 else 1e-12, atol=error)

@@ -4,9 +4,6 @@ names them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -25,7 +22,7 @@ Y = np.arange(3.0)
 W = np.full((4, 3), 0.3)
 A = np.ones(4)
 
-CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
+CALLS = [
     (lambda: cluster_directions(ONES, signs=[1, 1]), ValueError, "2 signs for 3 neurons"),
     (lambda: first_below([0, 1, 2], [1.0, 2.0], 0.5), ValueError, "3 iterations but 2 losses"),
     (lambda: find_plateaus([0, 2, 1], [1.0, 1.0, 1.0]), ValueError, "ascending"),
@@ -44,8 +41,6 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "told"), CALLS, ids=[told for *_, told in CALLS])
-def test_arguments_that_make_no_sense(
-    call: Callable[[], Any], error: type[Exception], told: str
-) -> None:
+def test_arguments_that_make_no_sense(call, error, told):
     with pytest.raises(error, match=told):
         call()

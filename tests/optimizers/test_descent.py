@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
@@ -21,9 +22,9 @@ SGD = torch.optim.SGD
 ADAM = torch.optim.Adam
 ADAMW = torch.optim.AdamW
 RMSPROP = torch.optim.RMSprop
-NESTEROV: dict[str, Any] = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+NESTEROV = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 
-TORCH: list[tuple[dict[str, Any], type[torch.optim.Optimizer], dict[str, Any]]] = [
+TORCH = [
     ({"kind": "gd"}, SGD, {}),
     ({"kind": "gd", "momentum": 0.9}, SGD, {"momentum": 0.9}),
     ({"kind": "gd", "weight_decay": 0.1}, SGD, {"weight_decay": 0.1}),
@@ -44,7 +45,7 @@ TORCH: list[tuple[dict[str, Any], type[torch.optim.Optimizer], dict[str, Any]]] 
         {"alpha": 0.9, "momentum": 0.5, "weight_decay": 0.1},
     ),
 ]
-OTHERS: list[dict[str, Any]] = [
+OTHERS = [
     {"kind": "sgd", "momentum": 0.5, "batch_size": 2},
     {"kind": "group_rmsprop"},
     {"kind": "muon"},
@@ -77,9 +78,7 @@ def by_hand(
 @pytest.mark.parametrize("steps", [40, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("optimizer", "cls", "settings"), TORCH, ids=lambda value: str(value)[:60])
-def test_the_updates_of_torch_optim(
-    optimizer: dict[str, Any], cls: Any, settings: dict[str, Any], dtype: str, steps: int
-) -> None:
+def test_the_updates_of_torch_optim(optimizer, cls, settings, dtype, steps):
     if (
         cls is RMSPROP and "momentum" in settings
     ):  # whose steps of one size near a minimum enlarge rounding without end
@@ -89,7 +88,7 @@ def test_the_updates_of_torch_optim(
     model, x, y = by_hand(problem, getattr(torch, dtype))
     theirs = cls(model.parameters(), lr=0.01, **settings)
     (batches,) = getattr(ours, "_batches", None) or [None]
-    config: Any = problem.config.optimizer
+    config = problem.config.optimizer
     for i in range(steps):
         chosen = slice(None) if batches is None else torch.from_numpy(batches.at(i))
         theirs.zero_grad()
@@ -100,9 +99,7 @@ def test_the_updates_of_torch_optim(
         40 * steps * float(np.finfo(dtype).eps)
     )  # which Adam amplifies where gradients are small
     for name, weights in model.named_parameters():
-        np.testing.assert_allclose(
-            ours.parameters()[name], weights.detach().numpy(), rtol=0, atol=rounding
-        )
+        assert_allclose(ours.parameters()[name], weights.detach().numpy(), rtol=0, atol=rounding)
 
 
 def reference(problem: Problem, step: Any, iterations: int) -> dict[str, np.ndarray]:
@@ -161,15 +158,15 @@ def muon(old: list[np.ndarray]) -> Any:
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_updates_by_their_formulas(optimizer: dict[str, Any], step: Any) -> None:
+def test_updates_by_their_formulas(optimizer, step):
     ours, problem = stepper_of(optimizer, 60)
     ours.advance(60)
     for name, expected in reference(problem, step, 60).items():
-        np.testing.assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
+        assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(
     "optimizer", [*(first for first, *_ in TORCH), *OTHERS], ids=lambda value: str(value)[:60]
 )
-def test_every_optimizer_goes_on_with_the_same_bits(optimizer: dict[str, Any]) -> None:
+def test_every_optimizer_goes_on_with_the_same_bits(optimizer):
     assert_chunks_are_invisible(lambda: stepper_of(optimizer, 30)[0], 30)

@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from dynamics_cli.kinds import Clock, RescaledClock, Schedule
+from dynamics_cli.kinds import Clock, RescaledClock
 from dynamics_cli.optimizers.descent import ConstantRate, Cosine, GradientDescent, Power, Step
 
 HALF = math.sqrt(0.5)
@@ -29,9 +30,9 @@ HALF = math.sqrt(0.5)
         (Power(exponent=0), 3, [1, 1, 1]),
     ],
 )
-def test_factors(schedule: Schedule, iterations: int, expected: list[float]) -> None:
+def test_factors(schedule, iterations, expected):
     found = [schedule.factor(i, iterations) for i in range(iterations)]
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert_allclose(found, expected, rtol=1e-14)
     assert all(isinstance(factor, float) for factor in found)
 
 
@@ -39,7 +40,7 @@ def test_rescaled_time_is_the_sum_of_steps_over_losses():
     losses = np.array([4.0, 2.0, 1.0, 0.5])
     clock = RescaledClock(0.1)
     times = np.concatenate([clock.advance(i, losses[i:j]) for i, j in ((0, 1), (1, 3), (3, 4))])
-    np.testing.assert_allclose(times, [0.0, 0.025, 0.075, 0.175])
+    assert_allclose(times, [0.0, 0.025, 0.075, 0.175])
     assert clock.time == pytest.approx(0.375)
 
 
@@ -48,5 +49,5 @@ def test_scheduled_time_is_the_sum_of_the_steps():
     clock = optimizer.clock(3)
     assert isinstance(clock, Clock)
     times = np.concatenate([clock.advance(0, np.ones(1)), clock.advance(1, np.ones(3))])
-    np.testing.assert_allclose(times, 0.5 * np.array([0.0, 1.0, 1.5, 1.5 + 1 / 3]), rtol=1e-15)
+    assert_allclose(times, 0.5 * np.array([0.0, 1.0, 1.5, 1.5 + 1 / 3]), rtol=1e-15)
     assert GradientDescent(lr=0.5, iterations=3).clock(3) is None

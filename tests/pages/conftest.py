@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import dynamics_cli as dyn
+from tests.cases import TWO_POINTS, read
 
-POINTS: dict[str, Any] = {
-    "name": "two-points",
-    "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
-    "architecture": {"kind": "two_layer", "width": 8},
-    "initialization": {"kind": "balanced", "scale": 0.01},
-    "loss": {"kind": "mse"},
-    "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 600},
-    "record": {
-        "snapshots": {"kind": "geometric", "ratio": 1.3},
-        "measures": ["weight_norm", "kernel_alignment"],
-    },
-    "backend": "compiled",
-}
-PLANE: dict[str, Any] = {
-    **POINTS,
-    "name": "plane",
-    "dataset": {
-        "kind": "points",
-        "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]],
-        "y": [1, 1, -1, -1],
-    },
-    "loss": {"kind": "logistic"},
-    "record": {"snapshots": {"kind": "geometric", "ratio": 2.0}, "measures": ["train_accuracy"]},
-}
+POINTS = read(
+    """
+name: two-points
+initialization: {kind: balanced, scale: 0.01}
+optimizer: {kind: gd, lr: 0.02, iterations: 600}
+record:
+  snapshots: {kind: geometric, ratio: 1.3}
+  measures: [weight_norm, kernel_alignment]
+backend: compiled
+""",
+    TWO_POINTS,
+)
+PLANE = read(
+    """
+name: plane
+dataset:
+  kind: points
+  x: [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]
+  y: [1, 1, -1, -1]
+loss: {kind: logistic}
+record:
+  snapshots: {kind: geometric, ratio: 2.0}
+  measures: [train_accuracy]
+""",
+    POINTS,
+)
 HOSTILE = (
     "</script><script>document.title = 'broken'</script><img src=x onerror=\"document.title ="
     " 'broken'\">&\u2028"
@@ -43,7 +43,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def outputs(tmp_path_factory):
     """Let all runs of these tests share a root of outputs."""
     with pytest.MonkeyPatch.context() as patch:
         root = tmp_path_factory.mktemp("outputs")
@@ -52,12 +52,12 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def points(outputs: Path) -> Any:
+def points(outputs):
     return dyn.train(POINTS)
 
 
 @pytest.fixture(scope="session")
-def swept(outputs: Path) -> Any:
+def swept(outputs):
     """A sweep of 3 x 2 settings and 2 seeds, some of whose jobs diverge."""
     grid = {"optimizer.lr": [0.01, 0.02, 1e6], "architecture.width": [2, 4]}
     return dyn.sweep(
@@ -69,12 +69,12 @@ def swept(outputs: Path) -> Any:
 
 
 @pytest.fixture(scope="session")
-def figure(outputs: Path) -> Any:
+def figure(outputs):
     return dyn.reproduce("boursier2022-fig2", formats=["png"])
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser():
     """Debian's Chromium, or whatever the system has; nothing is downloaded."""
     driver = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:

@@ -4,7 +4,6 @@ slider moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -15,9 +14,7 @@ import pytest
 from PIL import Image
 
 import dynamics_cli as dyn
-from dynamics_cli.pages import Page
 from dynamics_cli.reproduction.document import write_document
-from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import HOSTILE, PLANE
@@ -25,22 +22,21 @@ from .test_page import LOOK
 
 pytestmark = pytest.mark.browser
 SIZES = {"phone": (390, 800), "laptop": (1280, 800), "wide": (1900, 1000)}
-Show = Callable[..., Any]
 
 
 @pytest.fixture
-def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
+def show(browser, tmp_path):
     """Open a page from the disk; at the end there was no request but the file, nothing on the
     console, no violation.
     """
-    opened: list[tuple[Any, Path, list[str], list[str]]] = []
+    opened = []
 
-    def open_page(page: Page | Path, size: str = "laptop", **options: Any) -> Any:
+    def open_page(page, size="laptop", **options):
         file = page if isinstance(page, Path) else page.save(tmp_path / f"{len(opened)}.html")
         width, height = SIZES[size]
         tab = browser.new_page(viewport={"width": width, "height": height}, **options)
-        asked: list[str] = []
-        said: list[str] = []
+        asked = []
+        said = []
         tab.on("request", lambda request: asked.append(request.url))
         tab.on("console", lambda message: said.append(message.text))
         tab.on("pageerror", lambda error: said.append(str(error)))
@@ -89,7 +85,7 @@ def pixels(tab: Any, kind: str) -> str:
     return str(tab.evaluate("kind => document.querySelector(`.${kind} canvas`).toDataURL()", kind))
 
 
-def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, points: Run) -> None:
+def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show, points):
     tab = show(dyn.page(points))
     steps = points.snapshot_iterations
     last = len(points.snapshot_iterations) - 1
@@ -132,12 +128,12 @@ def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, poin
     assert row(tab, "iteration") == steps[np.argmin(np.abs(steps - 300))]  # half of 600
 
 
-def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
+def test_curves_zoom_and_say_exact_values(show, points):
     tab = show(dyn.page(points))
     chart = tab.locator("div.chart").first
     over = chart.locator(".u-over").bounding_box()
 
-    def read(share: float) -> tuple[float, float]:
+    def read(share):
         tab.mouse.move(over["x"] + share * over["width"], over["y"] + 20)
         words = tab.locator(".readout").first.inner_text().split()
         return float(words[words.index("at") + 1]), float(words[words.index("at") - 1])
@@ -160,7 +156,7 @@ def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
     assert 5 < row(tab, "iteration") < 40
 
 
-def test_pictures_of_states(show: Show, outputs: Path) -> None:
+def test_pictures_of_states(show, outputs):
     tab = show(dyn.page(dyn.train(PLANE)))
     last = {kind: pixels(tab, kind) for kind in ("regions", "rays")}
     assert all(inked(tab, kind) > 1000 for kind in last)
@@ -168,7 +164,7 @@ def test_pictures_of_states(show: Show, outputs: Path) -> None:
     assert all(pixels(tab, kind) != before for kind, before in last.items())
 
 
-def test_decision_regions_are_those_of_the_network(show: Show, outputs: Path) -> None:
+def test_decision_regions_are_those_of_the_network(show, outputs):
     run = dyn.train(PLANE)
     tab = show(dyn.page(run), color_scheme="light")
     axes = tab.locator(".regions .u-over")
@@ -184,7 +180,7 @@ def test_decision_regions_are_those_of_the_network(show: Show, outputs: Path) ->
         )  # violet where positive, red where negative
 
 
-def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
+def test_a_sweep_answers_to_mouse_and_keyboard(show, swept):
     tab = show(dyn.page(swept), "wide")
     rows = Sweep(swept.path).rows
     assert inked(tab, "sweep") > 10000
@@ -213,7 +209,7 @@ def jobs(tab: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("size", ["wide", "phone"])
-def test_jobs_are_sorted(size: str, show: Show, swept: Any) -> None:
+def test_jobs_are_sorted(size, show, swept):
     tab = show(dyn.page(swept), size)
     rows = Sweep(swept.path).rows
     tab.get_by_role("button", name="weight_norm", exact=True).click()
@@ -230,7 +226,7 @@ def test_jobs_are_sorted(size: str, show: Show, swept: Any) -> None:
     assert 0 <= box["x"] <= tab.viewport_size["width"] - 10  # all columns can be reached
 
 
-def test_curves_are_saved(show: Show, points: Run, tmp_path: Path) -> None:
+def test_curves_are_saved(show, points, tmp_path):
     tab = show(dyn.page(points), "wide")
     tab.locator(".menu summary").first.click()
     with tab.expect_download() as saved:
@@ -244,7 +240,7 @@ def test_curves_are_saved(show: Show, points: Run, tmp_path: Path) -> None:
         assert picture.size[0] > 500
 
 
-def test_figures_and_papers(show: Show, figure: Any) -> None:
+def test_figures_and_papers(show, figure):
     tab = show(dyn.page("boursier2022"))
     assert tab.evaluate(
         "[...document.images].every((image) => image.complete && image.naturalWidth > 500)"
@@ -254,7 +250,7 @@ def test_figures_and_papers(show: Show, figure: Any) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_sizes_and_colours(size: str, scheme: str, show: Show, points: Run, tmp_path: Path) -> None:
+def test_sizes_and_colours(size, scheme, show, points, tmp_path):
     tab = show(dyn.page(points), size, color_scheme=scheme)
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     ground = tab.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -263,9 +259,7 @@ def test_sizes_and_colours(size: str, scheme: str, show: Show, points: Run, tmp_
     assert len(tab.screenshot()) > 10000
 
 
-def test_hostile_names_and_values_are_texts(
-    show: Show, figure: Any, points: Run, tmp_path: Path
-) -> None:
+def test_hostile_names_and_values_are_texts(show, figure, points, tmp_path):
     about = {
         "figure": HOSTILE,
         "title": HOSTILE,

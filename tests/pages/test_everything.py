@@ -26,13 +26,13 @@ from dynamics_cli.training.session import plan_run
 
 from .test_page import described, unpacked
 
-FACTORS: dict[str, list[Any]] = {
+FACTORS = {
     "inputs": [1, 2, 3],
     "architecture": list(all_kinds("architecture")),
     "loss": list(all_kinds("loss")),
     "labels": ["scalar", "vector", "classes"],
 }
-FITTED: dict[str, Any] = {
+FITTED = {
     "convolutional": lambda d: {"image": [1, 1, d], "convolutions": [[2, 1, 1, 0]], "widths": [3]},
     "linear_attention": lambda d: {"tokens": 1},
     "matrix_product": lambda d: {"rows": 1, "columns": d, "samples": "measurements"},
@@ -65,7 +65,7 @@ def config_of(cell: Cell, folder: Path) -> dict[str, Any]:
     loss = all_kinds("loss")[cell["loss"]]
     architecture = all_kinds("architecture")[cell["architecture"]]
     turn = list(all_kinds("activation").items())
-    config: dict[str, Any] = yaml.safe_load(example(architecture))
+    config = yaml.safe_load(example(architecture))
     rng = np.random.default_rng(d)
     classes = np.arange(9) % (2 if loss.labels == "signs" else 3)
     y = {
@@ -203,12 +203,12 @@ def examples(folder: Path) -> Configs:
     return found
 
 
-def test_few_cells_of_the_grid_have_panels_and_pages(tmp_path: Path) -> None:
+def test_few_cells_of_the_grid_have_panels_and_pages(tmp_path):
     assert looked_at(cells(tmp_path, FEW), tmp_path, set()) == (len(FEW), 0)
 
 
 @pytest.mark.long
-def test_pairs_of_the_grid_have_panels_and_pages(tmp_path: Path) -> None:
+def test_pairs_of_the_grid_have_panels_and_pages(tmp_path):
     """Every two of inputs, architecture, loss and labels that go together, with one cell at
     least.
     """
@@ -218,7 +218,7 @@ def test_pairs_of_the_grid_have_panels_and_pages(tmp_path: Path) -> None:
     assert drawn >= 30
 
 
-def test_what_the_grid_found(tmp_path: Path) -> None:
+def test_what_the_grid_found(tmp_path):
     """Inputs that are no points of a plane; one output that is asked for by its number."""
     (tmp_path / "e.yaml").write_text(
         example(all_kinds("dataset")["matrix_completion"]), encoding="utf-8"
@@ -235,7 +235,7 @@ def test_what_the_grid_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_every_example_has_panels_and_a_page(tmp_path: Path) -> None:
+def test_every_example_has_panels_and_a_page(tmp_path):
     found = examples(tmp_path)
     drawn, refused = looked_at(found, tmp_path)
     print(f"{drawn} examples of kinds drawn, {refused} without their data")
@@ -243,7 +243,7 @@ def test_every_example_has_panels_and_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_every_bundled_config_has_panels_and_a_page(tmp_path: Path) -> None:
+def test_every_bundled_config_has_panels_and_a_page(tmp_path):
     drawn, refused = looked_at(
         {name: partial(shortened, file) for name, file in bundled_configs().items()}, tmp_path
     )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.testing import assert_allclose, assert_array_equal
 
 import dynamics_cli as dyn
 from dynamics_cli.cli import main
@@ -24,12 +25,11 @@ from dynamics_cli.kinds import Curve
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import Html, shown, tag
-from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import HOSTILE, PLANE, POINTS
 
-LOOK: dict[str, Any] = {"color": "series-0", "dash": [], "width": 1.3, "points": False}
+LOOK = {"color": "series-0", "dash": [], "width": 1.3, "points": False}
 ASSETS = Path(make.__file__).parent / "assets"
 
 
@@ -38,7 +38,7 @@ def described(html: str) -> dict[str, Any]:
         r'<script type="application/json" id="described">(.*?)</script>', html, re.DOTALL
     )
     assert found is not None
-    document: dict[str, Any] = json.loads(found[1])
+    document = json.loads(found[1])
     return document
 
 
@@ -72,30 +72,30 @@ def rows(html: str, kind: str, role: str, state: int) -> np.ndarray[Any, Any]:
     return unpacked(html, layer["rows"])[starts[k] : starts[k + 1]]
 
 
-def test_curves_and_states_are_those_of_the_run_to_the_last_bit(points: Run) -> None:
+def test_curves_and_states_are_those_of_the_run_to_the_last_bit(points):
     html = dyn.page(points).html()
     (loss, *_) = panels(html, "chart")
-    np.testing.assert_array_equal(unpacked(html, loss["lines"][0]["x"]), points.loss_iterations)
-    np.testing.assert_array_equal(unpacked(html, loss["lines"][0]["y"]), points.losses)
+    assert_array_equal(unpacked(html, loss["lines"][0]["x"]), points.loss_iterations)
+    assert_array_equal(unpacked(html, loss["lines"][0]["y"]), points.losses)
     states = described(html)["states"]
-    np.testing.assert_array_equal(unpacked(html, states["x"]), points.snapshot_iterations)
+    assert_array_equal(unpacked(html, states["x"]), points.snapshot_iterations)
     measured = {one["name"]: unpacked(html, one["y"]) for one in states["numbers"]}
-    np.testing.assert_array_equal(measured["weight norm"], points.measures["weight_norm"])
-    np.testing.assert_array_equal(measured["loss"], points.losses[points.snapshot_iterations])
+    assert_array_equal(measured["weight norm"], points.measures["weight_norm"])
+    assert_array_equal(measured["loss"], points.losses[points.snapshot_iterations])
     x, values = rows(html, "function", "function", 5).T
     W, a = (
         np.asarray(points.parameters[name][5], float) for name in ("hidden_weight", "output_weight")
     )
     by_hand = np.maximum(np.outer(x, W[:, 0]) + W[:, 1], 0) @ a
-    np.testing.assert_allclose(values, by_hand, rtol=1e-5, atol=1e-9)
-    np.testing.assert_array_equal(
+    assert_allclose(values, by_hand, rtol=1e-5, atol=1e-9)
+    assert_array_equal(
         rows(html, "rays", "positive", 5)[:, :2], points.parameters["hidden_weight"][5]
     )
 
 
 def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(document, "MOST_POINTS", 2**14)
     page = Page("long", "long")
     rng = np.random.default_rng(0)
@@ -109,12 +109,12 @@ def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(
     html = page.html()
     kept, back, bytes_ = (unpacked(html, one) for one in stored)
     assert (kept.max(), kept.min(), len(kept) <= 2**14) == (40.0, -50.0, True)
-    np.testing.assert_array_equal(kept[:50], y[:50])  # which a log axis shows one by one
+    assert_array_equal(kept[:50], y[:50])  # which a log axis shows one by one
     assert back.tobytes() == odd.tobytes()
     assert bytes_.tolist() == [1, 2, 3]
 
 
-def test_the_policy_names_the_script_and_the_style_and_allows_nothing_else(points: Run) -> None:
+def test_the_policy_names_the_script_and_the_style_and_allows_nothing_else(points):
     html = dyn.page(points).html()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
     (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
@@ -134,16 +134,14 @@ def test_the_policy_names_the_script_and_the_style_and_allows_nothing_else(point
     assert len(Page("empty", "empty").html()) <= 300_000
 
 
-def test_the_same_run_gives_the_same_bytes_wherever_it_is_made(
-    points: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_same_run_gives_the_same_bytes_wherever_it_is_made(points, monkeypatch, tmp_path):
     one = dyn.page(points).save(tmp_path / "one.html").read_bytes()
     monkeypatch.chdir(tmp_path)
     path = points.path.absolute()
     assert make.page(path).save("two.html").read_bytes() == one
 
 
-def test_texts_are_escaped_and_cut() -> None:
+def test_texts_are_escaped_and_cut():
     assert tag("p", HOSTILE, title=HOSTILE).count("<") == 2
     assert shown("x" * 10**7) == f"{'x' * 2000}… (10,000,000 characters)"
     assert shown("\udcff") == "\\udcff"
@@ -157,7 +155,7 @@ def test_texts_are_escaped_and_cut() -> None:
     assert described(html)["panels"][0]["lines"][0]["name"] == HOSTILE
 
 
-def test_a_run_that_diverged_and_one_that_recorded_nothing_have_pages(outputs: Path) -> None:
+def test_a_run_that_diverged_and_one_that_recorded_nothing_have_pages(outputs):
     diverged = dyn.train(POINTS, {"optimizer.lr": 1e4})
     html = dyn.page(diverged).html()
     assert diverged.status == "diverged"
@@ -167,9 +165,7 @@ def test_a_run_that_diverged_and_one_that_recorded_nothing_have_pages(outputs: P
     assert [panel["kind"] for panel in described(dyn.page(bare).html())["panels"]] == ["chart"]
 
 
-def test_theory_and_levels_stand_beside_the_curves(
-    points: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_theory_and_levels_stand_beside_the_curves(points, monkeypatch):
     curve = Curve("norm", np.arange(3.0), np.ones((3, 1)), np.full((3, 1), 7.0))
     flat = SimpleNamespace(name="flat", curves={"norm": curve}, violated=[])
     monkeypatch.setattr("dynamics_cli.pages.run.predictions", lambda run: [flat])
@@ -184,11 +180,11 @@ def test_theory_and_levels_stand_beside_the_curves(
 
 
 @pytest.mark.usefixtures("kinds_as_before")
-def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
-    def lost(state: Any) -> float:
+def test_numbers_have_one_name_in_curves_and_tables(outputs):
+    def lost(state):
         return float("nan")
 
-    def many(state: Any) -> Any:
+    def many(state):
         return np.arange(30.0)
 
     blocks = {"kind": "hessian_trace", "blocks": {"first": "hidden*", "last": "output*"}}
@@ -219,7 +215,7 @@ def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
     ]
 
 
-def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
+def test_a_sweep_has_every_column_and_what_went_wrong(swept):
     html = dyn.page(swept).html()
     (panel,) = panels(html, "sweep")
     rows = Sweep(swept.path).rows
@@ -227,9 +223,7 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
         values = unpacked(html, column["at"])
         if not column["words"]:
             cells = [row[column["name"]] for row in rows]
-            np.testing.assert_array_equal(
-                values, [np.nan if cell is None else cell for cell in cells]
-            )
+            assert_array_equal(values, [np.nan if cell is None else cell for cell in cells])
     assert panel["chosen"] == {
         "x": "optimizer.lr",
         "y": "architecture.width",
@@ -256,7 +250,7 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     (swept.path / "kept").rename(swept.path / "sweep.json")
 
 
-def test_a_figure_has_every_claim_its_picture_and_its_command(figure: Any, outputs: Path) -> None:
+def test_a_figure_has_every_claim_its_picture_and_its_command(figure, outputs):
     html = dyn.page("boursier2022-fig2").html()
     for one in figure.claims:
         assert str(tag("th", Html(in_html(one.statement)), scope="row")) in html
@@ -276,7 +270,7 @@ def test_a_figure_has_every_claim_its_picture_and_its_command(figure: Any, outpu
         dyn.page("boursier2022", "boursier2022-fig2")
 
 
-def test_a_picture_that_was_changed_is_not_shown(figure: Any, tmp_path: Path) -> None:
+def test_a_picture_that_was_changed_is_not_shown(figure, tmp_path):
     for file in figure.files:
         (tmp_path / file.name).write_bytes(
             file.read_bytes() + (b"x" if file.suffix == ".png" else b"")
@@ -287,7 +281,7 @@ def test_a_picture_that_was_changed_is_not_shown(figure: Any, tmp_path: Path) ->
         dyn.page(tmp_path / "boursier2022-fig2.json")
 
 
-def test_the_command(points: Run, tmp_path: Path) -> None:
+def test_the_command(points, tmp_path):
     file = tmp_path / "p.html"
     done = CliRunner().invoke(main, ["page", str(points.path), "-o", str(file), "--json"])
     assert json.loads(done.stdout) == {"file": str(file), "bytes": file.stat().st_size}
@@ -300,7 +294,7 @@ def test_the_command(points: Run, tmp_path: Path) -> None:
         assert CliRunner().invoke(main, wrong).exit_code == 2
 
 
-def test_the_library_is_the_one_that_is_noted() -> None:
+def test_the_library_is_the_one_that_is_noted():
     noted = dict(
         re.findall(r"`(uplot[\w.]+)` \| `([0-9a-f]{64})`", (ASSETS / "README.md").read_text())
     )

@@ -40,18 +40,16 @@ def words(axes: Any) -> list[str]:
         ([], "linear"),
     ],
 )
-def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(
-    values: list[float], scale: str
-) -> None:
+def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(values, scale):
     line = Line(x=np.arange(len(values)), y=values)
     assert Chart(lines=[line], ylabel="y").log_y == (scale == "log")
 
 
-def test_what_is_over_at_once_is_drawn_over_log_time() -> None:
+def test_what_is_over_at_once_is_drawn_over_log_time():
     early = 1 + np.exp(-T / 5)
     late = 10 + 0.05 * T / 1000
 
-    def scale(*curves: Any, x: Any = T) -> str:
+    def scale(*curves, x=T):
         return (
             "log" if Chart(lines=[Line(x=x, y=y) for y in curves], ylabel="y").log_x else "linear"
         )
@@ -68,7 +66,7 @@ def test_what_is_over_at_once_is_drawn_over_log_time() -> None:
     assert scale(early) == "log"
 
 
-def test_curve_plateaus_and_labels() -> None:
+def test_curve_plateaus_and_labels():
     x = np.arange(0, 20_001, 50)
     plateaus = [Level(0.5, 0, 9000), Level(0.1, 9000, 20_000)]
     axes, _ = drawn(Line(x=x, y=LOSSES, color="measured"), plateaus=plateaus)
@@ -89,7 +87,7 @@ def test_curve_plateaus_and_labels() -> None:
         ([(1.0, 0, 300), (1e-3, 400, 700)], None, "log"),
     ],
 )
-def test_a_log_axis_does_not_hide_plateaus(plateaus: Any, log: Any, scale: str) -> None:
+def test_a_log_axis_does_not_hide_plateaus(plateaus, log, scale):
     line = Line(x=T, y=np.exp(-T / 50.0))
     axes, _ = drawn(line, plateaus=[Level(*one) for one in plateaus], log=log)
     assert axes.get_yscale() == scale
@@ -98,7 +96,7 @@ def test_a_log_axis_does_not_hide_plateaus(plateaus: Any, log: Any, scale: str) 
 @pytest.mark.parametrize("y", [[0.0, 0.0], [np.nan, np.nan], [1.0, 1.0], [0.3, 1e-30]])
 @pytest.mark.parametrize("log", ["x", "y", "xy", "none", None])
 @pytest.mark.parametrize("m", [0, 1, 3])
-def test_degenerate_curves_are_drawn(y: list[float], log: Any, m: int) -> None:
+def test_degenerate_curves_are_drawn(y, log, m):
     axes, _ = drawn(
         Line(x=[0, 1], y=np.repeat(np.array(y)[:, None], m, axis=1)), Line(x=[], y=[]), log=log
     )
@@ -106,7 +104,7 @@ def test_degenerate_curves_are_drawn(y: list[float], log: Any, m: int) -> None:
     assert axes.get_ylim()[0] < axes.get_ylim()[1]
 
 
-def test_several_charts_have_letters_and_one_legend_where_they_have_the_same_lines() -> None:
+def test_several_charts_have_letters_and_one_legend_where_they_have_the_same_lines():
     chart = Chart(
         lines=[Line(x=[0, 5], y=[1.0, 2.0], name="a"), Line(x=[0, 5], y=[1, 2], **look(9))],
         ylabel="y",

@@ -57,7 +57,7 @@ def len_of_marker(artist: Any) -> int:
     return ["*", "None", MARKER].index(str(artist.get_marker()))
 
 
-def test_data_function_and_stars_are_where_they_belong() -> None:
+def test_data_function_and_stars_are_where_they_belong():
     kinks = np.array([-0.5, 0.123456, 2.0, 9.0, np.inf, np.nan])
     outputs = np.array([0.4, -0.3, 0.1, 1.0, 1.0, 0.0])
     panel = drawn(line(LineNetwork(relu, kinks, outputs)))
@@ -86,7 +86,7 @@ def test_data_function_and_stars_are_where_they_belong() -> None:
     ]
 
 
-def test_another_state_moves_the_artists_and_nothing_else() -> None:
+def test_another_state_moves_the_artists_and_nothing_else():
     first = LineNetwork(relu, np.array([0.0, 9.0]), np.array([0.5, 0.5]))
     second = LineNetwork(lambda t: t, np.array([0.25, 0.5]), np.array([-0.5, 0.5]))
     panel = drawn(line(first, second))
@@ -108,12 +108,12 @@ def test_another_state_moves_the_artists_and_nothing_else() -> None:
         ([-1.0, 1.0], [0.0, 0.0], [0.0], [np.inf]),
     ],
 )
-def test_degenerate_input_is_drawn(x: Any, y: Any, kinks: Any, outputs: Any) -> None:
+def test_degenerate_input_is_drawn(x, y, kinks, outputs):
     net = LineNetwork(lambda t: np.full_like(t, np.nan), np.array(kinks), np.array(outputs))
     assert drawn(line(net, x=x, y=y)).axes.get_ylim() == (-2, 2)
 
 
-def test_rays_go_from_the_origin_to_the_weights_by_sign() -> None:
+def test_rays_go_from_the_origin_to_the_weights_by_sign():
     data = RaysData(np.array([[3.0, 0.0], [0.0, -2.0], [0.0, 0.0]]), np.array([1, -1, 1]))
     panel = drawn(rays_scene(lambda _: W, lambda _: SIGNS, 1.0, data=data))
     tips = {
@@ -138,12 +138,12 @@ def test_rays_go_from_the_origin_to_the_weights_by_sign() -> None:
     assert panel.axes.get_xlim() == pytest.approx((-1.22, 1.22))
 
 
-def test_pixels_have_the_colours_of_their_signs_or_classes() -> None:
+def test_pixels_have_the_colours_of_their_signs_or_classes():
     values = levels(np.array([[0.001, -2.0], [0.0, np.nan]]))
     assert values.tolist() == [[ZERO + 1, 1], [ZERO, ZERO]]
     assert levels(np.zeros(2)).tolist() == [ZERO, ZERO]
     roles = [Role("positive", "above"), Role("negative", "below"), Role("ground", "zero")]
-    about: dict[str, Any] = {"title": "", "alternative": "", "window": (0.0, 1.0, 0.0, 1.0)}
+    about = {"title": "", "alternative": "", "window": (0.0, 1.0, 0.0, 1.0)}
     field = SceneLayer(form="field", roles=roles, at=fixed(values), shade=(0.2, 0.4))
     panel = drawn(Scene(layers=[field], **about))
     pixels = np.asarray(panel.axes.images[0].get_array())

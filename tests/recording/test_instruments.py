@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from dynamics_cli import api
 from dynamics_cli.config import load_config
@@ -20,20 +20,22 @@ from dynamics_cli.gradients.derivatives import ByAutograd, ByEngine, derivatives
 from dynamics_cli.gradients.lanczos import largest_eigenvalues
 from dynamics_cli.kinds import Measure, Problem, State, get_kind
 from dynamics_cli.losses.softmax import CrossEntropy
-from tests.kinds import cases
+from tests import cases
+from tests.cases import read
+from tests.dense import EXPECTED, dense_of
 
-REGRESSION = {
-    "kind": "linear_map",
-    "inputs": 5,
-    "outputs": 3,
-    "singular_values": [2.0, 1.0],
-    "n": 9,
-    "noise": 0.5,
-}
+REGRESSION = read("""
+kind: linear_map
+inputs: 5
+outputs: 3
+singular_values: [2.0, 1.0]
+n: 9
+noise: 0.5
+""")
 POINTS = {**cases.POINTS, "append_bias": True}
 CLASSES = POINTS | {"y": [0.0, 2.0, 1.0]}
 
-CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+CASES = {
     "two layers": (POINTS, {"kind": "two_layer", "width": 4}, "mse"),
     "leaky, logistic": (
         POINTS,
@@ -104,7 +106,7 @@ def problem_of(case: str) -> Problem:
 
 
 def instrument(kind: str, **settings: Any) -> Measure:
-    return get_kind("measure", kind)(**settings)  # type: ignore[return-value]
+    return get_kind("measure", kind)(**settings)
 
 
 def start_of(problem: Problem, **weights: Any) -> State:
@@ -125,99 +127,38 @@ def moved(problem: Problem, seed: int = 0) -> State:
     return State(problem, now, lambda: start, 7)
 
 
-class Reference:
-    """Loss, Hessian and Jacobian of one state, all by `torch.func` on flat weights."""
-
-    def __init__(self, state: State, names: list[str]) -> None:
-        problem = state.problem
-        start = state.start
-        self.model = problem.config.architecture.network(problem.dataset.d, start, torch.float64)
-        self.x = torch.from_numpy(problem.dataset.x)
-        y = problem.dataset.y
-        self.y = torch.from_numpy(y.astype(np.int64) if problem.loss.labels == "classes" else y)
-        self.loss_kind = problem.loss
-        self.fixed = {
-            name: torch.from_numpy(np.array(value)) for name, value in state.parameters.items()
-        }
-        self.names, self.shapes = names, problem.shapes
-        self.theta = torch.cat([self.fixed[name].flatten() for name in names])
-
-    def f(self, theta: torch.Tensor) -> torch.Tensor:
-        weights = dict(self.fixed)
-        at = 0
-        for name in self.names:
-            size = int(np.prod(self.shapes[name]))
-            weights[name] = theta[at : at + size].reshape(self.shapes[name])
-            at += size
-        return torch.func.functional_call(self.model, weights, (self.x,))
-
-    def loss(self, theta: torch.Tensor) -> torch.Tensor:
-        return self.loss_kind.total(self.f(theta), self.y)
-
-    def each(self, theta: torch.Tensor) -> torch.Tensor:
-        return self.loss_kind.values(self.f(theta), self.y)
+TOLERANCE = {
+    "sharpness": 1e-6,
+    "hessian_trace": 1e-9,
+    "gauss_newton": 1e-8,
+    "gradient_norm": 1e-10,
+    "gradient_noise": 1e-9,
+}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
+def test_derivatives_are_those_of_automatic_differentiation(case):
     state = moved(problem_of(case))
     derivatives = derivatives_of(state)
-    assert isinstance(
-        derivatives, ByAutograd if case in ("diagonal", "residual", "transformer") else ByEngine
-    )
-    reference = Reference(state, derivatives.names)
-    np.testing.assert_allclose(
-        derivatives.gradient(), torch.func.grad(reference.loss)(reference.theta), atol=1e-12
-    )
-    H = torch.func.hessian(reference.loss)(reference.theta).numpy()
-    np.testing.assert_allclose(derivatives.hessian(), H, atol=1e-11)
-    J = torch.func.jacrev(reference.f)(reference.theta).reshape(-1, len(reference.theta)).numpy()
+    by_torch = case in ("diagonal", "residual", "transformer")
+    assert isinstance(derivatives, ByAutograd if by_torch else ByEngine)
+    dense = dense_of(state)
+    assert list(dense.weights) == derivatives.names
+    assert_allclose(derivatives.gradient(), dense.g, atol=1e-12)
+    assert_allclose(derivatives.hessian(), dense.H, atol=1e-11)
+    J = dense.J
     n = state.problem.dataset.n
     u = np.random.default_rng(5).standard_normal(len(J))
-    np.testing.assert_allclose(derivatives.kernel(n), J @ J.T, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(
-        derivatives.kernel_product(n)(u), J @ (J.T @ u), rtol=1e-10, atol=1e-11
-    )
-    each = torch.func.jacrev(reference.each)(reference.theta).numpy()
-    np.testing.assert_allclose(
-        derivatives.squared_gradients(), (each**2).sum(1), rtol=1e-10, atol=1e-13
-    )
+    assert_allclose(derivatives.kernel(n), J @ J.T, rtol=1e-10, atol=1e-12)
+    assert_allclose(derivatives.kernel_product(n)(u), J @ (J.T @ u), rtol=1e-10, atol=1e-11)
+    squares = (dense.each**2).sum(1)
+    assert_allclose(derivatives.squared_gradients(), squares, rtol=1e-10, atol=1e-13)
 
-    kinds = ["sharpness", "hessian_trace", "gauss_newton", "gradient_norm", "gradient_noise"]
-    measured = {kind: instrument(kind).measure(state) for kind in kinds}
-    h = np.asarray(state.network(state.problem.dataset.x)).reshape(state.problem.dataset.n, -1)
-    bend = curvature_of_loss(state.problem, h)
-    n, C = h.shape
-    blocks = np.einsum("kl,kcd->kcld", np.eye(n), bend).reshape(n * C, n * C)
-    g = torch.func.grad(reference.loss)(reference.theta).numpy()
-    weight = state.problem.loss.sample_weight(n) * n
-    assert measured["sharpness"] == pytest.approx(np.linalg.eigvalsh(H)[-1], rel=1e-6, abs=1e-9)
-    assert measured["hessian_trace"] == pytest.approx(np.trace(H), rel=1e-9, abs=1e-10)
-    assert measured["gauss_newton"] == pytest.approx(
-        np.linalg.eigvalsh(J.T @ blocks @ J)[-1], rel=1e-8
-    )
-    assert measured["gradient_norm"] == pytest.approx(np.linalg.norm(g), rel=1e-10)
-    noise = (each**2).sum(1).mean() - np.sum((g / weight) ** 2)
-    assert measured["gradient_noise"] == pytest.approx(noise, rel=1e-9, abs=1e-12)
+    for kind, tolerance in TOLERANCE.items():
+        found = instrument(kind).measure(state)
+        assert found == pytest.approx(EXPECTED[kind](dense), rel=tolerance, abs=1e-9), kind
     spectrum = instrument("hessian_spectrum").measure(state)
-    np.testing.assert_allclose(spectrum, np.linalg.eigvalsh(H)[::-1], atol=1e-10)
-
-
-def curvature_of_loss(problem: Problem, h: Any) -> Any:
-    """Return `d2L/dh2` (n, C, C) at outputs `h` (n, C)."""
-    loss = problem.loss
-    y = torch.from_numpy(problem.loss.numbered(problem.dataset.y))
-
-    def of_sample(at: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        return loss.values(
-            (at if y.ndim == 2 or loss.many_outputs else at[0])[None], label[None]
-        ).sum()
-
-    curvatures = [
-        torch.func.hessian(of_sample)(*sample)
-        for sample in zip(torch.from_numpy(h), y, strict=True)
-    ]
-    return torch.stack(curvatures).numpy() * loss.sample_weight(len(h))
+    assert_allclose(spectrum, np.linalg.eigvalsh(dense.H)[::-1], atol=1e-10)
 
 
 class Own(CrossEntropy):
@@ -227,16 +168,16 @@ class Own(CrossEntropy):
         return torch.nn.functional.cross_entropy(h, y, reduction="none")
 
 
-def test_gauss_newton_of_a_loss_that_is_no_formula() -> None:
+def test_gauss_newton_of_a_loss_that_is_no_formula():
     state = moved(problem_of("softmax"))
     own = moved(dataclasses.replace(state.problem, loss=Own()))
     v = np.random.default_rng(0).standard_normal(derivatives_of(state).size)
     product = ByAutograd(own).gauss_newton_product(v)
-    np.testing.assert_allclose(product, derivatives_of(state).gauss_newton_product(v), rtol=1e-10)
+    assert_allclose(product, derivatives_of(state).gauss_newton_product(v), rtol=1e-10)
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
+def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k):
     rng = np.random.default_rng(1)
     A = rng.standard_normal((60, 60))
     A = A + A.T
@@ -249,8 +190,8 @@ def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
         found, directions, residual = largest_eigenvalues(lambda v: A @ v, start, k)
         assert residual <= 1e-6
         if not np.array_equal(start, vectors[:, 0]):  # an eigenvector spans no more than itself
-            np.testing.assert_allclose(found, values[: -k - 1 : -1], rtol=1e-6)
-            np.testing.assert_allclose(A @ directions, directions * found, atol=1e-4)
+            assert_allclose(found, values[: -k - 1 : -1], rtol=1e-6)
+            assert_allclose(A @ directions, directions * found, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -265,21 +206,13 @@ def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
         ("kernel_eigenvalues", {}),
     ],
 )
-def test_where_the_second_derivatives_are_not_finite_nothing_is_measured(
-    kind: str, settings: dict[str, Any]
-) -> None:
+def test_where_the_second_derivatives_are_not_finite_nothing_is_measured(kind, settings):
     problem = problem_of("two layers")
     state = start_of(
         problem, **{name: np.full(shape, 1e250) for name, shape in problem.shapes.items()}
     )
     with np.errstate(all="ignore"):
         assert np.isnan(instrument(kind, **settings).measure(state)).all()
-
-
-def rank(values: Any) -> Any:
-    """Return the exponential of the entropy of shares."""
-    p = values / values.sum()
-    return np.exp(-np.sum(p * np.log(p)))
 
 
 def size(weights: Any) -> Any:
@@ -301,7 +234,7 @@ def spectrum(matrix: Any) -> Any:
 def features_by_hand(state: State) -> tuple[Any, Any]:
     """Return the hidden neurons now and at first of a two-layer network of ReLUs."""
     both = (state.parameters["hidden_weight"], state.start["hidden_weight"])
-    return tuple(np.maximum(state.problem.dataset.x @ W.T, 0) for W in both)  # type: ignore[return-value]
+    return tuple(np.maximum(state.problem.dataset.x @ W.T, 0) for W in both)
 
 
 def along(W: Any, v: Any) -> Any:
@@ -326,7 +259,7 @@ def signed(state: State) -> Any:
 U = np.eye(2, 3)
 
 # case, kind, its keys, expected value from the state, the weights and the initial weights
-MEASURED: list[tuple[str, str, dict[str, Any], Callable[[State, Any, Any], Any]]] = [
+MEASURED = [
     ("two layers", "kernel_distance", {}, lambda s, w, w_0: 1 - cosine(kernel(s), kernel(s.first))),
     (
         "two layers",
@@ -401,9 +334,7 @@ MEASURED: list[tuple[str, str, dict[str, Any], Callable[[State, Any, Any], Any]]
 
 
 @pytest.mark.parametrize(("case", "kind", "settings", "expected"), MEASURED)
-def test_measures_by_their_formulas(
-    case: str, kind: str, settings: dict[str, Any], expected: Any
-) -> None:
+def test_measures_by_their_formulas(case, kind, settings, expected):
     state = moved(problem_of(case))
     if kind in ("activation_flips", "alignment") and case == "two layers":
         state.parameters["hidden_weight"][0] = [
@@ -414,9 +345,7 @@ def test_measures_by_their_formulas(
     measure = instrument(kind, **settings)
     assert measure.offered(state.problem)
     by_hand = expected(state, state.parameters, state.start)
-    np.testing.assert_allclose(
-        measure.measure(state), by_hand, rtol=1e-7, atol=1e-10 * ("count" in settings)
-    )
+    assert_allclose(measure.measure(state), by_hand, rtol=1e-7, atol=1e-10 * ("count" in settings))
 
 
 @pytest.mark.parametrize(
@@ -426,13 +355,11 @@ def test_measures_by_their_formulas(
         *(("linear model", kind, {}) for kind in ("activation_flips", "balancedness")),
     ],
 )
-def test_measures_that_a_network_does_not_have(
-    case: str, kind: str, settings: dict[str, Any]
-) -> None:
+def test_measures_that_a_network_does_not_have(case, kind, settings):
     assert not instrument(kind, **settings).offered(problem_of(case))
 
 
-def test_names_and_columns_of_measures() -> None:
+def test_names_and_columns_of_measures():
     assert instrument("distance", layer="weight_1").name == "distance_weight_1"
 
 
@@ -446,19 +373,19 @@ def test_names_and_columns_of_measures() -> None:
         ({"of": "cosine", "direction": [1.0]}, "direction has 1 numbers, neurons have 3"),
     ],
 )
-def test_neurons_that_a_network_does_not_have(settings: dict[str, Any], told: str) -> None:
+def test_neurons_that_a_network_does_not_have(settings, told):
     with pytest.raises(InputError, match=told):
         instrument("neurons", **settings).offered(problem_of("two layers"))
 
 
 @pytest.mark.parametrize(("kind", "settings"), [("margin", {}), ("weight_norm", {})])
-def test_measures_of_a_linear_model(kind: str, settings: dict[str, Any]) -> None:
+def test_measures_of_a_linear_model(kind, settings):
     problem = problem_of("linear model")
     assert instrument(kind, **settings).offered(problem)
     assert np.isfinite(instrument(kind, **settings).measure(moved(problem)))
 
 
-def test_a_periodic_neuron_has_all_its_power_in_one_frequency() -> None:
+def test_a_periodic_neuron_has_all_its_power_in_one_frequency():
     p = 11
     network = {"kind": "two_layer", "width": 2, "outputs": p}
     problem = cases.problem_of(dataset={"kind": "modular_arithmetic", "p": p}, architecture=network)
@@ -483,7 +410,7 @@ CLASSIFIED = {
 
 
 @pytest.mark.parametrize("loss", CLASSIFIED)
-def test_losses_and_accuracies(loss: str) -> None:
+def test_losses_and_accuracies(loss):
     dataset, architecture = CLASSIFIED[loss]
     problem = cases.problem_of(dataset=dataset, architecture=architecture, loss={"kind": loss})
     y = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]) if loss == "mse" else problem.dataset.y
@@ -501,7 +428,7 @@ def test_losses_and_accuracies(loss: str) -> None:
             assert instrument(f"{part}_{what}").measure(state) == pytest.approx(np.mean(numbers))
 
 
-def test_losses_and_accuracies_of_kept_and_replaced_labels() -> None:
+def test_losses_and_accuracies_of_kept_and_replaced_labels():
     dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.8, "replaced_labels": 0.3}
     architecture = {"kind": "two_layer", "width": 6, "outputs": 5}
     state = moved(
@@ -513,7 +440,7 @@ def test_losses_and_accuracies_of_kept_and_replaced_labels() -> None:
     for what, numbers in told.items():
         measure = instrument(f"train_{what}", by_replaced=True)
         parts = [numbers[~data.replaced].mean(), numbers[data.replaced].mean()]
-        np.testing.assert_allclose(measure.measure(state), parts)
+        assert_allclose(measure.measure(state), parts)
         assert measure.name == f"train_{what}_by_replaced"
         assert measure.offered(state.problem)
         assert not instrument(f"test_{what}", by_replaced=True).offered(state.problem)
@@ -536,9 +463,7 @@ def test_losses_and_accuracies_of_kept_and_replaced_labels() -> None:
         ({"kind": "gd", "layer_lr": {"output_weight": 0.5}}, None),
     ],
 )
-def test_the_threshold_is_where_a_quadratic_diverges(
-    optimizer: dict[str, object], bound: float | None
-) -> None:
+def test_the_threshold_is_where_a_quadratic_diverges(optimizer, bound):
     """A network `a w x` with `a` fixed is a quadratic of curvature `2 (a x)^2`: just above the
     bound it grows.
     """

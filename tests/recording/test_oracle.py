@@ -11,6 +11,7 @@ import pytest
 import torch
 from curvlinops import GGNLinearOperator, HessianLinearOperator, hutchinson_trace
 from curvlinops.papyan2020traces.spectrum import fast_lanczos
+from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 from dynamics_cli.gradients.derivatives import ByAutograd, ByEngine, derivatives_of
@@ -18,7 +19,7 @@ from dynamics_cli.gradients.lanczos import quadrature
 from dynamics_cli.kinds import State, get_kind
 from dynamics_cli.measures.spectra import density
 from dynamics_cli.recording import kernel
-from tests.kinds.cases import problem_of
+from tests.cases import problem_of
 
 LOSSES = {
     "mse": (nn.MSELoss(), 3.0),
@@ -27,7 +28,7 @@ LOSSES = {
 
 
 @pytest.fixture(scope="module", params=LOSSES)
-def both(request: pytest.FixtureRequest) -> tuple[State, Any, Any, float]:
+def both(request):
     """A state, and its Hessian and Gauss-Newton matrix as operators of a network that is written
     down here.
     """
@@ -79,18 +80,18 @@ def dense(operator: Any) -> np.ndarray:
     return (operator @ torch.eye(operator.shape[1], dtype=torch.float64)).numpy()
 
 
-def test_eigenvalues_and_traces(both: tuple[State, Any, Any, float]) -> None:
+def test_eigenvalues_and_traces(both):
     state, hessian, ggn, factor = both
     H = factor * dense(hessian)
     G = factor * dense(ggn)
     values = np.linalg.eigvalsh(H)[::-1]
 
-    def measured(kind: str, **settings: Any) -> Any:
+    def measured(kind, **settings):
         state.memory.clear()
         return get_kind("measure", kind)(**settings).measure(state)
 
-    np.testing.assert_allclose(measured("sharpness", top=4), values[:4], rtol=1e-6)
-    np.testing.assert_allclose(measured("hessian_spectrum"), values, atol=1e-10)
+    assert_allclose(measured("sharpness", top=4), values[:4], rtol=1e-6)
+    assert_allclose(measured("hessian_spectrum"), values, atol=1e-10)
     assert measured("hessian_trace") == pytest.approx(np.trace(H), rel=1e-9)
     torch.manual_seed(0)
     theirs = factor * float(hutchinson_trace(hessian, 50))
@@ -101,24 +102,20 @@ def test_eigenvalues_and_traces(both: tuple[State, Any, Any, float]) -> None:
 
 
 @pytest.mark.parametrize("kind", [ByEngine, ByAutograd])
-def test_products_with_both_matrices(both: tuple[State, Any, Any, float], kind: type) -> None:
+def test_products_with_both_matrices(both, kind):
     state, hessian, ggn, factor = both
     own = derivatives_of(state)
     assert isinstance(own, ByEngine)
     mine = own if kind is ByEngine else ByAutograd(state)
     v = np.random.default_rng(1).standard_normal(hessian.shape[1])
     for product, operator in ((mine.hessian_product, hessian), (mine.gauss_newton_product, ggn)):
-        np.testing.assert_array_equal(
-            product(np.stack([v, -v], 1)[:, 0]), product(v)
-        )  # a column of a matrix
-        np.testing.assert_allclose(
-            product(v), factor * (operator @ torch.from_numpy(v)).numpy(), atol=1e-10
-        )
+        assert_array_equal(product(np.stack([v, -v], 1)[:, 0]), product(v))  # a column of a matrix
+        assert_allclose(product(v), factor * (operator @ torch.from_numpy(v)).numpy(), atol=1e-10)
 
 
 def test_the_quadrature_of_a_start_and_the_density_of_all(
-    both: tuple[State, Any, Any, float],
-) -> None:
+    both,
+):
     state, hessian, _, factor = both
     product = derivatives_of(state).hessian_product
     P = hessian.shape[1]
@@ -127,9 +124,7 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(
     torch.manual_seed(3)
     nodes, vectors = fast_lanczos(hessian, 8)
     rule = quadrature(product, start, 8)
-    np.testing.assert_allclose(
-        rule, [factor * nodes.numpy(), vectors.numpy()[0] ** 2], rtol=1e-6, atol=1e-9
-    )
+    assert_allclose(rule, [factor * nodes.numpy(), vectors.numpy()[0] ** 2], rtol=1e-6, atol=1e-9)
 
     H = factor * dense(hessian)
     v = start / np.linalg.norm(start)
@@ -146,18 +141,18 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(
     units = np.stack(
         [quadrature(product, one, P) for one in np.eye(P)]
     )  # the mean over a basis is the whole trace
-    np.testing.assert_allclose(density(units, at, width), exact, rtol=1e-6)
+    assert_allclose(density(units, at, width), exact, rtol=1e-6)
     found = get_kind("measure", "spectral_density")(probes=200, steps=30).measure(state)
     assert found.shape == (200, 2, 30)
-    np.testing.assert_allclose(np.nansum(found[:, 1], axis=1), 1.0, rtol=1e-12)
+    assert_allclose(np.nansum(found[:, 1], axis=1), 1.0, rtol=1e-12)
     assert np.abs(density(found, at, width) - exact).max() < 0.08 * exact.max()
     again = get_kind("measure", "spectral_density")(probes=2, steps=30)
-    np.testing.assert_array_equal(again.measure(state), again.measure(state))
+    assert_array_equal(again.measure(state), again.measure(state))
 
 
 def test_eigenvalues_of_the_last_layer_occur_as_often_as_there_are_outputs(
-    both: tuple[State, Any, Any, float],
-) -> None:
+    both,
+):
     """Of the squared error each occurs three times; the first k do not depend on how many are
     asked for.
     """
@@ -165,20 +160,18 @@ def test_eigenvalues_of_the_last_layer_occur_as_often_as_there_are_outputs(
     last = slice(-18, None)  # weight and bias of three outputs and five inputs
     exact = np.linalg.eigvalsh(factor * dense(hessian)[last, last])[::-1]
     if factor == 3.0:
-        np.testing.assert_allclose(exact[:3], exact[0], rtol=1e-12)
+        assert_allclose(exact[:3], exact[0], rtol=1e-12)
     for top in (1, 2, 3, 4, 7, 18):
         state.memory.clear()
         sharpness = get_kind("measure", "sharpness")(top=top, blocks={"last": "*_3"})
         for _ in range(2):  # from random vectors, then from those of the state before
             found = np.ravel(sharpness.measure(state))
-            np.testing.assert_allclose(found, exact[:top], rtol=1e-6, atol=1e-9)
+            assert_allclose(found, exact[:top], rtol=1e-6, atol=1e-9)
 
 
-def test_eigenvalues_of_a_kernel_that_is_not_formed(
-    both: tuple[State, Any, Any, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_eigenvalues_of_a_kernel_that_is_not_formed(both, monkeypatch):
     state = both[0]
     exact = np.linalg.eigvalsh(derivatives_of(state).kernel(9))[::-1]
     monkeypatch.setattr(kernel, "KERNEL", 5)
     found = get_kind("measure", "kernel_eigenvalues")(top=30).measure(state)
-    np.testing.assert_allclose(found, [*exact, *[np.nan] * 3], rtol=1e-6, atol=1e-8)
+    assert_allclose(found, [*exact, *[np.nan] * 3], rtol=1e-6, atol=1e-8)

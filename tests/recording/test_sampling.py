@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ import torch
 from dynamics_cli._bundled.experiments.lau2023.theory.learning_coefficient import (
     dln_learning_coefficient,
 )
-from torch import Tensor, nn
+from numpy.testing import assert_allclose
+from torch import nn
 
 import dynamics_cli as dyn
 from dynamics_cli import api
@@ -23,10 +23,10 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.kinds import State
 from dynamics_cli.recording.sampling import split_r_hat
-from tests.kinds import cases
+from tests import cases
+from tests.dense import dense_of
 from tests.recording.test_instruments import (
     CASES,
-    Reference,
     instrument,
     moved,
     problem_of,
@@ -52,9 +52,7 @@ def expected(H: Any, nbeta: float, gamma: float, step: float, burn_in: int, draw
 
 @pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_on_a_linear_model_the_estimate_is_the_expectation_of_its_chains(
-    batch_size: int | None, reduction: str
-) -> None:
+def test_on_a_linear_model_the_estimate_is_the_expectation_of_its_chains(batch_size, reduction):
     network = {"kind": "fully_connected", "widths": [], "outputs": 3, "bias": False}
     problem = cases.problem_of(
         dataset=LINEAR,
@@ -62,7 +60,7 @@ def test_on_a_linear_model_the_estimate_is_the_expectation_of_its_chains(
         initialization={"kind": "lecun"},
         loss={"kind": "mse", "reduction": reduction},
     )
-    keys: dict[str, Any] = {
+    keys = {
         "nbeta": 300.0,
         "gamma": 5.0,
         "step": 1e-5,
@@ -71,7 +69,7 @@ def test_on_a_linear_model_the_estimate_is_the_expectation_of_its_chains(
         "chains": 60,
     }
     state = moved(problem)
-    mean, spread, _ = instrument("llc", labels="own", batch_size=batch_size, **keys).measure(state)  # type: ignore[misc]
+    mean, spread, _ = instrument("llc", labels="own", batch_size=batch_size, **keys).measure(state)
     H = derivatives_of(state).hessian() / (1 if reduction == "mean" else problem.dataset.n)
     exact = expected(H, 300.0, 5.0, 1e-5, 500, 500)
     assert exact == pytest.approx(5.4, abs=0.7)  # of 6, less what the force and the start take away
@@ -99,13 +97,11 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("rank", "sizes", "coefficient", "multiplicity"), EXACT)
-def test_exact_coefficients(
-    rank: int, sizes: tuple[int, ...], coefficient: float, multiplicity: int
-) -> None:
+def test_exact_coefficients(rank, sizes, coefficient, multiplicity):
     assert dln_learning_coefficient(rank, sizes) == (coefficient, multiplicity)
 
 
-def test_impossible_ranks_are_refused() -> None:
+def test_impossible_ranks_are_refused():
     for rank, sizes in ((3, (4, 2, 4)), (-1, (2, 2)), (0, (2,))):
         with pytest.raises(InputError, match=f"no rank {rank}"):
             dln_learning_coefficient(rank, sizes)
@@ -114,9 +110,7 @@ def test_impossible_ranks_are_refused() -> None:
 @pytest.mark.parametrize(
     ("sizes", "rank"), [((4, 6, 3), 3), ((5, 5, 5), 1), ((4, 3, 3, 4), 2), ((3, 8, 3), 0)]
 )
-def test_estimates_at_balanced_weights_are_the_exact_coefficients(
-    sizes: tuple[int, ...], rank: int
-) -> None:
+def test_estimates_at_balanced_weights_are_the_exact_coefficients(sizes, rank):
     values = [1.0] * max(rank, 1)
     data = {
         "kind": "linear_map",
@@ -138,14 +132,14 @@ def test_estimates_at_balanced_weights_are_the_exact_coefficients(
     if rank == 0:
         weights = {name: 0 * W for name, W in weights.items()}
     state = State(problem, weights, lambda: weights, 0)
-    keys: dict[str, Any] = {
+    keys = {
         "nbeta": 1086.0,
         "gamma": 3.0,
         "step": 1.2e-5,
         "burn_in": 6000,
         "draws": 6000,
     }
-    mean, spread, r_hat = instrument("llc", labels="own", chains=8, **keys).measure(state)  # type: ignore[misc]
+    mean, spread, r_hat = instrument("llc", labels="own", chains=8, **keys).measure(state)
     exact = dln_learning_coefficient(rank, sizes)[0]
     assert abs(mean - exact) < 0.1 * exact
     assert 0 < spread < 0.2 * exact
@@ -153,7 +147,7 @@ def test_estimates_at_balanced_weights_are_the_exact_coefficients(
 
 
 @pytest.mark.parametrize("sizes", [(5, 3), (6, 6, 6, 6)])
-def test_the_default_relaxes_flat_directions(sizes: tuple[int, ...]) -> None:
+def test_the_default_relaxes_flat_directions(sizes):
     """Of 300 steps of burn-in and 300 draws the second would come out 14 % low, the first with
     R-hat 1.27.
     """
@@ -175,12 +169,12 @@ def test_the_default_relaxes_flat_directions(sizes: tuple[int, ...]) -> None:
     problem = cases.problem_of(
         dataset=data, architecture=net, initialization={"kind": "decoupled", "scale": 1.0}
     )
-    mean, _, r_hat = instrument("llc", labels="own").measure(start_of(problem))  # type: ignore[misc]
+    mean, _, r_hat = instrument("llc", labels="own").measure(start_of(problem))
     assert mean == pytest.approx(dln_learning_coefficient(rank, sizes)[0], rel=0.06)
     assert 1 < r_hat < 1.05
 
 
-def test_split_r_hat() -> None:
+def test_split_r_hat():
     """Of independent draws it is near 1; of a trend, and of chains apart, it is larger, as by
     the formula.
     """
@@ -197,47 +191,39 @@ def test_split_r_hat() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_potential_is_that_of_automatic_differentiation(case: str) -> None:
+def test_the_potential_is_that_of_automatic_differentiation(case):
     """At other weights than those of the state, of all samples and of some, for several chains."""
-    import torch
-
     problem = problem_of(case)
     state = moved(problem)
     n = problem.dataset.n
     derivatives = derivatives_of(state)
-    reference = Reference(state, derivatives.names)
+    dense = dense_of(state)
     rng = np.random.default_rng(1)
     w = derivatives.weights(state.parameters) + 0.1 * rng.standard_normal((3, derivatives.size))
     rows = rng.integers(n, size=(3, 2))
-    mean_weight = problem.loss.sample_weight(n) * n
-    for chosen in (None, rows):
-        losses, gradients = derivatives.potential(n if chosen is None else 2, problem.dataset.y)(
-            w, chosen
-        )
+    everything = np.tile(np.arange(n), (3, 1))
+    for chosen, picked in ((None, everything), (rows, rows)):
+        potential = derivatives.potential(picked.shape[1], problem.dataset.y)
+        losses, gradients = potential(w, chosen)
         for k in range(3):
             theta = torch.from_numpy(w[k])
-            each = reference.each(theta).numpy()
-            picked = np.arange(n) if chosen is None else chosen[k]
-            assert losses[k] == pytest.approx(each[picked].mean(), rel=1e-9)
-            J = torch.func.jacrev(reference.each)(theta).numpy()
-            np.testing.assert_allclose(gradients[k], J[picked].mean(0), atol=1e-10)
-    np.testing.assert_allclose(
-        derivatives.gradient(),
-        mean_weight
-        * derivatives.potential(n, problem.dataset.y)(
-            derivatives.weights(state.parameters)[None], None
-        )[1][0],
-        atol=1e-10,
-    )
+            expected = dense.values(theta).numpy()[picked[k]].mean()
+            assert losses[k] == pytest.approx(expected, rel=1e-9)
+            J = torch.func.jacrev(dense.values)(theta).detach().numpy()
+            assert_allclose(gradients[k], J[picked[k]].mean(0), atol=1e-10)
+    own = derivatives.weights(state.parameters)[None]
+    (gradient,) = derivatives.potential(n, problem.dataset.y)(own, None)[1]
+    mean_weight = problem.loss.sample_weight(n) * n
+    assert_allclose(derivatives.gradient(), mean_weight * gradient, atol=1e-10)
 
 
-def test_a_trace_has_the_numbers_of_all_steps_and_chains() -> None:
+def test_a_trace_has_the_numbers_of_all_steps_and_chains():
     state = moved(problem_of("tanh"))
     keys = {"burn_in": 3, "draws": 20, "chains": 2}
     trace = np.asarray(instrument("llc", trace=True, **keys).measure(state))
-    mean, spread, r_hat = instrument("llc", **keys).measure(state)  # type: ignore[misc]
+    mean, spread, r_hat = instrument("llc", **keys).measure(state)
     assert trace.shape == (20, 2)
-    np.testing.assert_allclose(
+    assert_allclose(
         [trace.mean(), trace.mean(0).std(ddof=1), split_r_hat(trace)], [mean, spread, r_hat]
     )
     assert instrument("llc", trace=True, **keys).name == "llc_trace"
@@ -245,11 +231,11 @@ def test_a_trace_has_the_numbers_of_all_steps_and_chains() -> None:
         instrument("llc", trace=True).offered(state.problem)
 
 
-def test_chains_that_diverge_give_nothing() -> None:
+def test_chains_that_diverge_give_nothing():
     assert np.isnan(instrument("llc", step=1e3).measure(moved(problem_of("tanh")))).all()
 
 
-def test_a_run_records_several(tmp_path: Path) -> None:
+def test_a_run_records_several(tmp_path):
     sampler = {"kind": "llc", "nbeta": 500.0, "burn_in": 50, "draws": 50, "chains": 2}
     config = cases.config_of(
         dataset={**LINEAR, "outputs": 4},
@@ -272,14 +258,14 @@ def test_a_run_records_several(tmp_path: Path) -> None:
     assert run.measures["llc"].shape == run.measures["llc_cold"].shape == (4, 3)
 
 
-def test_infinite_losses_give_nan_and_a_negative_estimate_is_told() -> None:
+def test_infinite_losses_give_nan_and_a_negative_estimate_is_told():
     torch.manual_seed(0)
     model = nn.Linear(2, 1)
     x = torch.randn(20, 2)
     y = torch.full((20, 1), 5.0)
     kind = {"kind": "llc", "draws": 3, "burn_in": 20}
 
-    def steep(h: Tensor, y: Tensor) -> Tensor:
+    def steep(h, y):
         return torch.exp(500 * (h - y).abs()).mean()
 
     for step in ({}, {"step": 0.1}):  # the loss is infinite at the state, so no step helps
@@ -290,16 +276,14 @@ def test_infinite_losses_give_nan_and_a_negative_estimate_is_told() -> None:
     assert row["llc.mean"] < 0
 
 
-def test_long_chains_are_estimated_or_refused_with_what_to_lower(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_long_chains_are_estimated_or_refused_with_what_to_lower(monkeypatch, capsys):
     clock = itertools.count()
     monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))  # a second a step
     model = nn.Linear(2, 1, bias=False)
     with torch.no_grad():
         model.weight.zero_()
     x = torch.randn(20, 2)
-    kind: dict[str, Any] = {"kind": "llc", "draws": 3, "burn_in": 47, "step": 1e-4}
+    kind = {"kind": "llc", "draws": 3, "burn_in": 47, "step": 1e-4}
     dyn.measure(model, x, x[:, :1] * 0, loss="mse", measures=[kind])
     first, *later = capsys.readouterr().err.splitlines()
     assert first.startswith("llc at iteration 0: about 50 s for 50 steps of 1 s; lower llc.burn")

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def outputs(tmp_path, monkeypatch):
     """Runs and figures go to a folder of the test's own."""
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
     return tmp_path / "outputs"

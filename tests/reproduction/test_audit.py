@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.testing import assert_allclose
 
 import dynamics_cli as dyn
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.cli import main
-from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import audit, reproduce
@@ -25,7 +26,7 @@ from tests.experiments.helpers import unfalsified
 ORTHOGONAL = {"net": "boursier2022/orthogonal.yaml"}
 
 
-def _figure(evidence, draw=lambda _: None, **changes) -> Figure:  # type: ignore[no-untyped-def]
+def _figure(evidence, draw=lambda _: None, **changes) -> Figure:
     """Return a figure of one run whose first claim needs training, and whose second holds for
     any network.
     """
@@ -36,16 +37,14 @@ def _figure(evidence, draw=lambda _: None, **changes) -> Figure:  # type: ignore
         )
         return [claim("fitted", "the loss falls", "here", at_most(1e-3), loss), held]
 
-    return Figure("boursier2022-fig2", "", evidence, claims, draw, configs=ORTHOGONAL, **changes)  # type: ignore[arg-type, return-value]
+    return Figure("boursier2022-fig2", "", evidence, claims, draw, configs=ORTHOGONAL, **changes)
 
 
-def _final_loss(runs):  # type: ignore[no-untyped-def]
+def _final_loss(runs):
     return float(runs["net"].losses[-1])
 
 
-def test_claims_fail_under_nulls_or_say_why_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_claims_fail_under_nulls_or_say_why_not(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     own = {"short": ("optimizer.iterations=10",)}
     monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss, nulls=own))
@@ -66,9 +65,7 @@ def test_claims_fail_under_nulls_or_say_why_not(
         audit.audit("any", nulls=["untraned"])
 
 
-def test_an_audit_belongs_to_the_runs_that_the_figure_was_drawn_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_audit_belongs_to_the_runs_that_the_figure_was_drawn_from(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     drawn = _figure(_final_loss, draw=lambda _: new_figure()[0])
     monkeypatch.setattr(reproduce, "load_figure", lambda _: drawn)
@@ -83,14 +80,12 @@ def test_an_audit_belongs_to_the_runs_that_the_figure_was_drawn_from(
         assert findings == ([] if belongs else ["boursier2022-fig2.audit.json"])
 
 
-def test_settings_and_presets_are_those_of_the_audited_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_and_presets_are_those_of_the_audited_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     full = {"full": {"net": Wanted(ORTHOGONAL["net"], ("optimizer.iterations=30",))}}
-    lengths: list[int] = []
+    lengths = []
 
-    def evidence(runs):  # type: ignore[no-untyped-def]
+    def evidence(runs):
         lengths.append(runs["net"].iterations)
         return 0.0
 
@@ -102,9 +97,7 @@ def test_settings_and_presets_are_those_of_the_audited_runs(
         audit.audit("any", preset="fall")
 
 
-def test_a_claim_fails_untrained_and_under_a_further_null(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss))
     assert unfalsified(audit.audit("any", nulls=["untrained", "early"])) == set()
@@ -128,9 +121,7 @@ def test_a_claim_fails_untrained_and_under_a_further_null(
         ("liu2023/student.yaml", "decay", "weight_decay", 1e12),
     ],
 )
-def test_nulls_change_steps_lengths_and_times(
-    config: str, null: str, key: str, share: float
-) -> None:
+def test_nulls_change_steps_lengths_and_times(config, null, key, share):
     before = load_config(CONFIGS / config)
     after = load_config(CONFIGS / config, audit.NULLS[null](before))
     assert getattr(after.optimizer, key) == pytest.approx(
@@ -138,11 +129,11 @@ def test_nulls_change_steps_lengths_and_times(
     )
 
 
-def test_nulls_of_steps_and_layers() -> None:
+def test_nulls_of_steps_and_layers():
     path = CONFIGS / "boursier2022" / "orthogonal.yaml"
     before = load_config(path)
 
-    def under(null: str) -> RunConfig:
+    def under(null):
         return load_config(path, audit.NULLS[null](before))
 
     assert under("one_step").optimizer.count(1) == 1
@@ -153,9 +144,7 @@ def test_nulls_of_steps_and_layers() -> None:
     assert [audit.NULLS[null](flow) for null in ("one_step", "slow")] == [[], []]
 
 
-def test_equal_labels_leave_no_null_by_permutation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_labels_leave_no_null_by_permutation(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss))
     short = ["optimizer.iterations=20"]
@@ -168,7 +157,7 @@ def test_equal_labels_leave_no_null_by_permutation(
         assert done.outcomes[0].reason == reason
 
 
-def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
+def test_networks_are_linear_and_decay_alone(tmp_path):
     linear = audit.NULLS["linear"](load_config(CONFIGS / ORTHOGONAL["net"]))
     assert load_config(CONFIGS / ORTHOGONAL["net"], linear).architecture.activation.kind == "linear"
     path = CONFIGS / ORTHOGONAL["net"]
@@ -190,13 +179,11 @@ def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
                 if step
                 else before - np.sign(before) * np.abs(before - after)
             )
-            np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-6)
+            assert_allclose(after, expected, rtol=1e-4, atol=1e-6)
             assert step or (np.abs(before - after)[np.abs(before) > 0.1] > 0.01).all()
 
 
-def test_the_command_prints_a_table_and_is_strict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_prints_a_table_and_is_strict(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     done = CliRunner().invoke(
         main, ["audit", "boursier2022-fig2", "--null", "untrained", "--strict"]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import EntryPoint
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +22,7 @@ from dynamics_cli.templates import new_paper
 
 
 @pytest.fixture
-def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+def plugin(monkeypatch):
     """An installed package that adds the paper `other2030` with one figure."""
     module = types.ModuleType("other_paper")
     figure = Figure(
@@ -38,7 +36,7 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     entry = PaperEntry(
         "Title", "Authors", "Venue", {"other2030-fig1": FigureEntry("A figure", 1, "other_paper")}
     )
-    module.PAPER, module.FIGURE = entry, figure  # type: ignore[attr-defined]
+    module.PAPER, module.FIGURE = entry, figure
     monkeypatch.setitem(sys.modules, "other_paper", module)
     offer(monkeypatch, "other2030", "other_paper")
     yield module
@@ -52,7 +50,7 @@ def offer(monkeypatch: pytest.MonkeyPatch, key: str, module: str) -> None:
     registry.installed_packages.cache_clear()
 
 
-def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
+def test_another_package_adds_a_paper(plugin):
     assert list(catalogue.papers())[-1] == "other2030"
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
@@ -61,9 +59,7 @@ def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
     )
 
 
-def test_one_module_may_hold_several_figures(
-    plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_module_may_hold_several_figures(plugin, monkeypatch):
     monkeypatch.delattr(plugin, "FIGURE")
     figures = {
         id_: Figure(id_, "c", {}, dict, lambda found: [], pytest.fail)
@@ -79,11 +75,9 @@ def test_one_module_may_hold_several_figures(
 
 
 @pytest.mark.parametrize("what", ["no paper", "a key that is taken"])
-def test_a_package_that_is_refused(
-    what: str, plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_that_is_refused(what, plugin, monkeypatch):
     if what == "no paper":
-        plugin.PAPER = "nonsense"  # type: ignore[attr-defined]
+        plugin.PAPER = "nonsense"
     else:
         offer(monkeypatch, "boursier2022", "other_paper")
     with pytest.raises(
@@ -106,9 +100,7 @@ FAILING = {
 
 @pytest.mark.usefixtures("kinds_as_before")
 @pytest.mark.parametrize("what", FAILING)
-def test_an_error_in_a_paper_names_its_line(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_in_a_paper_names_its_line(what, tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
     before, after, told = FAILING[what]
     new_paper("mine2026", tmp_path)
@@ -123,9 +115,7 @@ def test_an_error_in_a_paper_names_its_line(
 
 
 @pytest.mark.usefixtures("kinds_as_before")
-def test_the_folder_of_a_paper_stands_for_the_paper(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_of_a_paper_stands_for_the_paper(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
     monkeypatch.chdir(tmp_path)
     new_paper("mine2026", tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -51,9 +50,7 @@ from dynamics_cli.runs.store.sealed import seal
         (Interval(1, 3), [1, 2, 3], [0.999, 3.001], "1 to 3"),
     ],
 )
-def test_a_range_holds_inside_and_not_outside(
-    expected: Interval, inside: list[float], outside: list[float], text: str
-) -> None:
+def test_a_range_holds_inside_and_not_outside(expected, inside, outside, text):
     assert all(expected.holds(value) for value in inside)
     assert not any(expected.holds(value) for value in outside)
     assert not any(expected.holds(value) for value in (math.nan, math.inf, -math.inf))
@@ -88,9 +85,7 @@ numbers = st.floats() | st.integers(-3, 3)
         min_size=1,
     ),
 )
-def test_claims_are_judged_again_from_their_json_alone(
-    expecting: Callable[[float], Interval], seeds: list[tuple[float, float]]
-) -> None:
+def test_claims_are_judged_again_from_their_json_alone(expecting, seeds):
     """Each seed may expect another number, close to the one measured."""
     told = [
         [make(make.__name__, "s", "t", expecting(x), x + d) for make in (claim, theory)]
@@ -113,13 +108,11 @@ def test_claims_are_judged_again_from_their_json_alone(
         (15.0, 15.0, 15.0, "15"),
     ],
 )
-def test_numbers_have_the_digits_that_are_compared(
-    measured: float | None, low: float | None, high: float | None, seen: str
-) -> None:
+def test_numbers_have_the_digits_that_are_compared(measured, low, high, seen):
     assert as_compared(measured, low, high) == seen
 
 
-def test_claims_that_are_not_decided_count_neither_way() -> None:
+def test_claims_that_are_not_decided_count_neither_way():
     held = claim("a", "a", "s", at_most(1.0), 0.0)
     missed = claim("b", "b", "s", at_most(1.0), 2.0)
     met = presupposing(held, "lambda <= 1", at_most(1.0), 0.5)

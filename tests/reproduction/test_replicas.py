@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.reproduction.obtain import RunSource
@@ -23,13 +22,13 @@ optimizer: {kind: gd, lr: 0.01, iterations: 50}
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> str:
+def config(tmp_path):
     path = tmp_path / "small.yaml"
     path.write_text(CONFIG)
     return str(path)
 
 
-def test_replicas_are_one_run_whose_networks_are_those_of_the_seeds(config: str) -> None:
+def test_replicas_are_one_run_whose_networks_are_those_of_the_seeds(config):
     source = RunSource()
     (one,) = source.obtain({"many": Wanted(config, (), 3)})
     assert (one.role, one.seed, one.reused, one.as_dict()["replicas"]) == ("many", 5, False, 3)
@@ -38,16 +37,14 @@ def test_replicas_are_one_run_whose_networks_are_those_of_the_seeds(config: str)
     for name, values in one.run.parameters.items():
         assert np.isfinite(values[-1]).all()
         for k, single in enumerate(alone):
-            np.testing.assert_allclose(
-                values[-1][k], single.run.parameters[name][-1], rtol=1e-12, atol=1e-14
-            )
+            assert_allclose(values[-1][k], single.run.parameters[name][-1], rtol=1e-12, atol=1e-14)
     assert RunSource().obtain({"many": Wanted(config, (), 3)})[0].reused
     forced = RunSource(force=True)
     assert not forced.obtain({"many": Wanted(config, (), 3)})[0].reused
     assert forced.obtain({"many": Wanted(config, (), 3)})[0].reused  # trained once for all figures
 
 
-def test_replicas_of_other_seeds_are_other_networks(config: str) -> None:
+def test_replicas_of_other_seeds_are_other_networks(config):
     wanted = {"many": Wanted(config, (), 3), "one": Wanted(config)}
     source = RunSource()
     first = source.obtain(wanted)

@@ -8,9 +8,6 @@ import functools
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from matplotlib.figure import Figure as Drawing
@@ -55,18 +52,18 @@ def small_evidence(runs: Runs) -> dict[str, float]:
     return {role: run.final_loss for role, run in runs.items()}
 
 
-QUICK: dict[str, Any] = {"formats": ("svg",)}
+QUICK = {"formats": ("svg",)}
 drawn = functools.partial(reproduce, **QUICK)
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figure]:
+def small(tmp_path, monkeypatch):
     """Make `reproduce` know one figure, `small-fig1`, with two runs of one config."""
     config = tmp_path / "small.yaml"
     config.write_text(CONFIG)
 
-    def make(**changes: Any) -> Figure:
-        fields: dict[str, Any] = {
+    def make(**changes):
+        fields = {
             "id": "small-fig1",
             "title": "Small",
             "caption": "A caption.",
@@ -87,7 +84,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figu
 
 
 @pytest.mark.usefixtures("small")
-def test_files_and_json(outputs: Path) -> None:
+def test_files_and_json(outputs):
     result = reproduce("small-fig1")
     folder = (outputs / "figures").absolute()
     assert result.files == [folder / f"small-fig1.{end}" for end in ("pdf", "png", "json")]
@@ -125,10 +122,8 @@ def test_files_and_json(outputs: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["evidence", "claims", "draw"])
-def test_runs_that_a_figure_did_not_foresee_are_one_line_and_our_own_a_bug(
-    part: str, small: Callable[..., Figure]
-) -> None:
-    def fails(_: object) -> Any:
+def test_runs_that_a_figure_did_not_foresee_are_one_line_and_our_own_a_bug(part, small):
+    def fails(_):
         return 1 / 0
 
     small(**{part: fails})
@@ -142,7 +137,7 @@ def test_runs_that_a_figure_did_not_foresee_are_one_line_and_our_own_a_bug(
 
 
 @pytest.mark.usefixtures("small")
-def test_runs_are_reused_and_force_trains_again() -> None:
+def test_runs_are_reused_and_force_trains_again():
     first = reproduce("small-fig1")
     second = reproduce("small-fig1")
     assert [run.reused for run in first.runs] == [False, False]
@@ -153,9 +148,7 @@ def test_runs_are_reused_and_force_trains_again() -> None:
     assert [one.measured for one in again.claims] == [one.measured for one in first.claims]
 
 
-def test_a_run_that_names_files_of_a_moved_checkout_is_reused(
-    small: Callable[..., Figure], tmp_path: Path
-) -> None:
+def test_a_run_that_names_files_of_a_moved_checkout_is_reused(small, tmp_path):
     folders = [tmp_path / "before", tmp_path / "after"]
     figures = []
     data = CONFIG[CONFIG.index("dataset:") : CONFIG.index("architecture:")]
@@ -183,19 +176,17 @@ def test_a_run_that_names_files_of_a_moved_checkout_is_reused(
 
 
 @pytest.mark.usefixtures("small")
-def test_long_runs_of_several_figures_are_trained_side_by_side(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path, monkeypatch):
     alone = drawn("small-fig1")
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "other"))
     monkeypatch.setattr(train, "LONG_WORK", -1.0)
-    seen: list[tuple[str, int]] = []
+    seen = []
 
     @contextlib.contextmanager
-    def watch(name: str, total: int) -> Iterator[Callable[[int, float], None]]:
+    def watch(name, total):
         yield lambda done, _: seen.append((name, done))
 
-    options: dict[str, Any] = {"progress": watch}
+    options = {"progress": watch}
     (_, wrong), (_, result), (_, again) = [
         *reproduce_figures(["small-fig1"], **QUICK, preset="ful", **options),
         *reproduce_figures(["small-fig1", "small-fig1"], **QUICK, **options),
@@ -212,7 +203,7 @@ def test_long_runs_of_several_figures_are_trained_side_by_side(
 
 
 @pytest.mark.usefixtures("small")
-def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
+def test_seeds_are_those_of_the_config_and_the_next_ones():
     result = drawn("small-fig1", seeds=4)
     assert [(run.role, run.seed) for run in result.runs] == [
         (r, s) for s in (5, 6, 7, 8) for r in ("first", "second")
@@ -242,9 +233,7 @@ def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
     assert result.files[-2] in [found.file for found in verify_figure(result.files[-1])]
 
 
-def test_a_variant_is_the_same_figure_of_other_runs(
-    small: Callable[..., Figure], tmp_path: Path
-) -> None:
+def test_a_variant_is_the_same_figure_of_other_runs(small, tmp_path):
     flow = tmp_path / "flow.yaml"
     drawn = tmp_path / "drawn.yaml"
     flow.write_text(
@@ -284,7 +273,7 @@ def test_a_variant_is_the_same_figure_of_other_runs(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_run_that_diverges_fails_its_figure_and_the_next_one_follows() -> None:
+def test_a_run_that_diverges_fails_its_figure_and_the_next_one_follows():
     results = dict(reproduce_figures(["small-fig1"], **QUICK, overrides=["optimizer.lr=1e6"]))
     error = results["small-fig1"]
     assert isinstance(error, RunError)

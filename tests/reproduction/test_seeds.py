@@ -48,14 +48,12 @@ def claims_of(kinks: float) -> list[Claim]:
         (0, 10, "0 of 10 (0.00 to 0.28)", "not reproduced"),
     ],
 )
-def test_the_verdict_is_that_of_wilsons_interval(
-    held: int, seeds: int, count: str, verdict: str
-) -> None:
+def test_the_verdict_is_that_of_wilsons_interval(held, seeds, count, verdict):
     (kinks,) = over_seeds([claims_of(2 if k < held else 3) for k in range(seeds)])
     assert (kinks.count, kinks.verdict, kinks.as_dict()["verdict"]) == (count, verdict, verdict)
 
 
-def test_a_number_of_a_released_draw_is_asked_of_the_first_seed_alone() -> None:
+def test_a_number_of_a_released_draw_is_asked_of_the_first_seed_alone():
     claims = [
         [claim("loss", "Loss at epoch 10", "printed", printed(0.5), value)]
         for value in (0.50001, 0.7, 0.9, 0.3)
@@ -68,7 +66,7 @@ def test_a_number_of_a_released_draw_is_asked_of_the_first_seed_alone() -> None:
     )
 
 
-def test_json_has_the_median_and_what_each_seed_gave() -> None:
+def test_json_has_the_median_and_what_each_seed_gave():
     told = over_seeds([claims_of(3), claims_of(2), claims_of(math.nan), []])[0].as_dict()
     held = {"measured": 2.0, "verdict": "reproduced", "low": 2.0, "high": 2.0}
     lacks = {"measured": None, "verdict": "not reproduced", "low": None, "high": None}
@@ -87,7 +85,7 @@ def test_json_has_the_median_and_what_each_seed_gave() -> None:
     assert "per_seed" not in over_seeds([claims_of(2)])[0].as_dict()
 
 
-def test_claims_and_then_theory_are_lines_that_fit_the_width() -> None:
+def test_claims_and_then_theory_are_lines_that_fit_the_width():
     law = theory("law", "It is conserved", "Eq. 1", less_than(1), 0.5)
     joined = over_seeds([[law, *claims_of(2)], [law, *claims_of(3)]])
     assert claims_table(joined, width=110).splitlines() == [
@@ -103,8 +101,8 @@ def test_claims_and_then_theory_are_lines_that_fit_the_width() -> None:
     assert (lines[0], max(map(len, lines)) <= 30) == ("✗ The function has two kinks", True)
 
 
-def test_the_summary_says_on_how_many_seeds_and_counts_theory_apart() -> None:
-    def summed(*claims: list[Claim]) -> str:
+def test_the_summary_says_on_how_many_seeds_and_counts_theory_apart():
+    def summed(*claims):
         return summary(over_seeds(claims))
 
     law = theory("law", "It is conserved", "Eq. 1", less_than(1), 0.5)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.runs.writer import RunWriter
+from tests.cases import TWO_POINTS, read
 from tests.runs.faults import Faults
 
 LAST = 12  # iterations of the toy run
@@ -17,27 +18,17 @@ CHUNK = 3  # iterations whose losses are appended at once, followed by a checkpo
 
 
 @pytest.fixture
-def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
+def faults(monkeypatch):
     return Faults(monkeypatch)
 
 
 @pytest.fixture
-def config() -> RunConfig:
-    return RunConfig.model_validate(
-        {
-            "name": "toy",
-            "dataset": {
-                "kind": "points",
-                "x": [[-0.5], [2.0]],
-                "y": [-1.0, 1.0],
-                "append_bias": True,
-            },
-            "architecture": {"kind": "two_layer", "width": 4},
-            "initialization": {"kind": "balanced", "scale": 1e-3},
-            "loss": {"kind": "mse"},
-            "optimizer": {"kind": "gd", "lr": 0.01, "iterations": LAST},
-        }
-    )
+def config():
+    sections = f"""
+    architecture: {{kind: two_layer, width: 4}}
+    optimizer: {{kind: gd, lr: 0.01, iterations: {LAST}}}
+    """
+    return RunConfig.model_validate(read(sections, TWO_POINTS))
 
 
 def append_snapshot(
@@ -105,12 +96,12 @@ class Toy:
 
 
 @pytest.fixture
-def toy() -> type[Toy]:
+def toy():
     return Toy
 
 
 @pytest.fixture
-def finished(tmp_path: Path, config: RunConfig) -> Path:
+def finished(tmp_path, config):
     """A complete run."""
     directory = tmp_path / "toy-run"
     Toy.train(directory, config)
@@ -118,7 +109,7 @@ def finished(tmp_path: Path, config: RunConfig) -> Path:
 
 
 @pytest.fixture
-def unfinished(tmp_path: Path, config: RunConfig) -> Path:
+def unfinished(tmp_path, config):
     """A run killed after two checkpoints, in the middle of a snapshot."""
     directory = tmp_path / "toy-killed"
     writer = RunWriter.create(directory, config, {"hash": "abc"})

@@ -21,7 +21,7 @@ def flip(data: bytes, at: int, bit: int = 0) -> bytes:
     return bytes(changed)
 
 
-DAMAGES: dict[str, Damage] = {
+DAMAGES = {
     "a bit of the contents": lambda data, other: flip(
         data, 130 if data.startswith(b"\x93NUMPY") else -5
     ),
@@ -60,12 +60,22 @@ def damaged(file: Path, damage: str, other: Path) -> Iterator[None]:
         file.write_bytes(data)
 
 
-def arrays_of(directory: Path) -> dict[str, bytes]:
+def contents(directory: Path, *patterns: str) -> dict[str, bytes | str]:
+    """Return what every file holds, and where every link leads, by path; locks are left out."""
+    held: dict[str, bytes | str] = {}
+    for pattern in patterns or ("*",):
+        for path in sorted(directory.rglob(pattern)):
+            name = path.relative_to(directory).as_posix()
+            if path.is_symlink():
+                held[name] = str(path.readlink())
+            elif path.is_file() and path.name != ".lock":
+                held[name] = path.read_bytes()
+    return held
+
+
+def arrays_of(directory: Path) -> dict[str, bytes | str]:
     """Return the bytes of all arrays below a directory, by path."""
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in sorted(directory.rglob("*.npy"))
-    }
+    return contents(directory, "*.npy")
 
 
 def reseal(path: Path, **entries: object) -> None:

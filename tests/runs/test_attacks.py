@@ -11,18 +11,20 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dynamics_cli import api
 from dynamics_cli.config import load_config
@@ -34,30 +36,23 @@ from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
+from tests.cases import read
 from tests.runs.damage import DAMAGES, arrays_of, damaged, flip
 from tests.runs.faults import CHANGING, Disk, Faults, PowerCut
 from tests.training import kill_script
 from tests.training.kill_script import end_of, forked
 
-CONFIG = {
-    "name": "bits",
-    "dataset": {
-        "kind": "points",
-        "x": [[-0.5], [2.0], [1.0]],
-        "y": [-1, 1, 1],
-        "append_bias": True,
-    },
-    "architecture": {"kind": "two_layer", "width": 3},
-    "initialization": {"kind": "balanced", "scale": 0.5},
-    "loss": {"kind": "logistic"},
-    "optimizer": {
-        "kind": "gd",
-        "lr": 0.1,
-        "iterations": 40,
-        "loss_scaled": True,
-    },  # which has times of its own
-    "record": {"snapshots": {"kind": "every", "interval": 10}, "measures": ["train_accuracy"]},
-}
+CONFIG = read("""
+name: bits
+dataset: {kind: points, x: [[-0.5], [2.0], [1.0]], y: [-1, 1, 1], append_bias: true}
+architecture: {kind: two_layer, width: 3}
+initialization: {kind: balanced, scale: 0.5}
+loss: {kind: logistic}
+optimizer: {kind: gd, lr: 0.1, iterations: 40, loss_scaled: true}
+record:
+  snapshots: {kind: every, interval: 10}
+  measures: [train_accuracy]
+""")
 T = TypeVar("T")
 
 
@@ -77,7 +72,7 @@ def train(directory: Path, seed: int = 0, *, killed: bool = False, **options: An
 
 
 @pytest.fixture(autouse=True, scope="module")
-def often() -> Iterator[None]:
+def often():
     """Chunks do not depend on the clock, and after each of them there is a checkpoint."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
@@ -87,7 +82,7 @@ def often() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def runs(often: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(often, tmp_path_factory):
     """By state a real run, and in `<state>-other` one with another seed."""
     folder = tmp_path_factory.mktemp("bits")
     for state in ("complete", "killed"):
@@ -111,7 +106,7 @@ def check_beginning(run: Path, whole: Path) -> None:
     found.check_all()
     for name in found.array_names:
         array = np.load(run / f"{name}.npy")
-        np.testing.assert_array_equal(
+        assert_array_equal(
             found._read(name), np.load(whole / f"{name}.npy")[: len(found._read(name))]
         )
         assert len(array) >= len(found._read(name))  # NumPy alone reads these rows, or more
@@ -122,7 +117,7 @@ def check_beginning(run: Path, whole: Path) -> None:
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(13, marks=pytest.mark.long)])
-def test_kills(tmp_path: Path, kills: int) -> None:
+def test_kills(tmp_path, kills):
     """Every stepper, killed by SIGKILL at random moments, goes on to the bits of an
     uninterrupted run.
     """
@@ -154,9 +149,7 @@ some = pytest.mark.parametrize("sample", [25, pytest.param(None, marks=pytest.ma
 
 
 @some
-def test_every_change_fails_once(
-    in_memory: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, sample: int | None
-) -> None:
+def test_every_change_fails_once(in_memory, runs, monkeypatch, sample):
     faults = Faults(monkeypatch)
     train(in_memory / "counted")
     names = list(faults.changes)
@@ -191,16 +184,14 @@ def test_every_change_fails_once(
 
 
 @pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.long)])
-def test_power_cuts(
-    in_memory: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
+def test_power_cuts(in_memory, runs, monkeypatch, step):
     """The power is cut at a change, and everything is lost that was not synced."""
     reached = Counter[int]()
     cut_at = 0
     saved = list[int]()
     checkpoint = RunWriter.checkpoint
 
-    def noted(writer: RunWriter, state: Any, meta: Any) -> None:
+    def noted(writer, state, meta):
         checkpoint(writer, state, meta)
         saved.append(meta["iteration"])
 
@@ -232,7 +223,62 @@ def test_power_cuts(
     assert len(reached) >= 5
 
 
-def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> None:
+@pytest.mark.parametrize("size", [0, 700, 3000])
+def test_files_that_may_not_grow(in_memory, size):
+    """Nothing fits, all but `run.json`, all but the losses."""
+    config = load_config(CONFIG, ["optimizer.iterations=600", "optimizer.loss_scaled=false"])
+    whole = obtain_run(plan_run(config, in_memory / "whole")).run
+    run = in_memory / "run"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        with pytest.raises(RunError, match=r"disk full while writing.*ontinue with --resume"):
+            obtain_run(plan_run(config, run))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    obtain_run(plan_run(config, run), resume=True)
+    assert arrays_of(run) == arrays_of(whole.path)
+
+
+def replaced(run: Path, elsewhere: Path) -> None:
+    run.rename(elsewhere)
+    shutil.copytree(elsewhere, run)
+
+
+@pytest.mark.parametrize(
+    ("action", "left", "reached"),
+    [
+        (lambda run, elsewhere: shutil.rmtree(run), "run", 30),
+        (lambda run, elsewhere: run.rename(elsewhere), "elsewhere", 1),
+        (replaced, "run", 30),
+    ],
+    ids=["deleted", "moved", "replaced"],
+)
+def test_a_directory_that_vanishes(
+    in_memory,
+    runs,
+    monkeypatch,
+    action,
+    left,
+    reached,
+):
+    advance = loop.TrainingLoop._advance
+    todo = [action]
+
+    def advanced(self, chunk):
+        result = advance(self, chunk)
+        if todo and self.stepper.iteration >= reached:
+            todo.pop()(in_memory / "run", in_memory / "elsewhere")
+        return result
+
+    monkeypatch.setattr(loop.TrainingLoop, "_advance", advanced)
+    gone = r"is gone: was its directory deleted or moved\?.*ontinue with --resume"
+    with pytest.raises(RunError, match=gone):
+        train(in_memory / "run")
+    go_on(in_memory / left, runs["complete"])
+
+
+def test_a_directory_made_read_only(in_memory, runs):
     run = in_memory / "run"
     run.mkdir()
     nobody = 65534 if os.geteuid() == 0 else os.geteuid()
@@ -240,7 +286,7 @@ def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> N
         for folder in (in_memory, run):
             os.chown(folder, nobody, nobody)
 
-    def as_nobody() -> None:
+    def as_nobody():
         os.setuid(nobody)
         plan = plan_run(load_config(CONFIG), run)
         with pytest.raises(
@@ -260,9 +306,7 @@ def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> N
     go_on(run, runs["complete"])
 
 
-def test_what_is_finished_is_reused_where_nothing_can_be_written(
-    in_memory: Path, tmp_path: Path, runs: dict[str, Path]
-) -> None:
+def test_what_is_finished_is_reused_where_nothing_can_be_written(in_memory, tmp_path, runs):
     run = shutil.copytree(runs["complete"], in_memory / "run")
     swept = in_memory / "sweep"
     (run / ".lock").unlink(missing_ok=True)
@@ -272,7 +316,7 @@ def test_what_is_finished_is_reused_where_nothing_can_be_written(
     for folder in (in_memory, *folders):
         folder.chmod(0o555)
 
-    def as_nobody() -> None:
+    def as_nobody():
         os.setuid(nobody)
         assert obtain_run(plan_run(load_config(CONFIG), run)).reused
         assert obtain_run(plan_run(load_config(CONFIG), run), resume=True).reused
@@ -325,7 +369,7 @@ def read(directory: Path) -> dict[str, Any]:
     """Everything that a figure or a table may be made of."""
     run = Run(directory)
     run.check_all()
-    found: dict[str, Any] = {
+    found = {
         "hash": run.hash,
         "final_loss": repr(run.final_loss),
         "config": run.config.model_dump_json(),
@@ -354,7 +398,7 @@ def outcome(run: Path, file: Path, expected: dict[str, Any]) -> str:
         assert not isinstance(found, DynError)
         assert [file.name in str(one.message) for one in said] == [True] * file.exists()
         losses = expected["losses"][: len(found["losses"])]
-        np.testing.assert_array_equal(found["losses"], losses)
+        assert_array_equal(found["losses"], losses)
         return "the checkpoint before"
     assert not said
     if isinstance(found, DynError):
@@ -362,15 +406,13 @@ def outcome(run: Path, file: Path, expected: dict[str, Any]) -> str:
         return "refused"
     assert found.keys() == expected.keys()
     for key, value in expected.items():
-        np.testing.assert_array_equal(
-            found[key], value, err_msg=f"{file}: other numbers, unnoticed"
-        )
+        assert_array_equal(found[key], value, err_msg=f"{file}: other numbers, unnoticed")
     return "not needed"
 
 
 @pytest.mark.parametrize("state", ["complete", "killed"])
 @pytest.mark.parametrize("damage", TOLD)
-def test_a_damaged_file_is_told(runs: dict[str, Path], state: str, damage: str) -> None:
+def test_a_damaged_file_is_told(runs, state, damage):
     run = runs[state]
     counts = Counter[str]()
     expected = read(run)
@@ -400,7 +442,7 @@ def test_a_damaged_file_is_told(runs: dict[str, Path], state: str, damage: str) 
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.long)])
-def test_a_flipped_bit_is_told(runs: dict[str, Path], count: int) -> None:
+def test_a_flipped_bit_is_told(runs, count):
     rng = random.Random(0)
     counts = Counter[str]()
     expected = {state: read(runs[state]) for state in ("complete", "killed")}
@@ -425,9 +467,7 @@ def test_a_flipped_bit_is_told(runs: dict[str, Path], count: int) -> None:
     assert counts["refused"] > 0.8 * count
 
 
-def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
-    runs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(runs, tmp_path):
     counts = Counter[str]()
     run = tmp_path / "run"
     for file in files_of(runs["killed"]):
@@ -458,7 +498,7 @@ def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
     assert min(counts.values()) >= 9
 
 
-def test_arrays_of_another_run(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_arrays_of_another_run(runs, tmp_path):
     """Of a complete run all arrays are exchanged; of a killed run its checkpoint too, which
     counts their rows.
     """
@@ -477,7 +517,7 @@ def test_arrays_of_another_run(runs: dict[str, Path], tmp_path: Path) -> None:
             train(run, resume=True)
 
 
-def test_nothing_but_the_checkpoint_counts_rows(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_nothing_but_the_checkpoint_counts_rows(runs, tmp_path):
     run = shutil.copytree(runs["killed"], tmp_path / "run")
     assert Run(run).iterations > 0
     for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
@@ -491,7 +531,7 @@ def test_nothing_but_the_checkpoint_counts_rows(runs: dict[str, Path], tmp_path:
 # Several processes.
 
 
-def test_writers_of_one_run_take_turns(in_memory: Path, runs: dict[str, Path]) -> None:
+def test_writers_of_one_run_take_turns(in_memory, runs):
     run = in_memory / "run"
     pids = [forked(lambda: train(run), in_memory / f"said-{k}") for k in range(4)]
     assert [end_of(pid) for pid in pids] == [0] * 4, [

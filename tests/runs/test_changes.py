@@ -5,23 +5,24 @@ is made of them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import dynamics_cli as dyn
 from dynamics_cli.errors import ChangedWarning, RunError
 from dynamics_cli.runs.info import write_info
 from dynamics_cli.runs.run import Run
+from tests.cases import read
 
-SECTIONS: dict[str, Any] = {
-    "name": "changed",
-    "architecture": {"kind": "two_layer", "width": 3},
-    "initialization": {"kind": "balanced", "scale": 0.1},
-    "loss": {"kind": "mse"},
-    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 3},
-}
+SECTIONS = read("""
+name: changed
+architecture: {kind: two_layer, width: 3}
+initialization: {kind: balanced, scale: 0.1}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.1, iterations: 3}
+""")
 FORMULA = """\
 from dynamics_cli.kinds import Activation, formulas
 
@@ -33,7 +34,7 @@ class Bent(Activation, kind="bent"):
 
 
 @pytest.fixture
-def of_file(tmp_path: Path) -> Run:
+def of_file(tmp_path):
     """A run on a CSV file."""
     data = tmp_path / "d.csv"
     data.write_text("0.1,1\n-0.3,-1\n0.7,1\n")
@@ -41,7 +42,7 @@ def of_file(tmp_path: Path) -> Run:
     return dyn.train(config, out=tmp_path / "run")
 
 
-def test_changed_data_are_told_and_never_used(of_file: Run, tmp_path: Path) -> None:
+def test_changed_data_are_told_and_never_used(of_file, tmp_path):
     data = tmp_path / "d.csv"
     trained_on = of_file.dataset().y.copy()
     assert dyn.verify(of_file.path)[0]["intact"]
@@ -57,14 +58,12 @@ def test_changed_data_are_told_and_never_used(of_file: Run, tmp_path: Path) -> N
     with pytest.raises(RunError, match=told):
         run.dataset()
     data.write_text(before)
-    np.testing.assert_array_equal(Run(of_file.path).dataset().y, trained_on)
+    assert_array_equal(Run(of_file.path).dataset().y, trained_on)
     data.unlink()
     assert dyn.verify(of_file.path)[0]["intact"]  # a run can be read without its data
 
 
-def test_a_changed_formula_is_told_with_the_way_to_the_kept_one(
-    tmp_path: Path, kinds_as_before: None
-) -> None:
+def test_a_changed_formula_is_told_with_the_way_to_the_kept_one(tmp_path, kinds_as_before):
     source = tmp_path / "bent.py"
     source.write_text(FORMULA)
     dyn.use(source)
@@ -85,7 +84,7 @@ def test_a_changed_formula_is_told_with_the_way_to_the_kept_one(
     assert Run(made.path).network(-1)(x) == value
 
 
-def test_a_run_without_digests_is_read(of_file: Run, tmp_path: Path) -> None:
+def test_a_run_without_digests_is_read(of_file, tmp_path):
     """The version that landed before wrote none."""
     info = {key: value for key, value in of_file.info.items() if key != "files"}
     write_info(of_file.path, info)

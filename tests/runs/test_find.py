@@ -4,17 +4,15 @@ import math
 import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dynamics_cli.config import RunConfig
 from dynamics_cli.runs.find import runs_below, summarize
 from dynamics_cli.runs.store.layout import outputs_root, runs_root
 
 
 @pytest.fixture
-def root(tmp_path: Path, config: RunConfig, toy: Any) -> Path:
+def root(tmp_path, config, toy):
     """Runs a (complete), b (interrupted), c/d (damaged), and things that are not runs."""
     root = tmp_path / "runs"
     toy.train(root / "a", config)
@@ -28,7 +26,7 @@ def root(tmp_path: Path, config: RunConfig, toy: Any) -> Path:
     return root
 
 
-def test_runs_are_summed_up(root: Path, toy: Any) -> None:
+def test_runs_are_summed_up(root, toy):
     a, b, d = map(summarize, runs_below(root))
     assert (a["path"], a["name"], a["status"], a["iterations"]) == (
         root / "a",
@@ -47,7 +45,7 @@ def test_runs_are_summed_up(root: Path, toy: Any) -> None:
     assert list(runs_below(root / "a")) == [root / "a"]
 
 
-def test_where_runs_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_runs_are(monkeypatch):
     monkeypatch.delenv("DYN_OUTPUTS", raising=False)
     assert runs_root() == Path("outputs/runs")
     monkeypatch.setenv("DYN_OUTPUTS", "/elsewhere")
@@ -55,7 +53,7 @@ def test_where_runs_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs_root() == Path("/elsewhere/runs")
 
 
-def test_runs_deep_below_a_folder_are_left_alone(root: Path) -> None:
+def test_runs_deep_below_a_folder_are_left_alone(root):
     shutil.copytree(root / "b", root / "1" / "2" / "3" / "4")
     shutil.copytree(root / "b", root / "1" / "2" / "3" / "5" / "6")
     assert [path.name for path in runs_below(root / "1")] == ["4", "6"]

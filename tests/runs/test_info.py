@@ -7,7 +7,6 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from dynamics_cli.runs.store.layout import is_run
 INFO = {"status": "complete", "config_sha256": "0", "final_loss": 0.1, "messages": ["ä"]}
 
 
-def test_round_trip_and_non_finite_numbers(tmp_path: Path) -> None:
+def test_round_trip_and_non_finite_numbers(tmp_path):
     numbers = {
         "nan": math.nan,
         "inf": [math.inf, np.float32(2)],
@@ -37,7 +36,7 @@ def test_round_trip_and_non_finite_numbers(tmp_path: Path) -> None:
     assert is_run(tmp_path)
 
 
-def test_an_edited_file_and_another_version_say_so(tmp_path: Path) -> None:
+def test_an_edited_file_and_another_version_say_so(tmp_path):
     write_info(tmp_path, INFO)
     file = tmp_path / "run.json"
     file.write_text(file.read_text().replace("0.1", "0.2"))
@@ -63,15 +62,13 @@ def test_an_edited_file_and_another_version_say_so(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_form_is_damage_whatever_its_checksum(
-    entries: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_wrong_form_is_damage_whatever_its_checksum(entries, tmp_path):
     write_info(tmp_path, INFO | entries)
     with pytest.raises(CorruptRunError, match="it is not one that dyn writes"):
         read_info(tmp_path)
 
 
-def test_directories_that_are_not_runs(tmp_path: Path) -> None:
+def test_directories_that_are_not_runs(tmp_path):
     with pytest.raises(NotARunError, match="does not exist"):
         read_info(tmp_path / "missing")
     with pytest.raises(NotARunError, match="is not a run directory"):
@@ -88,7 +85,7 @@ def test_directories_that_are_not_runs(tmp_path: Path) -> None:
         read_info(tmp_path / "config.yaml")
 
 
-def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_described(monkeypatch):
     found = provenance()
     assert (found["versions"]["dyn"], found["versions"]["numpy"]) == (__version__, np.__version__)
     assert datetime.now(UTC) - datetime.fromisoformat(found["started"]) < timedelta(minutes=1)
@@ -100,11 +97,11 @@ def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threads() is None
 
 
-def test_the_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commit_of_a_checkout(tmp_path, monkeypatch):
     commit = info.commit.__wrapped__  # without its cache
     assert commit(tmp_path) is None
 
-    def git(*command: str) -> str:
+    def git(*command):
         identity = ["-c", "user.name=n", "-c", "user.email=e"]
         done = subprocess.run(
             ["git", *identity, *command], cwd=tmp_path, check=True, capture_output=True, text=True
@@ -123,7 +120,7 @@ def test_the_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert commit(tmp_path) is None
 
 
-def test_runs_import_nothing_heavy() -> None:
+def test_runs_import_nothing_heavy():
     code = (
         "import sys, dynamics_cli.runs; sys.exit(any(m in sys.modules for m in ('torch', 'scipy',"
         " 'matplotlib')))"

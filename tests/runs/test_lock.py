@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -23,9 +22,7 @@ with run_lock(pathlib.Path(sys.argv[1])):
 
 
 @pytest.mark.parametrize("platform", [sys.platform, "win32"])
-def test_the_lock_makes_the_directory_and_is_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
-) -> None:
+def test_the_lock_makes_the_directory_and_is_dropped(tmp_path, monkeypatch, platform):
     """Also where files can only be locked as a whole."""
     monkeypatch.setattr(sys, "platform", platform)
     run = tmp_path / "a" / "run"
@@ -37,7 +34,7 @@ def test_the_lock_makes_the_directory_and_is_dropped(
     assert not is_locked(run)
 
 
-def test_another_process_is_refused_or_waited_for(tmp_path: Path) -> None:
+def test_another_process_is_refused_or_waited_for(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -51,7 +48,7 @@ def test_another_process_is_refused_or_waited_for(tmp_path: Path) -> None:
         run_lock(tmp_path, wait=False),
     ):
         pass
-    told: list[str] = []
+    told = []
     threading.Timer(0.8, process.communicate, ["\n"]).start()
     began = time.monotonic()
     with run_lock(tmp_path, on_wait=told.append) as waited:
@@ -60,10 +57,10 @@ def test_another_process_is_refused_or_waited_for(tmp_path: Path) -> None:
     assert [text.partition("; ")[2] for text in told] == ["waiting for it to finish"]
 
 
-def test_a_reader_that_looks_does_not_disturb(tmp_path: Path) -> None:
+def test_a_reader_that_looks_does_not_disturb(tmp_path):
     stop = threading.Event()
 
-    def look() -> None:
+    def look():
         while not stop.is_set():
             is_locked(tmp_path)
 
@@ -78,13 +75,13 @@ def test_a_reader_that_looks_does_not_disturb(tmp_path: Path) -> None:
         watcher.join()
 
 
-def test_a_directory_deleted_while_waiting_is_made_again(tmp_path: Path) -> None:
+def test_a_directory_deleted_while_waiting_is_made_again(tmp_path):
     run = tmp_path / "run"
     with run_lock(run):
         waiting = threading.Event()
-        entered: list[bool] = []
+        entered = []
 
-        def wait_for_it() -> None:
+        def wait_for_it():
             with run_lock(run, on_wait=lambda _: waiting.set()):
                 entered.append((run / ".lock").exists())
 
@@ -96,7 +93,7 @@ def test_a_directory_deleted_while_waiting_is_made_again(tmp_path: Path) -> None
     assert entered == [True]
 
 
-def test_a_lock_that_cannot_be_made_or_is_a_link(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_made_or_is_a_link(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(RunError, match="cannot write"), run_lock(tmp_path / "file" / "run"):
         pass

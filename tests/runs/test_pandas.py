@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas
 import pytest
 from click.testing import CliRunner
+from numpy.testing import assert_array_equal
 
 import dynamics_cli as dyn
 from dynamics_cli.cli import main
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.directory import Sweep
-from tests.kinds.cases import config_of
+from tests.cases import config_of
 
 RECORD = {
     "snapshots": {"kind": "every", "interval": 2},
@@ -25,21 +23,21 @@ RECORD = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def run(tmp_path_factory):
     return dyn.train(config_of(record=RECORD), out=tmp_path_factory.mktemp("export") / "run")
 
 
-def test_a_table_has_a_row_for_each_recorded_iteration(run: Any) -> None:
+def test_a_table_has_a_row_for_each_recorded_iteration(run):
     table = run.to_pandas()
     assert table.columns.tolist() == ["iteration", "loss", "weight_norm", "balancedness.1"]
-    np.testing.assert_array_equal(table.loss, run.losses)
+    assert_array_equal(table.loss, run.losses)
     even = table.iteration.isin(run.snapshot_iterations)
-    np.testing.assert_array_equal(table.weight_norm[even], run.measures["weight_norm"])
+    assert_array_equal(table.weight_norm[even], run.measures["weight_norm"])
     assert table.weight_norm[~even].isna().all()
 
 
 @pytest.mark.parametrize("end", ["csv", "parquet"])
-def test_tables_of_runs_and_sweeps_are_written(run: Any, end: str, tmp_path: Path) -> None:
+def test_tables_of_runs_and_sweeps_are_written(run, end, tmp_path):
     read = {"csv": pandas.read_csv, "parquet": pandas.read_parquet}[end]
     dyn.export(run.path, tmp_path / f"run.{end}")
     pandas.testing.assert_frame_equal(read(tmp_path / f"run.{end}"), run.to_pandas())
@@ -52,19 +50,19 @@ def test_tables_of_runs_and_sweeps_are_written(run: Any, end: str, tmp_path: Pat
         dyn.export(run, tmp_path / "run.txt")
 
 
-def test_a_missing_package_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="pip install .*pandas"):
         run.to_pandas()
 
 
-def test_the_csv_file_of_a_sweep_is_never_read(tmp_path: Path) -> None:
+def test_the_csv_file_of_a_sweep_is_never_read(tmp_path):
     sweep = dyn.sweep(config_of(), {"seed": [0, 1]}, out=tmp_path / "sweep")
     (sweep.path / "results.csv").unlink()
     assert Sweep(sweep.path).rows == sweep.rows
 
 
-def test_no_command_reads_a_damaged_sweep(tmp_path: Path) -> None:
+def test_no_command_reads_a_damaged_sweep(tmp_path):
     sweep = dyn.sweep(config_of(), {"seed": [0, 1]}, out=tmp_path / "sweep").path
     (sweep / "sweep.json").write_text("")
     for command in (

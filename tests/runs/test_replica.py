@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
-from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
@@ -22,7 +20,7 @@ WEIGHTS = np.arange(32, dtype=np.float32).reshape(2, 2, 4, 2)  # (K, R, m, d)
 
 
 @pytest.fixture
-def together(tmp_path: Path, config: RunConfig) -> Path:
+def together(tmp_path, config):
     """Two replicas, seeds 0 and 7, of three iterations; the first halts at iteration 2."""
     directory = tmp_path / "together"
     info = {"hash": "abc", "replicas": [{}, {"seed": 7, "name": "second"}]}
@@ -42,27 +40,27 @@ def together(tmp_path: Path, config: RunConfig) -> Path:
     return directory
 
 
-def test_each_replica_reads_as_a_run(together: Path, config: RunConfig) -> None:
+def test_each_replica_reads_as_a_run(together, config):
     first, second = replicas_of(Run(together))
     assert (first.status, first.iterations, first.final_loss) == ("complete", 2, 1.0)
     assert (second.status, second.iterations) == ("diverged", 3)
     assert np.isnan(second.final_loss)
     assert first.finished
     assert first.times is None
-    np.testing.assert_array_equal(first.losses, LOSSES[:3, 0])  # not what follows its halt
-    np.testing.assert_array_equal(first.loss_iterations, STEPS[:3])
-    np.testing.assert_array_equal(second.losses, LOSSES[:, 1])
-    np.testing.assert_array_equal(second.loss_iterations, STEPS)
-    np.testing.assert_array_equal(second.snapshot_iterations, [0, 3])
-    np.testing.assert_array_equal(second.parameters["hidden_weight"], WEIGHTS[:, 1])
-    np.testing.assert_array_equal(second.state(-1)["hidden_weight"], WEIGHTS[1, 1])
-    np.testing.assert_array_equal(second.measures["norm"], [0.0, 10.0])
+    assert_array_equal(first.losses, LOSSES[:3, 0])  # not what follows its halt
+    assert_array_equal(first.loss_iterations, STEPS[:3])
+    assert_array_equal(second.losses, LOSSES[:, 1])
+    assert_array_equal(second.loss_iterations, STEPS)
+    assert_array_equal(second.snapshot_iterations, [0, 3])
+    assert_array_equal(second.parameters["hidden_weight"], WEIGHTS[:, 1])
+    assert_array_equal(second.state(-1)["hidden_weight"], WEIGHTS[1, 1])
+    assert_array_equal(second.measures["norm"], [0.0, 10.0])
     assert second.config == config.model_copy(update={"seed": 7, "name": "second"})
     assert first.config == config
     assert repr(second) == "<Run together[1]: diverged, 3 iterations>"
 
 
-def test_a_single_run_holds_no_replicas(together: Path, finished: Path) -> None:
+def test_a_single_run_holds_no_replicas(together, finished):
     replicas = replicas_of(Run(together))
     assert [run.replica for run in replicas] == [0, 1]
     for single in (replicas[0], Run(finished)):
@@ -70,7 +68,7 @@ def test_a_single_run_holds_no_replicas(together: Path, finished: Path) -> None:
             replicas_of(single)
 
 
-def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> None:
+def test_an_unfinished_run_of_replicas(tmp_path, config):
     writer = RunWriter.create(
         tmp_path / "run", config, {"hash": "abc", "replicas": [{}, {"seed": 7}]}
     )
@@ -80,4 +78,4 @@ def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> Non
     writer.checkpoint({}, {"iteration": 3})
     second = replicas_of(Run(tmp_path / "run"))[1]
     assert (second.status, second.finished, second.iterations) == ("interrupted", False, 3)
-    np.testing.assert_array_equal(second.losses, LOSSES[:, 1])
+    assert_array_equal(second.losses, LOSSES[:, 1])

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs.clear import make_room
 from dynamics_cli.runs.find import summarize
@@ -17,14 +15,14 @@ from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.runs.writer import RunWriter
 
 
-def test_a_finished_run(finished: Path, config: RunConfig, toy: Any) -> None:
+def test_a_finished_run(finished, config, toy):
     run = Run(str(finished))
     assert run.path == finished
     assert run.config == config
     assert (run.status, run.iterations, run.hash) == ("complete", toy.last, "abc")
     assert run.final_loss == toy.loss(toy.last)
     assert repr(run) == "<Run toy-run: complete, 12 iterations>"
-    np.testing.assert_array_equal(run.losses, [toy.loss(i) for i in range(toy.last + 1)])
+    assert_array_equal(run.losses, [toy.loss(i) for i in range(toy.last + 1)])
     assert run.loss_iterations.tolist() == list(range(toy.last + 1))
     assert run.times is None
     assert run.snapshot_iterations.tolist() == list(toy.snapshots)
@@ -32,17 +30,17 @@ def test_a_finished_run(finished: Path, config: RunConfig, toy: Any) -> None:
     assert list(run.measures) == ["norm"]
     assert isinstance(run.parameters["hidden_weight"], np.memmap)
     assert not run.parameters["hidden_weight"].flags.writeable
-    np.testing.assert_array_equal(run.measures["norm"], [toy.loss(i) for i in toy.snapshots])
+    assert_array_equal(run.measures["norm"], [toy.loss(i) for i in toy.snapshots])
     with pytest.raises(KeyError):
         run.parameters["bias"]
 
 
-def test_states(finished: Path, toy: Any) -> None:
+def test_states(finished, toy):
     run = Run(finished)
     for i, iteration in enumerate(toy.snapshots):
         state = run.state(i)
-        np.testing.assert_array_equal(state["hidden_weight"], toy.weights(iteration))
-        np.testing.assert_array_equal(
+        assert_array_equal(state["hidden_weight"], toy.weights(iteration))
+        assert_array_equal(
             run.state(i - len(toy.snapshots))["output_weight"], toy.weights(iteration)[:, 0]
         )
         assert state["hidden_weight"].flags.writeable
@@ -51,19 +49,19 @@ def test_states(finished: Path, toy: Any) -> None:
             run.state(i)
 
 
-def test_the_snapshot_nearest_to_an_iteration(finished: Path) -> None:
+def test_the_snapshot_nearest_to_an_iteration(finished):
     run = Run(finished)  # snapshots at 0 1 2 4 7 12
     expected = {0: 0, 3: 2, 4: 3, 5: 3, 6: 4, 9: 4, 10: 5, 1000: 5, -5: 0}
     assert {iteration: run.index_of(iteration) for iteration in expected} == expected
 
 
-def test_network_and_dataset(finished: Path, toy: Any) -> None:
+def test_network_and_dataset(finished, toy):
     run = Run(finished)
     data = run.dataset()
-    np.testing.assert_array_equal(data.x, [[-0.5, 1.0], [2.0, 1.0]])
+    assert_array_equal(data.x, [[-0.5, 1.0], [2.0, 1.0]])
     weights = toy.weights(12).astype(np.float64)
     expected = np.maximum(data.x @ weights.T, 0) @ weights[:, 0]
-    np.testing.assert_allclose(run.network(-1)(data.x), expected, rtol=1e-12)
+    assert_allclose(run.network(-1)(data.x), expected, rtol=1e-12)
     with pytest.raises(UsageError, match=r"inputs have 1 columns.* adds the constant 1 of"):
         run.network(-1)(data.x[:, :1])
     with pytest.raises(
@@ -74,20 +72,18 @@ def test_network_and_dataset(finished: Path, toy: Any) -> None:
         run.network(-1)(np.zeros(2))
 
 
-def test_an_unfinished_run_reads_as_its_checkpoint_counts(unfinished: Path, toy: Any) -> None:
+def test_an_unfinished_run_reads_as_its_checkpoint_counts(unfinished, toy):
     run = Run(unfinished)
     assert (run.status, run.finished, run.iterations) == ("interrupted", False, 6)
     assert math.isnan(run.final_loss)
-    np.testing.assert_array_equal(run.losses, [toy.loss(i) for i in range(6)])
+    assert_array_equal(run.losses, [toy.loss(i) for i in range(6)])
     assert run.snapshot_iterations.tolist() == [0, 3, 6]
-    np.testing.assert_array_equal(
-        run.parameters["hidden_weight"], [toy.weights(i) for i in (0, 3, 6)]
-    )
+    assert_array_equal(run.parameters["hidden_weight"], [toy.weights(i) for i in (0, 3, 6)])
     with run_lock(unfinished):
         assert Run(unfinished).status == "running"
 
 
-def test_a_reader_sees_one_moment(tmp_path: Path, config: RunConfig, toy: Any) -> None:
+def test_a_reader_sees_one_moment(tmp_path, config, toy):
     writer = RunWriter.create(tmp_path / "run", config)
     empty = Run(tmp_path / "run")
     assert (
@@ -113,9 +109,7 @@ def test_a_reader_sees_one_moment(tmp_path: Path, config: RunConfig, toy: Any) -
     assert Run(tmp_path / "run").snapshot_iterations.tolist() == [0, 1]
 
 
-def test_a_reader_who_meets_a_run_that_is_started_over_says_so(
-    finished: Path, config: RunConfig, toy: Any
-) -> None:
+def test_a_reader_who_meets_a_run_that_is_started_over_says_so(finished, config, toy):
     told = f"another process is writing {finished}"
     before = Run(finished)
     with run_lock(finished):

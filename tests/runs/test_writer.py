@@ -6,13 +6,11 @@ import math
 import os
 import re
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
-from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DamageWarning, RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_info
@@ -22,17 +20,8 @@ from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, sav
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.runs.writer import RunWriter
 from tests.runs.conftest import append_snapshot
-from tests.runs.damage import arrays_of, flip, reseal
+from tests.runs.damage import arrays_of, contents, flip, reseal
 from tests.runs.faults import Faults
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Return the contents of all files below a folder, by path."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def numpy_file() -> bytes:
@@ -42,9 +31,8 @@ def numpy_file() -> bytes:
     return contents.getvalue()
 
 
-def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
-    found = sorted(str(p.relative_to(finished)) for p in finished.rglob("*") if p.is_file())
-    assert found == [
+def test_the_layout_of_a_finished_run(finished, toy):
+    assert sorted(contents(finished)) == [
         "config.yaml",
         "loss_iterations.npy",
         "losses.npy",
@@ -56,10 +44,8 @@ def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
     ]
     weights = np.load(finished / "trajectory" / "hidden_weight.npy", mmap_mode="r")
     assert weights.dtype == np.float32
-    np.testing.assert_array_equal(weights, np.stack([toy.weights(i) for i in toy.snapshots]))
-    np.testing.assert_array_equal(
-        np.load(finished / "losses.npy"), [toy.loss(i) for i in range(toy.last + 1)]
-    )
+    assert_array_equal(weights, np.stack([toy.weights(i) for i in toy.snapshots]))
+    assert_array_equal(np.load(finished / "losses.npy"), [toy.loss(i) for i in range(toy.last + 1)])
     info = read_info(finished)
     assert (info["status"], info["hash"], info["dtype"]) == ("complete", "abc", "float32")
     assert (info["rows"]["losses"], info["rows"]["trajectory/hidden_weight"]) == (
@@ -69,11 +55,11 @@ def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
     assert verify_run(finished) == []
 
 
-def test_a_killed_run_goes_back_to_its_checkpoint(unfinished: Path, toy: Any) -> None:
+def test_a_killed_run_goes_back_to_its_checkpoint(unfinished, toy):
     writer = RunWriter.reopen(unfinished)
     assert writer.resumed is not None
     assert writer.resumed.meta == {"iteration": 6}
-    np.testing.assert_array_equal(writer.resumed.arrays["w"], toy.weights(6))
+    assert_array_equal(writer.resumed.arrays["w"], toy.weights(6))
     assert np.load(unfinished / "losses.npy").shape == (6,)
     assert np.load(unfinished / "trajectory" / "hidden_weight.npy").shape == (3, 4, 2)
     with pytest.raises(ValueError, match=r"5\.\.5 do not increase after 5"):
@@ -82,7 +68,7 @@ def test_a_killed_run_goes_back_to_its_checkpoint(unfinished: Path, toy: Any) ->
         append_snapshot(writer, 6, {})
 
 
-def test_a_run_without_checkpoint_starts_over(tmp_path: Path, config: RunConfig, toy: Any) -> None:
+def test_a_run_without_checkpoint_starts_over(tmp_path, config, toy):
     run = tmp_path / "run"
     writer = RunWriter.create(run, config)
     toy.snapshot(writer, 0)
@@ -97,16 +83,14 @@ def test_a_run_without_checkpoint_starts_over(tmp_path: Path, config: RunConfig,
     assert len(Run(run).losses) == toy.last + 1
 
 
-def test_resuming_where_nothing_is_to_be_resumed(finished: Path, tmp_path: Path) -> None:
+def test_resuming_where_nothing_is_to_be_resumed(finished, tmp_path):
     with pytest.raises(UsageError, match="complete run: there is nothing to continue"):
         RunWriter.reopen(finished)
     with pytest.raises(RunError, match="does not exist"):
         RunWriter.reopen(tmp_path / "missing")
 
 
-def test_a_directory_in_use_for_something_is_refused(
-    tmp_path: Path, finished: Path, config: RunConfig
-) -> None:
+def test_a_directory_in_use_for_something_is_refused(tmp_path, finished, config):
     with pytest.raises(UsageError, match="--resume to continue it or --force to start over"):
         RunWriter.create(finished, config)
     foreign = tmp_path / "foreign"
@@ -140,9 +124,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("name", FOREIGN)
 @pytest.mark.parametrize("state", ["finished", "half copied", "none"])
-def test_what_dyn_did_not_write_is_not_removed(
-    finished: Path, config: RunConfig, name: str, state: str, tmp_path: Path
-) -> None:
+def test_what_dyn_did_not_write_is_not_removed(finished, config, name, state, tmp_path):
     """Whether there is a run or not, and by no option."""
     run = finished if state != "none" else tmp_path / "none"
     if state == "half copied":
@@ -151,26 +133,23 @@ def test_what_dyn_did_not_write_is_not_removed(
     file = run / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(FOREIGN[name])
-    before = tree(run)
+    before = contents(run)
     for force in (False, True):
         if listed and force:
             continue  # a run's own array, damaged
         with pytest.raises(UsageError, match=re.escape(name) if force else "holds"):
             RunWriter.create(run, config, force=force)
-        assert tree(run) == before
+        assert contents(run) == before
 
 
-def test_force_removes_the_files_of_a_run_and_keeps_the_rest(
-    finished: Path, config: RunConfig, toy: Any
-) -> None:
+def test_force_removes_the_files_of_a_run_and_keeps_the_rest(finished, config, toy):
     (finished / ".lock").write_text("")
     (finished / "notes.txt").write_text("mine")
     (finished / ".losses.npy.77.tmp").write_text("half written")
     (finished / "plots").mkdir()
     (finished / "plots" / "loss.png").write_text("mine")
     RunWriter.create(finished, config, force=True)
-    assert sorted(str(p.relative_to(finished)) for p in finished.rglob("*") if p.is_file()) == [
-        ".lock",
+    assert sorted(contents(finished)) == [
         "config.yaml",
         "notes.txt",
         "plots/loss.png",
@@ -180,13 +159,11 @@ def test_force_removes_the_files_of_a_run_and_keeps_the_rest(
     assert Run(finished).status == "complete"
 
 
-def test_a_half_copied_run_is_removed_by_force_only(
-    finished: Path, config: RunConfig, toy: Any
-) -> None:
+def test_a_half_copied_run_is_removed_by_force_only(finished, config, toy):
     (finished / "run.json").unlink()
     (finished / "plots").mkdir()
     (finished / "plots" / "note.txt").write_text("mine")
-    before = tree(finished)
+    before = contents(finished)
     with pytest.raises(RunError, match="half copied, or half deleted"):
         Run(finished)
     with pytest.raises(UsageError, match=r"holds plots/note\.txt, which dyn did not write"):
@@ -195,17 +172,15 @@ def test_a_half_copied_run_is_removed_by_force_only(
     with pytest.raises(UsageError, match="half copied"):
         RunWriter.create(finished, config)
     (finished / "note.txt").rename(finished / "plots" / "note.txt")
-    assert tree(finished) == before
+    assert contents(finished) == before
     RunWriter.create(finished, config, force=True)
     assert (finished / "plots" / "note.txt").read_text() == "mine"
     assert not arrays_of(finished)
 
 
-def test_nothing_is_written_through_a_link(
-    unfinished: Path, finished: Path, config: RunConfig, tmp_path: Path
-) -> None:
+def test_nothing_is_written_through_a_link(unfinished, finished, config, tmp_path):
     """A run of somebody else may stand behind it."""
-    before = tree(finished)
+    before = contents(finished)
     shutil.move(unfinished / "losses.npy", tmp_path / "losses.npy")
     for link in (os.symlink, os.link):
         link(tmp_path / "losses.npy", unfinished / "losses.npy")
@@ -219,10 +194,10 @@ def test_nothing_is_written_through_a_link(
         RunWriter.reopen(unfinished)
     with pytest.raises(UsageError, match="holds trajectory, which dyn did not write"):
         RunWriter.create(unfinished, config, force=True)
-    assert tree(finished) == before
+    assert contents(finished) == before
 
 
-def test_a_run_that_was_killed_as_it_began_begins(finished: Path, config: RunConfig) -> None:
+def test_a_run_that_was_killed_as_it_began_begins(finished, config):
     """Or as it was deleted, by `force`; it holds nothing to keep."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "remove_directory", lambda path: 1 / 0)
@@ -234,7 +209,7 @@ def test_a_run_that_was_killed_as_it_began_begins(finished: Path, config: RunCon
     assert Run(finished).array_names == []
 
 
-def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:
+def test_what_is_recorded_is_checked(tmp_path, config):
     weights = np.zeros((4, 2), np.float32)
     writer = RunWriter.create(tmp_path / "run", config)
     with pytest.raises(ValueError, match="hidden_weight is float64 in a run in float32"):
@@ -279,9 +254,7 @@ def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:
     assert verify_run(tmp_path / "run") == []
 
 
-def test_a_writer_survives_a_full_disk_that_is_freed(
-    tmp_path: Path, config: RunConfig, toy: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_survives_a_full_disk_that_is_freed(tmp_path, config, toy, monkeypatch):
     writer = RunWriter.create(tmp_path / "run", config)
     faults = Faults(monkeypatch)
     toy.snapshot(writer, 0)
@@ -310,7 +283,7 @@ SAVED = Checkpoint(
 INFO = {"config_sha256": "0"}
 
 
-def test_a_checkpoint_is_read_as_it_was_saved(tmp_path: Path) -> None:
+def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
     assert load_checkpoint(tmp_path, INFO) is None
     save_checkpoint(tmp_path, SAVED, "0")
     found = load_checkpoint(tmp_path, INFO)
@@ -320,14 +293,14 @@ def test_a_checkpoint_is_read_as_it_was_saved(tmp_path: Path) -> None:
     with np.load(tmp_path / "checkpoint.npz", allow_pickle=False) as loaded:
         for name, array in STATE.items():
             assert found.arrays[name].dtype == array.dtype
-            np.testing.assert_array_equal(found.arrays[name], array)
-            np.testing.assert_array_equal(loaded[name], array)
+            assert_array_equal(found.arrays[name], array)
+            assert_array_equal(loaded[name], array)
     save_checkpoint(tmp_path, SAVED, "0")
     assert (tmp_path / "checkpoint.npz").read_bytes() == data
     assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.npz", "checkpoint.before.npz"}
 
 
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path):
     newer = Checkpoint(STATE, {"iteration": 9}, {}, {})
     for saved in (SAVED, newer):
         save_checkpoint(tmp_path, saved, "0")
@@ -346,7 +319,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "rows", [{"../x": 1}, {"losses": -1}, {"trajectory/a/b": 1}, {"measures/..": 1}, {"x": 1}, []]
 )
-def test_rows_name_arrays_of_the_run(rows: Any, tmp_path: Path, finished: Path) -> None:
+def test_rows_name_arrays_of_the_run(rows, tmp_path, finished):
     """The checksums are right: somebody has made them so."""
     save_checkpoint(tmp_path, Checkpoint({}, {"iteration": 1}, rows, rows), "0")
     with pytest.raises(CorruptRunError, match="its contents are no checkpoint"):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,14 +27,14 @@ class Harm:
 
 
 @pytest.fixture
-def harm(tmp_path: Path) -> Iterator[Harm]:
+def harm(tmp_path):
     harm = Harm(tmp_path / "pwned")
     yield harm
     assert not harm.done
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     """An empty working directory with `toy.yaml` in it; all that is written stays in it."""
     place = tmp_path / "place"
     place.mkdir()

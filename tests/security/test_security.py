@@ -12,10 +12,8 @@ import os
 import pickle
 import re
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import psutil
@@ -42,7 +40,7 @@ def objects(harm: Harm) -> bytes:
     return arrays.of(array, allow_pickle=True)
 
 
-PICKLES: dict[str, Callable[[Harm], bytes]] = {
+PICKLES = {
     "an array of objects": lambda harm: arrays.archive({"x.npy": objects(harm), "y.npy": arrays.Y}),
     "a pickle": pickle.dumps,
 }
@@ -58,7 +56,7 @@ def naive(content: bytes) -> None:
 
 
 @pytest.mark.parametrize("what", PICKLES)
-def test_no_pickle_is_loaded(what: str, harm: Harm, place: Path) -> None:
+def test_no_pickle_is_loaded(what, harm, place):
     content = PICKLES[what](harm)
     naive(content)
     assert harm.done
@@ -78,7 +76,7 @@ def test_no_pickle_is_loaded(what: str, harm: Harm, place: Path) -> None:
         _ = Run(place / "run").losses
 
 
-def test_no_tag_of_a_config_calls_anything(harm: Harm, place: Path) -> None:
+def test_no_tag_of_a_config_calls_anything(harm, place):
     tag = f"!!python/object/apply:os.system ['touch {harm.path}']"
     text = CONFIG.replace("0.01", tag)
     yaml.load(text, Loader=yaml.UnsafeLoader)
@@ -96,7 +94,7 @@ def test_no_tag_of_a_config_calls_anything(harm: Harm, place: Path) -> None:
         assert "the YAML tag '!!python/object/" in result.stderr or command[0] == "sweep"
 
 
-def test_a_few_lines_of_aliases_stand_for_no_gigabytes(place: Path) -> None:
+def test_a_few_lines_of_aliases_stand_for_no_gigabytes(place):
     lines = [
         "a0: &a0 [x]",
         *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)),
@@ -105,7 +103,7 @@ def test_a_few_lines_of_aliases_stand_for_no_gigabytes(place: Path) -> None:
     assert dyn("config", "check", "bomb.yaml").exit_code == 3
 
 
-def test_a_bomb_is_not_unpacked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_not_unpacked(place, monkeypatch):
     content = arrays.bomb(64)
     assert len(content) < 200_000
     (place / "data.npz").write_bytes(content)
@@ -142,7 +140,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
-def test_the_name_of_a_run_stays_in_its_folder(name: str, place: Path, tmp_path: Path) -> None:
+def test_the_name_of_a_run_stays_in_its_folder(name, place, tmp_path):
     """A naive program writes to `root / name`."""
     (place / "bad.yaml").write_text(CONFIG.replace("name: toy", f"name: {json.dumps(name)}"))
     before = tree(tmp_path)
@@ -156,7 +154,7 @@ def test_the_name_of_a_run_stays_in_its_folder(name: str, place: Path, tmp_path:
     assert tree(tmp_path) == before
 
 
-GOOD: dict[str, Any] = {"figure": "x", "sha256": {}, "runs": []}
+GOOD = {"figure": "x", "sha256": {}, "runs": []}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +175,7 @@ GOOD: dict[str, Any] = {"figure": "x", "sha256": {}, "runs": []}
         {"runs": {"path": "."}},
     ],
 )
-def test_the_json_of_a_figure_is_followed_nowhere(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_the_json_of_a_figure_is_followed_nowhere(tmp_path, change):
     """Its checksum is right, and it names links, pipes, devices and places elsewhere."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/zero")
@@ -187,7 +185,7 @@ def test_the_json_of_a_figure_is_followed_nowhere(tmp_path: Path, change: dict[s
     assert verify_figure(tmp_path / "x.json")
 
 
-def test_one_module_uses_the_network() -> None:
+def test_one_module_uses_the_network():
     uses = re.compile(
         r"^ *(?:from|import) (?:urllib\.request|http|requests|ftplib|httpx|pooch)\b", re.MULTILINE
     )

@@ -21,16 +21,13 @@ import dynamics_cli as dyn
 from dynamics_cli.cli import main
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
+from tests.runs.damage import contents
 from tests.sweeps.test_grid import BASE
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/clusters.md"
+KEPT = ("*.npy", "results.csv")
 KILLS = int(os.environ.get("DYN_KILLS", "1"))
 SHORT = {"overrides": ["optimizer.iterations=5"]}
-
-
-def files_of(directory):
-    kept = [*directory.rglob("*.npy"), directory / "results.csv"]
-    return {str(path.relative_to(directory)): path.read_bytes() for path in kept}
 
 
 def test_the_job_array_of_the_handbook_trains_a_sweep(tmp_path):
@@ -85,7 +82,7 @@ def test_the_workers_of_a_dask_scheduler_train(tmp_path):
         done = CliRunner().invoke(main, [*map(str, by_dask)])
     assert done.exit_code == 0, done.stderr
     dyn.sweep(tmp_path / "c.yaml", {"architecture.width": [2, 3]}, seeds=2, out=tmp_path / "here")
-    assert files_of(tmp_path / "dask") == files_of(tmp_path / "here")
+    assert contents(tmp_path / "dask", *KEPT) == contents(tmp_path / "here", *KEPT)
 
 
 def test_a_second_driver_waits_for_the_first(tmp_path):
@@ -135,5 +132,5 @@ def test_a_killed_sweep_goes_on_with_the_same_command(tmp_path):
             driver.kill()
             driver.wait()
     dyn.sweep(tmp_path / "c.yaml", out=tmp_path / "s")
-    assert files_of(tmp_path / "s") == files_of(tmp_path / "whole")
+    assert contents(tmp_path / "s", *KEPT) == contents(tmp_path / "whole", *KEPT)
     assert verify_sweep(tmp_path / "s") == []

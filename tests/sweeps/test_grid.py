@@ -14,15 +14,9 @@ from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.training.many.replicas import divide
 from dynamics_cli.training.problem import build_problem
+from tests.cases import TWO_POINTS, read
 
-BASE = {
-    "name": "base",
-    "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
-    "architecture": {"kind": "two_layer", "width": 8},
-    "initialization": {"kind": "balanced", "scale": 0.1},
-    "loss": {"kind": "mse"},
-    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 300},
-}
+BASE = read("optimizer: {kind: gd, lr: 0.01, iterations: 300}", TWO_POINTS)
 
 
 @pytest.mark.parametrize(

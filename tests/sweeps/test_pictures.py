@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page
@@ -216,8 +217,8 @@ def test_medians_are_taken_before_axes_and_zeros_are_drawn_at_the_edge(nine):
     rarely = [0.0] * 3 + [1e-14, 1e-12, 1e-9, 1e-6, 1e-3, 1.0]
     table = nine(mostly, rarely, rarely, [0.5] * 9)
     chart, curve, phase = drawn_everywhere(table)
-    np.testing.assert_array_equal(curve, [[0, 1e-12], [1e-12, 0.5]])
-    np.testing.assert_array_equal(phase, [[1e-12, 1e-12], [1e-12, 0.5]])  # 0 has the last colour
+    assert_array_equal(curve, [[0, 1e-12], [1e-12, 0.5]])
+    assert_array_equal(phase, [[1e-12, 1e-12], [1e-12, 0.5]])  # 0 has the last colour
     assert "darkest: 0" in said(draw_sweep(table, "phase"))
     figure = draw_charts([chart])
     axes = figure.axes[0]
@@ -233,8 +234,8 @@ def test_a_median_says_of_how_many_jobs_it_is(nine):
     most = [None] * 3 + [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     table = nine(few, most, [1.0] * 9, [2.0] * 9)
     chart, curve, phase = drawn_everywhere(table)
-    np.testing.assert_array_equal(curve, [[np.nan, 1.0], [3.5, 2.0]])
-    np.testing.assert_array_equal(phase, [[np.nan, 1.0], [3.5, 2.0]])
+    assert_array_equal(curve, [[np.nan, 1.0], [3.5, 2.0]])
+    assert_array_equal(phase, [[np.nan, 1.0], [3.5, 2.0]])
     figure = draw_sweep(table, "phase")
     assert [text.get_text() for text in figure.axes[0].texts] == ["1/9", "6/9"]
     told = said(draw_sweep(table, "curve"))
@@ -277,7 +278,7 @@ def test_each_family_has_its_own_bound(tmp_path):
     (chart,) = sweep_charts(table, "optimizer.lr", "sharpness", ["optimizer.momentum"])
     beside = [line for line in chart.lines if line.dash]
     assert [line.color for line in beside] == ["series-0", "series-1"]
-    np.testing.assert_allclose([line.columns[:, 0] for line in beside], [[200, 100], [300, 150]])
+    assert_allclose([line.columns[:, 0] for line in beside], [[200, 100], [300, 150]])
     assert not chart.levels
 
 

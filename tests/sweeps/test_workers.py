@@ -25,7 +25,7 @@ def fails() -> str:
     raise ZeroDivisionError("of this task")
 
 
-def test_a_killed_task_is_tried_once_more_and_costs_no_other(tmp_path: Path) -> None:
+def test_a_killed_task_is_tried_once_more_and_costs_no_other(tmp_path):
     times = [9, 0, 1, 0, 1, 0]
     todo = [(str(tmp_path), str(k), count) for k, count in enumerate(times)]
     with Processes(2) as executor:
@@ -34,6 +34,6 @@ def test_a_killed_task_is_tried_once_more_and_costs_no_other(tmp_path: Path) -> 
     assert [len((tmp_path / str(k)).read_text()) for k in range(6)] == [2, 1, 2, 1, 2, 1]
 
 
-def test_a_fault_of_the_program_is_raised() -> None:
+def test_a_fault_of_the_program_is_raised():
     with pytest.raises(ZeroDivisionError, match="of this task"), Processes(1) as executor:
         list(run_by_executor([()], call=fails, executor=executor))

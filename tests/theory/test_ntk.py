@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
 from dynamics_cli.theory.ntk import ntk, ntk_interpolator
@@ -49,7 +50,7 @@ def test_features_are_the_gradient(slope):
         down = theta - e
         rise = outputs(x, up[: W.size].reshape(W.shape), up[W.size :], slope)
         rise = rise - outputs(x, down[: W.size].reshape(W.shape), down[W.size :], slope)
-        np.testing.assert_allclose(rise / (2 * step), features[:, i], atol=1e-8)
+        assert_allclose(rise / (2 * step), features[:, i], atol=1e-8)
 
 
 @given(seeds, st.sampled_from([0.0, 0.3, 1.0]), st.booleans())
@@ -60,9 +61,9 @@ def test_kernel_is_the_inner_product_of_features(seed, slope, train_output):
     other_features = gradient_features(other, W, a, slope=slope, train_output=train_output)
     kernel = partial(ntk, W=W, a=a, **leaky(slope), train_output=train_output)
     K = kernel(x, other)
-    np.testing.assert_allclose(K, features @ other_features.T, atol=1e-10)
+    assert_allclose(K, features @ other_features.T, atol=1e-10)
     gram = kernel(x, x)
-    np.testing.assert_allclose(gram, gram.T, atol=1e-12)
+    assert_allclose(gram, gram.T, atol=1e-12)
     assert np.linalg.eigvalsh(gram)[0] > -1e-10
 
 
@@ -70,10 +71,10 @@ def test_the_interpolator_fits_the_labels_and_is_kernel_regression():
     x, y, W, a = network(3, m=20)
     model = ntk_interpolator(x, y, W, a)
     new = np.random.default_rng(0).normal(size=(7, 3))
-    np.testing.assert_allclose(model(x), y, atol=1e-9)
+    assert_allclose(model(x), y, atol=1e-9)
     K = ntk(new, x, W, a)
     R = y - outputs(x, W, a)
-    np.testing.assert_allclose(
+    assert_allclose(
         model(new), outputs(new, W, a) + K @ np.linalg.pinv(ntk(x, x, W, a)) @ R, atol=1e-8
     )
 
@@ -93,7 +94,7 @@ def test_a_really_trained_network_approaches_it_in_the_lazy_regime():
         W_0 = scale * W
         a_0 = scale * a
         end = descend(x, y, W_0, a_0, lr=0.002 / scale**2, steps=6000)
-        np.testing.assert_allclose(outputs(x, *end), y, atol=1e-6)
+        assert_allclose(outputs(x, *end), y, atol=1e-6)
         errors.append(np.abs(outputs(new, *end) - ntk_interpolator(x, y, W_0, a_0)(new)).max())
     assert errors[1] < 0.02
     assert errors[1] < errors[0] / 4
@@ -103,6 +104,6 @@ def test_singular_kernels_fit_in_the_least_squares_sense():
     x = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     y = np.array([1.0, 3.0, 5.0])
     model = ntk_interpolator(x, y, np.eye(2), np.ones(2))
-    np.testing.assert_allclose(model(x), [2.0, 2.0, 5.0], atol=1e-9)
+    assert_allclose(model(x), [2.0, 2.0, 5.0], atol=1e-9)
     dead = ntk_interpolator(x, y, -np.eye(2), np.ones(2))
-    np.testing.assert_allclose(dead(x), 0.0, atol=1e-15)
+    assert_allclose(dead(x), 0.0, atol=1e-15)

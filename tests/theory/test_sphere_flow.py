@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.boursier2022.theory.alignment import (
+    D_minus,
+    D_plus,
+    S_minus_1,
+    S_plus_1,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy.integrate import solve_ivp
 
 from dynamics_cli.measures.neurons import cosines, directions, norms
 from dynamics_cli.theory.sphere_flow import sphere_flow
-from experiments.boursier2022.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -27,10 +33,8 @@ def test_closed_form_without_switches():
     t = np.array([0.0, 0.3, 2.0, np.inf])
     flow = sphere_flow(x, y, [[5.0, 5.0]], [1.0], t)
     tau = np.arcsinh(1.0) + 3.0 * t
-    np.testing.assert_allclose(flow.directions[:, 0, 1], np.tanh(tau), atol=1e-14)
-    np.testing.assert_allclose(
-        flow.log_growth[:3, 0], np.log(np.cosh(tau[:3]) / np.sqrt(2)), atol=1e-14
-    )
+    assert_allclose(flow.directions[:, 0, 1], np.tanh(tau), atol=1e-14)
+    assert_allclose(flow.log_growth[:3, 0], np.log(np.cosh(tau[:3]) / np.sqrt(2)), atol=1e-14)
     assert flow.log_growth[3, 0] == np.inf
     assert flow.switches[0].size == 0
 
@@ -41,10 +45,10 @@ def test_a_neuron_of_the_wrong_sign_switches_off_and_stops():
     y = np.array([1.0])
     flow = sphere_flow(x, y, [[1.0, 1.0]], [-1.0], [0.0, 0.5, 1.0, 5.0, np.inf])
     off = np.arcsinh(1.0)  # duration until <w, x> = 0
-    np.testing.assert_allclose(flow.switches[0], [off])
-    np.testing.assert_allclose(flow.directions[2:, 0], [[1.0, 0.0]] * 3, atol=1e-12)
+    assert_allclose(flow.switches[0], [off])
+    assert_allclose(flow.directions[2:, 0], [[1.0, 0.0]] * 3, atol=1e-12)
     assert flow.directions[1, 0, 1] == pytest.approx(np.tanh(off - 0.5))
-    np.testing.assert_allclose(flow.log_growth[2:, 0], -np.log(np.sqrt(2)), atol=1e-12)
+    assert_allclose(flow.log_growth[2:, 0], -np.log(np.sqrt(2)), atol=1e-12)
 
 
 @settings(deadline=None, max_examples=6)
@@ -63,8 +67,8 @@ def test_against_an_ode_solver_on_orthogonal_inputs(seed):
 
         start = np.append(directions(W[j]), 0.0)
         v = solve_ivp(field, (0, 8), start, t_eval=times, rtol=1e-8, atol=1e-10, max_step=0.02).y.T
-        np.testing.assert_allclose(flow.directions[:, j], v[:, :5], atol=2e-3)
-        np.testing.assert_allclose(flow.log_growth[:, j], v[:, 5], atol=5e-3)
+        assert_allclose(flow.directions[:, j], v[:, :5], atol=2e-3)
+        assert_allclose(flow.log_growth[:, j], v[:, 5], atol=5e-3)
 
 
 @settings(deadline=None, max_examples=10)
@@ -86,8 +90,8 @@ def test_against_descent_of_a_tiny_network_on_general_inputs(seed):
         g = y[:, None] / len(y) * (z > 0)
         V = V + lr * (g * b).T @ x
         b = b + lr * np.sum(g * z, axis=0)
-    np.testing.assert_allclose(directions(V), flow.directions[0], atol=0.02)
-    np.testing.assert_allclose(np.log(norms(V) / norms(W)), flow.log_growth[0], atol=0.05)
+    assert_allclose(directions(V), flow.directions[0], atol=0.02)
+    assert_allclose(np.log(norms(V) / norms(W)), flow.log_growth[0], atol=0.05)
 
 
 def test_sliding_direction_has_no_velocity_across_the_boundary():
@@ -100,7 +104,7 @@ def test_sliding_direction_has_no_velocity_across_the_boundary():
     z = flow.directions[:, 0] @ x.T
     late = flow.times > flow.switches[0][0] + 0.01
     assert flow.switches[0].size >= 1
-    np.testing.assert_allclose(z[late, 2], 0.0, atol=1e-9)
+    assert_allclose(z[late, 2], 0.0, atol=1e-9)
     D = D_plus(x, y)
     along = D - (D @ x[2]) / (x[2] @ x[2]) * x[2]
     assert cosines(flow.directions[-1], along)[0] == pytest.approx(1.0, abs=1e-9)
@@ -115,9 +119,7 @@ def test_lemma_2_and_lemma_7_on_orthonormal_inputs(seed):
     flow = sphere_flow(x, y, W, a, [60.0 / np.linalg.norm(D_minus(x, y)), np.inf])
     assert (cosines(flow.directions[0, plus], D_plus(x, y)) > 1 - 1e-9).all()
     assert (cosines(flow.directions[0, minus], -D_minus(x, y)) > 1 - 1e-9).all()
-    np.testing.assert_allclose(
-        flow.directions[1, plus] @ x[y < 0].T, 0.0, atol=1e-9
-    )  # Lemma 7 (iii)
+    assert_allclose(flow.directions[1, plus] @ x[y < 0].T, 0.0, atol=1e-9)  # Lemma 7 (iii)
     started_off = directions(W) @ x.T < 0
     assert (flow.directions[0] @ x.T <= 1e-9)[started_off].all()  # Lemma 6
 
@@ -130,5 +132,5 @@ def test_zero_inputs_repeated_inputs_and_neurons_that_start_on_a_boundary(seed):
     y = np.round(rng.normal(size=9), 1)
     W = np.concatenate([np.eye(3), -np.eye(3)])
     flow = sphere_flow(x, y, W, np.tile([1.0, -1.0], 3), np.append(np.linspace(0, 20, 101), np.inf))
-    np.testing.assert_allclose(norms(flow.directions), 1.0, atol=1e-12)
+    assert_allclose(norms(flow.directions), 1.0, atol=1e-12)
     assert (np.diff(np.diff(flow.log_growth[:-1], axis=0), axis=0) > -1e-9).all()

@@ -9,7 +9,6 @@ children died in the middle of their work.
 from __future__ import annotations
 
 import json
-import math
 import os
 import random
 import signal
@@ -18,109 +17,82 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from dynamics_cli.config import load_config
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
+from tests.cases import read
 from tests.runs.damage import arrays_of
 
-DATA = {
-    "kind": "points",
-    "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]],
-    "y": [0.7, -0.3, -0.3, 0.4, 0.2],
-}
-BASE = {
-    "dataset": {**DATA, "append_bias": True},
-    "architecture": {"kind": "two_layer", "width": 20},
-    "initialization": {"kind": "balanced", "scale": 0.1},
-    "loss": {"kind": "mse"},
-}
-CONVOLUTIONAL = {
-    "dataset": {
-        "kind": "points",
-        "x": [[round(math.sin(1 + 3 * k + k * pixel), 3) for pixel in range(16)] for k in range(5)],
-        "y": DATA["y"],
-    },
-    "architecture": {
-        "kind": "convolutional",
-        "image": [1, 4, 4],
-        "convolutions": [[3, 3, 1, 1], [4, 2, 2, 0]],
-        "widths": [6],
-    },
-    "initialization": {"kind": "default_scaled"},
-}
+BASE = read("""
+dataset:
+  kind: points
+  x: [[-1.5], [-1.0], [0.0], [0.25], [2.0]]
+  y: [0.7, -0.3, -0.3, 0.4, 0.2]
+  append_bias: true
+architecture: {kind: two_layer, width: 20}
+initialization: {kind: balanced, scale: 0.1}
+loss: {kind: mse}
+""")
+CONVOLUTIONAL = read("""
+architecture:
+  kind: convolutional
+  image: [1, 4, 4]
+  convolutions: [[3, 3, 1, 1], [4, 2, 2, 0]]
+  widths: [6]
+initialization: {kind: default_scaled}
+""")
 """Images of 4 x 4 pixels and a small network for them."""
-RUNS = {
-    "compiled": {
-        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 400000},
-        "record": {"snapshots": {"kind": "every", "interval": 20000}},
-    },
-    "autograd": {
-        "backend": "torch",
-        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 1200, "loss_scaled": True},
-        "record": {"snapshots": {"kind": "every", "interval": 150}},
-    },
-    "sgd": {
-        "optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 9000},
-        "record": {"snapshots": {"kind": "geometric", "ratio": 1.3}, "loss_every": 200},
-    },
-    "adam": {
-        "architecture": {"kind": "fully_connected", "widths": [8, 8]},
-        "initialization": {"kind": "default_scaled"},
-        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 600, "batch_size": 3},
-        "record": {
-            "snapshots": {"kind": "every", "interval": 100},
-            "loss_every": 10,
-            "measures": ["sharpness"],
-        },
-    },
-    "convolutional": {
-        **CONVOLUTIONAL,
-        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 360, "batch_size": 3},
-        "record": {"snapshots": {"kind": "every", "interval": 100}, "loss_every": 20},
-    },
-    "gradient_flow": {
-        "optimizer": {"kind": "gradient_flow", "until": 400.0, "points": 600, "rtol": 1e-3},
-        "record": {"snapshots": {"kind": "every", "interval": 100}},
-    },
-    "instruments": {
-        "architecture": {"kind": "fully_connected", "widths": [6, 5], "activation": "tanh"},
-        "initialization": {"kind": "default_scaled"},
-        "optimizer": {
-            "kind": "gd",
-            "lr": 0.05,
-            "iterations": 1200,
-            "momentum": 0.5,
-            "layer_lr": {"bias_2": 0.5},
-        },
-        "record": {
-            "snapshots": {"kind": "every", "interval": 10},
-            "measures": [
-                {"kind": "sharpness", "top": 2},
-                "kernel_distance",
-                "activation_flips",
-                {"kind": "llc", "burn_in": 2, "draws": 3, "batch_size": 2},
-                {
-                    "kind": "singular_values",
-                    "layer": "weight_2",
-                    "at": {"kind": "every", "interval": 25},
-                },
-            ],
-        },
-    },
-    "gan": {
-        "dataset": {"kind": "mixture", "n": 60},
-        "architecture": {
-            "kind": "gan",
-            "noise_dim": 2,
-            "generator_widths": [8],
-            "discriminator_widths": [8],
-        },
-        "initialization": {"kind": "default_scaled"},
-        "loss": {"kind": "hinge"},
-        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 420, "batch_size": 7},
-        "record": {"snapshots": {"kind": "every", "interval": 60}, "loss_every": 10},
-    },
+CONVOLUTIONAL["dataset"] = {
+    "kind": "points",
+    "x": np.sin(1 + np.outer(range(5), range(3, 19))).round(3).tolist(),
+    "y": BASE["dataset"]["y"],
 }
+RUNS = read("""
+compiled:
+  optimizer: {kind: gd, lr: 1e-3, iterations: 400000}
+  record: {snapshots: {kind: every, interval: 20000}}
+autograd:
+  backend: torch
+  optimizer: {kind: gd, lr: 1e-3, iterations: 600, loss_scaled: true}
+  record: {snapshots: {kind: every, interval: 75}}
+sgd:
+  optimizer: {kind: sgd, lr: 1e-3, batch_size: 2, epochs: 9000}
+  record: {snapshots: {kind: geometric, ratio: 1.3}, loss_every: 200}
+adam:
+  architecture: {kind: fully_connected, widths: [8, 8]}
+  initialization: {kind: default_scaled}
+  optimizer: {kind: adam, lr: 1e-3, iterations: 300, batch_size: 3}
+  record: {snapshots: {kind: every, interval: 100}, loss_every: 10, measures: [sharpness]}
+convolutional:
+  optimizer: {kind: adam, lr: 1e-3, iterations: 240, batch_size: 3}
+  record: {snapshots: {kind: every, interval: 100}, loss_every: 20}
+gradient_flow:
+  optimizer: {kind: gradient_flow, until: 400.0, points: 600, rtol: 1e-3}
+  record: {snapshots: {kind: every, interval: 100}}
+instruments:
+  architecture: {kind: fully_connected, widths: [6, 5], activation: tanh}
+  initialization: {kind: default_scaled}
+  optimizer: {kind: gd, lr: 0.05, iterations: 600, momentum: 0.5, layer_lr: {bias_2: 0.5}}
+  record:
+    snapshots: {kind: every, interval: 10}
+    measures:
+      - {kind: sharpness, top: 2}
+      - kernel_distance
+      - activation_flips
+      - {kind: llc, burn_in: 2, draws: 3, batch_size: 2}
+      - {kind: singular_values, layer: weight_2, at: {kind: every, interval: 25}}
+gan:
+  dataset: {kind: mixture, n: 60}
+  architecture:
+    {kind: gan, noise_dim: 2, generator_widths: [8], discriminator_widths: [8]}
+  initialization: {kind: default_scaled}
+  loss: {kind: hinge}
+  optimizer: {kind: adam, lr: 1e-3, iterations: 240, batch_size: 7}
+  record: {snapshots: {kind: every, interval: 60}, loss_every: 10}
+""")
+RUNS["convolutional"] |= CONVOLUTIONAL
 
 
 def forked(work: Callable[[], object], said: Path) -> int:

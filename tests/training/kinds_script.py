@@ -34,7 +34,7 @@ from tests.training.kill_script import end_of, forked
 STATES = 24
 CHUNK = 5
 SHORT = {"sgd": "epochs=12", "gradient_flow": f"points={STATES}"}
-VARIANTS: dict[str, tuple[str, list[str]]] = {
+VARIANTS = {
     "optimizer.gd with momentum": ("optimizer.gd", ["optimizer.momentum=0.9"]),
     "optimizer.sgd with momentum": (
         "optimizer.sgd",

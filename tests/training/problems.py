@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
@@ -15,7 +16,7 @@ from dynamics_cli.training.steppers.base import Stepper
 
 MARGIN_LOSSES = ("logistic", "exponential", "hinge")
 LOSSES = ("mse", "half_mse", *MARGIN_LOSSES)
-ACTIVATIONS: tuple[dict[str, Any], ...] = (
+ACTIVATIONS = (
     {"activation": "relu"},
     {"activation": "leaky_relu", "slope": 0.3},
     {"activation": "linear"},
@@ -118,9 +119,9 @@ def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> 
     """Assert that two steppers agree after `n` updates, up to a tolerance relative to the
     largest weight.
     """
-    np.testing.assert_allclose(fast.advance(n), reference.advance(n), rtol=rtol, atol=rtol)
+    assert_allclose(fast.advance(n), reference.advance(n), rtol=rtol, atol=rtol)
     assert (fast.iteration, fast.halted) == (reference.iteration, reference.halted)
-    np.testing.assert_allclose(fast.look(), reference.look(), rtol=rtol, atol=rtol)
+    assert_allclose(fast.look(), reference.look(), rtol=rtol, atol=rtol)
     found = fast.parameters()
     expected = reference.parameters()
     assert {name: one.shape for name, one in found.items()} == {
@@ -128,7 +129,7 @@ def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> 
     }
     for name, value in expected.items():
         scale = max(1.0, float(np.abs(value).max()))
-        np.testing.assert_allclose(found[name], value, rtol=0, atol=rtol * scale, err_msg=name)
+        assert_allclose(found[name], value, rtol=0, atol=rtol * scale, err_msg=name)
 
 
 def assert_replicas_are_the_networks_alone(
@@ -144,11 +145,11 @@ def assert_replicas_are_the_networks_alone(
     for r, problem in enumerate(problems):
         alone = make([problem])
         own = alone.advance(n)
-        np.testing.assert_allclose(losses[: len(own), r] if len(losses) else [], own, rtol=rtol)
-        np.testing.assert_allclose(ends[r], alone.loss(), rtol=rtol)
+        assert_allclose(losses[: len(own), r] if len(losses) else [], own, rtol=rtol)
+        assert_allclose(ends[r], alone.loss(), rtol=rtol)
         assert numbers["replica_iterations"][r] == alone.iteration
         for name, value in alone.parameters().items():
-            np.testing.assert_allclose(
+            assert_allclose(
                 together.parameters()[name][r], value, rtol=rtol, atol=rtol, err_msg=name
             )
     return together

@@ -8,33 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem, stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import build_problem
+from tests.cases import read
 from tests.training.problems import assert_chunks_are_invisible, stepper_of
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "dataset": {"kind": "mixture", "n": 50},
-    "architecture": {
-        "kind": "gan",
-        "noise_dim": 3,
-        "generator_widths": [5, 4],
-        "discriminator_widths": [6],
-    },
-    "initialization": {"kind": "default_scaled"},
-    "loss": {"kind": "logistic"},
-    "optimizer": {
-        "kind": "adam",
-        "lr": 0.01,
-        "batch_size": 8,
-        "iterations": 40,
-        "beta1": 0.5,
-        "beta2": 0.9,
-    },
-}
+SMALL = read("""
+name: small
+dataset: {kind: mixture, n: 50}
+architecture: {kind: gan, noise_dim: 3, generator_widths: [5, 4], discriminator_widths: [6]}
+initialization: {kind: default_scaled}
+loss: {kind: logistic}
+optimizer: {kind: adam, lr: 0.01, batch_size: 8, iterations: 40, beta1: 0.5, beta2: 0.9}
+""")
 
 
 def problem(loss: str = "logistic", updates: int = 1, **settings: Any) -> Problem:
@@ -61,12 +51,12 @@ def test_the_first_iteration_is_two_adam_steps_of_the_losses_written_out(loss):
     }
     real = torch.from_numpy(asked.dataset.x[Batches(asked).at(0)])
 
-    def noise(k: int) -> torch.Tensor:
+    def noise(k):
         return torch.from_numpy(
             stream(0, "noise", 0, k).standard_normal((8, 3), dtype=np.float32)
         ).double()
 
-    def step(player: str, value: torch.Tensor) -> None:
+    def step(player, value):
         names = [name for name in p if name.startswith(player)]
         for name, g in zip(
             names, torch.autograd.grad(value, [p[name] for name in names]), strict=True
@@ -85,7 +75,7 @@ def test_the_first_iteration_is_two_adam_steps_of_the_losses_written_out(loss):
     trained = stepper_of(asked, "torch")
     trained.advance(1)
     for name, value in trained.parameters().items():
-        np.testing.assert_allclose(value, p[name].detach().numpy(), rtol=1e-6, atol=1e-9)
+        assert_allclose(value, p[name].detach().numpy(), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -31,8 +29,8 @@ CONVOLUTIONS = [[6, 3, 1, 1], [5, 4, 2, 1]]
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_the_work_of_a_network_is_what_torch_counts(architecture: dict[str, Any], d: int) -> None:
-    config: Any = get_kind("architecture", architecture["kind"])(**architecture)
+def test_the_work_of_a_network_is_what_torch_counts(architecture, d):
+    config = get_kind("architecture", architecture["kind"])(**architecture)
     with torch.device("meta"):
         model = config.build(d)
         x = torch.empty(1, d)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,7 +38,7 @@ class Mine(Measure, kind="mine"):
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path, monkeypatch):
     with stranger_to_kinds():
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
@@ -70,7 +69,7 @@ WRITING = {
 
 
 @pytest.mark.parametrize("what", WRITING)
-def test_a_measure_that_writes_fails_by_its_name(what: str) -> None:
+def test_a_measure_that_writes_fails_by_its_name(what):
     done = measured(f"if state.iteration > 2:\n            {WRITING[what]}", exits=7)
     assert "failed at iteration 3: mine.py, line 6: " in done.stderr
 
@@ -95,7 +94,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("given", GIVEN)
-def test_a_measure_that_gives_no_numbers_fails_by_its_name(given: str, folder: Path) -> None:
+def test_a_measure_that_gives_no_numbers_fails_by_its_name(given, folder):
     message, iteration = GIVEN[given]
     done = measured(f"return {given}", exits=7)
     assert f"the run failed at iteration {iteration}: " in done.stderr
@@ -110,7 +109,7 @@ EXITS = ("load", "build", "draw", "values", "updated", "factor", "measure", "nex
 @pytest.mark.parametrize(
     ("method", "swept"), [*((method, False) for method in EXITS), ("updated", True)]
 )
-def test_sys_exit_in_a_kind_is_a_failure_of_it(method: str, swept: bool) -> None:
+def test_sys_exit_in_a_kind_is_a_failure_of_it(method, swept):
     code, count = re.subn(rf"(    def {method}\(.*\):\n)", r"\1        raise SystemExit\n", PARTS)
     assert count == 1
     grid = (
@@ -130,7 +129,7 @@ class Mine(Loss, kind="mine"):
 """
 
 
-def test_a_loss_that_gives_one_number_for_all_samples_is_refused() -> None:
+def test_a_loss_that_gives_one_number_for_all_samples_is_refused():
     done = train(LOSS, TWO_LAYERS.replace("kind: mse", "kind: mine"), exits=3)
     assert (
         "loss.kind 'mine': values returns a single number; return one for each sample"
@@ -145,7 +144,7 @@ DEEP = TWO_LAYERS.replace("two_layer, width: 3", f"fully_connected, widths: [{WI
 ORDER = [f"{what}_{layer}" for layer in range(1, 13) for what in ("weight", "bias")]
 
 
-def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
+def test_weights_and_their_measures_go_by_the_network(folder):
     body = (
         f"assert [*state.parameters] == [*state.start] == {ORDER}\n"
         "        return [np.linalg.norm(state.parameters[f'weight_{k}']) for k in range(1, 13)]"
@@ -172,7 +171,7 @@ def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
     assert run.measures.get("min") is None
 
 
-def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path: Path) -> None:
+def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path):
     """Kinds of the handbook go to the engine and agree with autograd; a method of arrays is
     named.
     """

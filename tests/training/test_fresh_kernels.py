@@ -12,59 +12,51 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dynamics_cli.formulas import compiling
+from tests.cases import read
 from tests.runs.damage import DAMAGES, arrays_of
 
-POINTS = {"kind": "points", "x": [[1.0, 0.5], [-0.5, 1.0], [0.3, -2.0]], "y": [1.0, -1.0, 1.0]}
-DIGITS = {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "test": False}
-FEW = {**DIGITS, "per_class": 50}
-GD = {"kind": "gd", "lr": 0.01, "iterations": 100}
-BASE = {
-    "architecture": {"kind": "two_layer", "width": 20},
-    "initialization": {"kind": "balanced", "scale": 0.1},
-    "loss": {"kind": "logistic"},
-    "optimizer": GD,
-    "backend": "compiled",
-}
-RUNS: dict[str, dict[str, Any]] = {
-    "few": {"dataset": FEW},
-    "dense": {"dataset": POINTS},
-    "leaky": {
-        "dataset": FEW,
-        "architecture": {**BASE["architecture"], "activation": "leaky_relu", "slope": 0.3},
-    },
-    "loss-scaled": {"dataset": FEW, "optimizer": {**GD, "lr": 1e-3, "loss_scaled": True}},
-    "double": {"dataset": FEW, "dtype": "float64"},
-    "sgd": {
-        "dataset": FEW,
-        "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 7, "epochs": 20},
-    },
-    "single-sample": {
-        "dataset": FEW,
-        "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 1, "epochs": 3},
-    },
-    "fresh": {
-        "dataset": {
-            "kind": "teacher",
-            "n": 20,
-            "dim": 30,
-            "architecture": {"kind": "two_layer", "width": 2},
-        },
-        "architecture": {"kind": "two_layer", "width": 5, "activation": "erf"},
-        "loss": {"kind": "mse"},
-        "optimizer": {"kind": "sgd", "lr": 0.01, "iterations": 5000, "samples": "fresh"},
-    },
-    "deep": {
-        "dataset": FEW,
-        "architecture": {"kind": "fully_connected", "widths": [40, 30], "activation": "gelu"},
-        "initialization": {"kind": "default_scaled"},
-        "optimizer": {"kind": "adam", "lr": 0.01, "iterations": 30},
-    },
-}
+BASE = read("""
+architecture: {kind: two_layer, width: 20}
+initialization: {kind: balanced, scale: 0.1}
+loss: {kind: logistic}
+optimizer: {kind: gd, lr: 0.01, iterations: 100}
+backend: compiled
+""")
+RUNS = read("""
+few:
+  dataset: {kind: mnist_pair, digits: [1, 0], source: subset, test: false, per_class: 50}
+dense:
+  dataset: {kind: points, x: [[1.0, 0.5], [-0.5, 1.0], [0.3, -2.0]], y: [1.0, -1.0, 1.0]}
+leaky:
+  dataset: {kind: mnist_pair, digits: [1, 0], source: subset, test: false, per_class: 50}
+  architecture: {kind: two_layer, width: 20, activation: leaky_relu, slope: 0.3}
+loss-scaled:
+  dataset: {kind: mnist_pair, digits: [1, 0], source: subset, test: false, per_class: 50}
+  optimizer: {kind: gd, lr: 0.001, iterations: 100, loss_scaled: true}
+double:
+  dataset: {kind: mnist_pair, digits: [1, 0], source: subset, test: false, per_class: 50}
+  dtype: float64
+sgd:
+  dataset: {kind: mnist_pair, digits: [1, 0], source: subset, test: false, per_class: 50}
+  optimizer: {kind: sgd, lr: 0.01, batch_size: 7, epochs: 20}
+single-sample:
+  dataset: {kind: mnist_pair, digits: [1, 0], source: subset, test: false, per_class: 50}
+  optimizer: {kind: sgd, lr: 0.01, batch_size: 1, epochs: 3}
+fresh:
+  dataset: {kind: teacher, n: 20, dim: 30, architecture: {kind: two_layer, width: 2}}
+  architecture: {kind: two_layer, width: 5, activation: erf}
+  loss: {kind: mse}
+  optimizer: {kind: sgd, lr: 0.01, iterations: 5000, samples: fresh}
+deep:
+  dataset: {kind: mnist_pair, digits: [1, 0], source: subset, test: false, per_class: 50}
+  architecture: {kind: fully_connected, widths: [40, 30], activation: gelu}
+  initialization: {kind: default_scaled}
+  optimizer: {kind: adam, lr: 0.01, iterations: 30}
+""")
 REPLICAS = ("dense", "few", "sgd", "deep")
 CASES = [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)]
 
@@ -105,9 +97,7 @@ def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -
         for case in CASES
     ],
 )
-def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(
-    name: str, replicas: int, tmp_path: Path
-) -> None:
+def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name, replicas, tmp_path):
     cache = tmp_path / "cache"
     fresh = trained(tmp_path, name, replicas, 1, cache)
     assert list(cache.rglob("*.nbc"))
@@ -117,7 +107,7 @@ def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(
     assert len(fresh) >= 4
 
 
-def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> None:
+def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path):
     # no directory can be made below a file, not even by an administrator
     config = tmp_path / "few.json"
     config.write_text(json.dumps({"name": "few", "seed": 0, **BASE, **RUNS["single-sample"]}))
@@ -131,10 +121,10 @@ def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
-def test_a_terminal_is_told_of_compilation_once(tmp_path: Path) -> None:
+def test_a_terminal_is_told_of_compilation_once(tmp_path):
     import pty
 
-    def said() -> str:
+    def said():
         ours, theirs = pty.openpty()
         code = "from dynamics_cli.gradients.engine.products import dots; dots('float64')"
         env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
@@ -153,14 +143,12 @@ def test_a_terminal_is_told_of_compilation_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["*.nbi", "*.nbc"], ids=["index", "code"])
 @pytest.mark.parametrize("damage", ["empty", "a bit of the contents", "cut in half"])
-def test_damaged_compiled_code_is_compiled_again(
-    file: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_damaged_compiled_code_is_compiled_again(file, damage, tmp_path, monkeypatch, capsys):
     source = tmp_path / "small.py"
     source.write_text("import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x + 1.5\n")
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
 
-    def value() -> tuple[float, int, str]:
+    def value():
         """Return f(2), how many functions came from the cache, and what was said, as a process
         of its own would.
         """
@@ -193,10 +181,10 @@ main()
 """
 
 
-def test_a_full_disk_of_compiled_code_costs_time_alone(tmp_path: Path) -> None:
+def test_a_full_disk_of_compiled_code_costs_time_alone(tmp_path):
     config = tmp_path / "deep.json"
     config.write_text(
-        json.dumps({"name": "deep", "seed": 0, **BASE, **RUNS["deep"], "dataset": POINTS})
+        json.dumps({"name": "deep", "seed": 0, **BASE, **RUNS["deep"], **RUNS["dense"]})
     )
     command = [sys.executable, "-c", FULL, "train", str(config), "--out", str(tmp_path / "run")]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import erf
 
 from dynamics_cli.config import load_config
@@ -36,7 +37,7 @@ TEACHER = {
     "architecture": {"kind": "two_layer", "width": 2, "activation": ERF},
 }
 SGD = {"kind": "sgd", "lr": 0.5 / N, "iterations": 1000, "samples": "fresh"}
-SETTINGS: dict[str, Any] = {
+SETTINGS = {
     "name": "online",
     "dtype": "float64",
     "dataset": TEACHER,
@@ -52,11 +53,11 @@ def problem_of(**changes: Any) -> Problem:
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(monkeypatch):
     monkeypatch.setattr(batches, "BLOCK", 8)
 
 
-def test_every_sample_is_new_and_the_teacher_the_same() -> None:
+def test_every_sample_is_new_and_the_teacher_the_same():
     problem = problem_of(optimizer=SGD | {"batch_size": 3})
     fresh = Fresh(problem)
     drawn = [fresh.at(i) for i in range(30)]
@@ -71,7 +72,7 @@ def test_every_sample_is_new_and_the_teacher_the_same() -> None:
 
 
 @pytest.mark.parametrize("way", ["torch", "engine"])
-def test_steps_are_those_of_the_released_code(way: str) -> None:
+def test_steps_are_those_of_the_released_code(way):
     """`w -= (eta / sqrt N) v g'(lambda) d x`, `v -= (eta_v / N) g(lambda) d` for `lambda = w x /
     sqrt N` (nn2pp).
     """
@@ -91,10 +92,8 @@ def test_steps_are_those_of_the_released_code(way: str) -> None:
         w = w - eta / np.sqrt(N) * d * np.outer(v * slope, x)
         v = v - 0.2 * eta / N * d * erf(lam / np.sqrt(2))
     stepper.advance(50)
-    np.testing.assert_allclose(
-        stepper.parameters()["hidden_weight"], w / np.sqrt(N), rtol=1e-10, atol=1e-12
-    )
-    np.testing.assert_allclose(stepper.parameters()["output_weight"], v, rtol=1e-10)
+    assert_allclose(stepper.parameters()["hidden_weight"], w / np.sqrt(N), rtol=1e-10, atol=1e-12)
+    assert_allclose(stepper.parameters()["output_weight"], v, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +115,7 @@ def test_steps_are_those_of_the_released_code(way: str) -> None:
         {"dataset": TEACHER | {"sign": True, "noise": 0.0}, "loss": {"kind": "logistic"}},
     ],
 )
-def test_both_steppers_agree_and_chunks_do_not_show(changes: dict[str, Any]) -> None:
+def test_both_steppers_agree_and_chunks_do_not_show(changes):
     problem = problem_of(**changes)
     tolerance = 1e-11 if problem.dtype == np.float64 else 2e-5
     assert_same_path(stepper_of(problem, "torch"), stepper_of(problem, "engine"), 60, tolerance)
@@ -124,7 +123,7 @@ def test_both_steppers_agree_and_chunks_do_not_show(changes: dict[str, Any]) -> 
         assert_chunks_are_invisible(partial(stepper_of, problem, way))
 
 
-def test_replicas_are_the_networks_alone() -> None:
+def test_replicas_are_the_networks_alone():
     problems = [
         problem_of(seed=seed, optimizer=SGD | {"batch_size": 3, "lr": 0.01 * (1 + seed)})
         for seed in range(3)
@@ -134,7 +133,7 @@ def test_replicas_are_the_networks_alone() -> None:
     assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 50)
 
 
-def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch):
     """`E ||e||^2` shrinks by `1 - 2 lr + lr^2 (d + 2)` a step, `e` the distance to the teacher:
     x is Gaussian.
     """
@@ -157,7 +156,7 @@ def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.M
     stepper = stepper_of(problem, "engine")
     goal = problem.config.dataset.weights(Streams(0))["hidden_weight"]
 
-    def error() -> float:
+    def error():
         now = stepper.parameters()
         return float(np.sum((now["output_weight"][0] * now["hidden_weight"] - goal) ** 2))
 

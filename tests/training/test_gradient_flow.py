@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from dynamics_cli.api import train
 from dynamics_cli.config import load_config
@@ -68,7 +69,7 @@ def states_of(stepper: Any) -> list[dict[str, np.ndarray]]:
 
 def losses_of_descent(problem: Problem, lr: float) -> np.ndarray:
     """Return the losses of gradient descent with a small step at the times of a flow."""
-    optimizer: Any = problem.config.optimizer
+    optimizer = problem.config.optimizer
     iterations = round(optimizer.until / lr)
     sections = problem.config.model_dump() | {
         "optimizer": {"kind": "gd", "lr": lr, "iterations": iterations}
@@ -87,7 +88,7 @@ def test_a_balanced_linear_neuron_follows_its_closed_form(backend, rtol):
     problem = network([[1.0]], [1.0], [[0.01]], [0.01], flow(6.0, rtol=rtol), activation="linear")
     stepper = stepper_of(problem, backend)
     u = 1.0 / (1.0 + (1.0 / 0.01**2 - 1.0) * np.exp(-2.0 * stepper.times))
-    np.testing.assert_allclose(losses_of(stepper), 0.5 * (u - 1.0) ** 2, atol=30 * rtol)
+    assert_allclose(losses_of(stepper), 0.5 * (u - 1.0) ** 2, atol=30 * rtol)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-20])
@@ -102,11 +103,11 @@ def test_tiny_neurons_follow_the_flow_on_the_sphere(scale):
     expected = sphere_flow(x, y, W, a, stepper.times)
     for i, weights in enumerate(states_of(stepper), start=1):
         norms = scale * np.linalg.norm(weights["hidden_weight"] / scale, axis=1)
-        np.testing.assert_allclose(
+        assert_allclose(
             weights["hidden_weight"] / norms[:, None], expected.directions[i], atol=3e-3
         )
         growth = np.log(norms / (scale * np.linalg.norm(W / scale, axis=1)))
-        np.testing.assert_allclose(growth, expected.log_growth[i], atol=3e-3)
+        assert_allclose(growth, expected.log_growth[i], atol=3e-3)
 
 
 @pytest.mark.parametrize("activation", ["relu", "linear", "tanh"])
@@ -125,12 +126,12 @@ def test_gradient_descent_converges_to_it(loss, activation):
 
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
 def test_deep_networks_are_followed_and_errors_fall_with_the_tolerance(loss):
-    settings: dict[str, Any] = {**DEEP}
+    settings = {**DEEP}
     if loss == "cross_entropy":
         settings["architecture"] = {**DEEP["architecture"], "outputs": 3}
         settings["dataset"] = {"kind": "points", "x": np.eye(3).tolist(), "y": [0.0, 1.0, 2.0]}
 
-    def path(rtol: float, backend: str) -> np.ndarray:
+    def path(rtol, backend):
         return losses_of(
             stepper_of(
                 random_problem(loss=loss, optimizer=flow(4.0, rtol=rtol), **settings), backend
@@ -157,9 +158,7 @@ def test_neurons_conserve_their_invariant():
     before = stepper.parameters()
     after = states_of(stepper)[-1]
     norms = np.linalg.norm(after["hidden_weight"], axis=1)
-    np.testing.assert_allclose(
-        after["output_weight"], np.copysign(norms, before["output_weight"]), rtol=1e-12
-    )
+    assert_allclose(after["output_weight"], np.copysign(norms, before["output_weight"]), rtol=1e-12)
 
 
 def test_a_neuron_that_slides_follows_filippov():
@@ -175,7 +174,7 @@ def test_a_neuron_that_slides_follows_filippov():
     expected = sphere_flow(x, y, start, [1e-8], stepper.times)
     assert len(expected.switches[0]) >= 1
     w = states_of(stepper)[-1]["hidden_weight"][0]
-    np.testing.assert_allclose(w / np.linalg.norm(w), expected.directions[-1, 0], atol=1e-3)
+    assert_allclose(w / np.linalg.norm(w), expected.directions[-1, 0], atol=1e-3)
 
 
 # the contract of a stepper
@@ -209,7 +208,7 @@ def test_a_run_records_times_and_work(backend, tmp_path):
     run = train(problem.config, out=tmp_path / "run")
     assert run.info["gradient_evaluations"] > run.info["steps"] > 0
     assert run.times is not None
-    np.testing.assert_allclose(run.times, 3.0 * run.loss_iterations / 80, rtol=1e-14)
+    assert_allclose(run.times, 3.0 * run.loss_iterations / 80, rtol=1e-14)
 
 
 def test_a_flow_that_cannot_go_on_says_so(tmp_path, monkeypatch):

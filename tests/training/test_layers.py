@@ -17,6 +17,7 @@ from dynamics_cli.kinds import Problem, Samples
 from dynamics_cli.training.backends import by_compiled, by_engine, by_kernel, choose
 from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
+from tests.cases import read
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,
@@ -25,7 +26,7 @@ from tests.training.problems import (
     stepper_of,
 )
 
-ACTIVATIONS: tuple[Any, ...] = (
+ACTIVATIONS = (
     "relu",
     "linear",
     "tanh",
@@ -39,26 +40,24 @@ ACTIVATIONS: tuple[Any, ...] = (
     {"kind": "leaky_relu", "slope": 0.3},
 )
 LOSSES = ("mse", "half_mse", "logistic", "exponential", "hinge", "cross_entropy")
-COSINE = {"kind": "cosine", "warm_up": 3}
-OPTIMIZERS: dict[str, dict[str, Any]] = {
-    "gd": {"kind": "gd"},
-    "momentum": {"kind": "gd", "momentum": 0.9, "weight_decay": 0.01},
-    "nesterov": {
-        "kind": "sgd",
-        "momentum": 0.5,
-        "nesterov": True,
-        "batch_size": 3,
-        "schedule": COSINE,
-    },
-    "loss scaled": {"kind": "gd", "loss_scaled": True},
-    "sgd": {"kind": "sgd", "batch_size": 4, "replacement": True, "weight_decay": 0.1},
-    "adam": {"kind": "adam", "weight_decay": 0.1, "schedule": COSINE},
-    "adam in batches": {"kind": "adam", "batch_size": 3, "beta1": 0.8},
-    "adamw": {"kind": "adamw", "weight_decay": 0.3, "beta2": 0.9},
-    "rmsprop": {"kind": "rmsprop", "weight_decay": 0.1},
-    "rmsprop with momentum": {"kind": "rmsprop", "momentum": 0.7, "decay": 0.9},
-    "group rmsprop": {"kind": "group_rmsprop"},
-}
+OPTIMIZERS = read("""
+gd: {kind: gd}
+momentum: {kind: gd, momentum: 0.9, weight_decay: 0.01}
+nesterov:
+  kind: sgd
+  momentum: 0.5
+  nesterov: true
+  batch_size: 3
+  schedule: {kind: cosine, warm_up: 3}
+loss scaled: {kind: gd, loss_scaled: true}
+sgd: {kind: sgd, batch_size: 4, replacement: true, weight_decay: 0.1}
+adam: {kind: adam, weight_decay: 0.1, schedule: {kind: cosine, warm_up: 3}}
+adam in batches: {kind: adam, batch_size: 3, beta1: 0.8}
+adamw: {kind: adamw, weight_decay: 0.3, beta2: 0.9}
+rmsprop: {kind: rmsprop, weight_decay: 0.1}
+rmsprop with momentum: {kind: rmsprop, momentum: 0.7, decay: 0.9}
+group rmsprop: {kind: group_rmsprop}
+""")
 
 
 def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) -> Problem:
@@ -76,7 +75,7 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
         y = rng.choice([-1.0, 1.0], n)
     activation = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
     if C == 1 and rng.random() < 0.1:
-        architecture: dict[str, Any] = {"kind": "diagonal_linear", "depth": int(rng.integers(1, 5))}
+        architecture = {"kind": "diagonal_linear", "depth": int(rng.integers(1, 5))}
     elif rng.random() < 0.2:
         several = {"outputs": C} if C > 1 else {}
         architecture = {
@@ -127,7 +126,7 @@ def compare(problem: Problem, n: int, rtol: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_gradients_on_random_problems(seed: int) -> None:
+def test_gradients_on_random_problems(seed):
     """With step 1 the change of the weights is the gradient."""
     compare(
         drawn(np.random.default_rng(seed), {"kind": "gd", "lr": 1.0, "iterations": 1}), 1, 1e-12
@@ -136,12 +135,12 @@ def test_gradients_on_random_problems(seed: int) -> None:
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("seed", range(2))
-def test_paths_on_random_problems(name: str, seed: int) -> None:
+def test_paths_on_random_problems(name, seed):
     compare(drawn(np.random.default_rng(1000 + seed), OPTIMIZERS[name]), 5, 1e-9)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_matrix_completion_is_that_of_autograd(depth: int) -> None:
+def test_matrix_completion_is_that_of_autograd(depth):
     config = {
         "name": "completion",
         "dtype": "float64",
@@ -173,7 +172,7 @@ def test_matrix_completion_is_that_of_autograd(depth: int) -> None:
     )  # an entry that is seen twice
 
 
-SHAPES: dict[str, dict[str, Any]] = {
+SHAPES = {
     "small": {"widths": [5, 4], "n": 6},
     "in chunks": {"widths": [200, 160], "n": 300},
 }
@@ -205,7 +204,7 @@ def deep(
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_chunks_and_resumption_are_invisible(name: str) -> None:
+def test_chunks_and_resumption_are_invisible(name):
     """In float32: `test_steppers.py` has both precisions."""
     assert_chunks_are_invisible(
         partial(stepper_of, deep(OPTIMIZERS[name], dtype="float32"), "engine")
@@ -215,7 +214,7 @@ def test_chunks_and_resumption_are_invisible(name: str) -> None:
 @pytest.mark.parametrize(
     "optimizer", [{"kind": "gd", "momentum": 0.9}, {"kind": "sgd", "batch_size": 250}]
 )
-def test_threads_change_no_bit(optimizer: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_change_no_bit(optimizer, monkeypatch):
     """Chunks of samples and replicas on 1, 2 and 3 threads, together and alone."""
     problems = [deep(optimizer, "in chunks", seed=k) for k in range(3)]
     assert stepper_of(problems[0], "engine")._batch_rows < 250
@@ -229,7 +228,7 @@ def test_threads_change_no_bit(optimizer: dict[str, Any], monkeypatch: pytest.Mo
     assert paths[0] == paths[1] == paths[2]
 
 
-def test_replicas_are_the_networks_alone() -> None:
+def test_replicas_are_the_networks_alone():
     """They differ in seed, step, activation and level; one of them halts before the others, one
     diverges.
     """
@@ -261,7 +260,7 @@ def test_replicas_are_the_networks_alone() -> None:
     assert_chunks_are_invisible(partial(stepper_of, problems, "engine"), 30)
 
 
-def test_centred_networks_begin_at_zero_exactly() -> None:
+def test_centred_networks_begin_at_zero_exactly():
     architecture = {
         "kind": "fully_connected",
         "widths": [5, 4],
@@ -274,7 +273,7 @@ def test_centred_networks_begin_at_zero_exactly() -> None:
 
 
 @pytest.mark.parametrize("name", ["adam in batches", "momentum"])
-def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
+def test_memory_of_dead_units_ends_at_zero(name):
     """Otherwise it would be stuck at denormal numbers, on which an update takes twice as long."""
     architecture = {"kind": "fully_connected", "widths": [5, 4], "activation": "relu"}
     optimizer = {**OPTIMIZERS[name], "weight_decay": None, "iterations": 1000}
@@ -292,11 +291,11 @@ def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
     assert np.all(current.state_dict()[key] == 0)
 
 
-def test_what_it_does_not_know_trains_by_autograd() -> None:
+def test_what_it_does_not_know_trains_by_autograd():
     assert not by_compiled(deep({"kind": "group_rmsprop", "layer_lr": {"weight_1": 2.0}}))
 
 
-def test_weights_that_do_not_exist_are_refused() -> None:
+def test_weights_that_do_not_exist_are_refused():
     architecture = {"kind": "fully_connected", "widths": [5, 4], "train": ["weight_9"]}
     with pytest.raises(
         InputError,

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.run import Run, final_measures
 from dynamics_cli.training.session import obtain_run, plan_run
+from tests.cases import read
 
-BASE = {
-    "name": "toy",
-    "dataset": {
-        "kind": "points",
-        "x": [[-1.5], [-1], [0], [0.25]],
-        "y": [0.7, -0.3, -0.3, 0.4],
-        "append_bias": True,
-    },
-    "architecture": {"kind": "two_layer", "width": 20},
-    "initialization": {"kind": "balanced", "scale": 0.3},
-    "loss": {"kind": "mse"},
-    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 400},
-}
+BASE = read("""
+name: toy
+dataset:
+  kind: points
+  x: [[-1.5], [-1], [0], [0.25]]
+  y: [0.7, -0.3, -0.3, 0.4]
+  append_bias: true
+architecture: {kind: two_layer, width: 20}
+initialization: {kind: balanced, scale: 0.3}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.01, iterations: 400}
+""")
 SIGNS = ["dataset.y=[1, -1, -1, 1]", "loss.kind=logistic"]
 
 
@@ -93,10 +94,10 @@ def test_rescaled_time_follows_the_flow(tmp_path):
     assert scaled.times is not None
     assert plain.times is None
     times = np.asarray(scaled.times)
-    np.testing.assert_allclose(np.diff(times), 1e-4 / np.asarray(scaled.losses[:-1]), rtol=1e-9)
+    assert_allclose(np.diff(times), 1e-4 / np.asarray(scaled.losses[:-1]), rtol=1e-9)
     at = np.interp(times, 1e-4 * np.arange(20001), plain.losses)
     inside = times < 2.0
-    np.testing.assert_allclose(np.asarray(scaled.losses)[inside], at[inside], rtol=2e-3)
+    assert_allclose(np.asarray(scaled.losses)[inside], at[inside], rtol=2e-3)
 
 
 def test_batches_record_the_full_loss_once_an_epoch(tmp_path):

@@ -4,8 +4,6 @@ trained.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,9 @@ from click.testing import CliRunner
 from dynamics_cli.cli import main
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds.registry import use
+from tests.cases import config_of, problem_of
 
 from ..conftest import stranger_to_kinds
-from ..kinds.cases import config_of, problem_of
 
 PARTS = """\
 import numpy as np, random, torch
@@ -72,7 +70,7 @@ class Moons(Dataset, kind="moons"):
 """
 IN_TRAINING = "draws random numbers in training, which no seed"
 EACH_TIME = "the same weights and inputs give other outputs each time"
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+REFUSED = {
     "dropout": ({}, rf"architecture.kind own: the layer drop \(Dropout\) {IN_TRAINING}"),
     "functional": ({}, rf"architecture.kind own: the network {IN_TRAINING}"),
     "noise": ({}, f"the network {IN_TRAINING}"),
@@ -99,7 +97,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "dataset.kind moons: its samples come from a global generator",
     ),
 }
-TAKEN: dict[str, dict[str, Any]] = {
+TAKEN = {
     "batch norm": {},
     "seeded constant": {},
     "seeds": {},
@@ -117,7 +115,7 @@ def changed(how: str, sections: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def parts(tmp_path_factory):
     file = tmp_path_factory.mktemp("parts") / "drawing_parts.py"
     file.write_text(PARTS)
     with stranger_to_kinds():
@@ -126,7 +124,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_code_that_draws_from_global_generators_is_refused(how: str) -> None:
+def test_code_that_draws_from_global_generators_is_refused(how):
     sections, told = REFUSED[how]
     for _ in range(2):  # a refusal is not forgotten
         with pytest.raises(InputError, match=told) as error:
@@ -135,7 +133,7 @@ def test_code_that_draws_from_global_generators_is_refused(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", TAKEN)
-def test_code_that_draws_nothing_or_seeds_itself_is_taken(how: str) -> None:
+def test_code_that_draws_nothing_or_seeds_itself_is_taken(how):
     torch.manual_seed(3)
     np.random.seed(3)  # noqa: NPY002
     problem_of(**changed(how, TAKEN[how]))
@@ -151,9 +149,7 @@ def test_code_that_draws_nothing_or_seeds_itself_is_taken(how: str) -> None:
         ("sweep {file} --seeds 2", 6),
     ],
 )
-def test_every_way_to_train_tells_it(
-    command: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_way_to_train_tells_it(command, code, tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
     file = tmp_path / "own.json"
     file.write_text(str(config_of(**changed("dropout", {}))).replace("'", '"'))

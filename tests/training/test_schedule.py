@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Snapshots
 from dynamics_cli.kinds.snapshots import next_after, snapshot_iterations
 from dynamics_cli.recording.snapshots import Every, Geometric, Listed
 from dynamics_cli.training.batches import Batches
@@ -46,7 +46,7 @@ def test_batches_are_a_function_of_seed_epoch_and_step():
     batches = Batches(problem)
     backward = [batches.at(i) for i in reversed(range(9))][::-1]
     for a, b in zip(forward, backward, strict=True):
-        np.testing.assert_array_equal(a, b)
+        assert_array_equal(a, b)
     assert [len(b) for b in forward[:3]] == [4, 4, 2]
     assert sorted(np.concatenate(forward[:3])) == list(range(10))
     assert not np.array_equal(np.concatenate(forward[:3]), np.concatenate(forward[3:6]))
@@ -55,9 +55,7 @@ def test_batches_are_a_function_of_seed_epoch_and_step():
 
 
 @pytest.mark.parametrize("snapshots", [Every(interval=3), Geometric(ratio=1.0000001)])
-def test_schedules_that_are_too_long_to_list(
-    snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_schedules_that_are_too_long_to_list(snapshots, monkeypatch):
     monkeypatch.setattr("dynamics_cli.kinds.snapshots.MAX_SNAPSHOTS", 1000)
     with pytest.raises(InputError) as caught:
         snapshot_iterations(snapshots, 18 * 10**17)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,9 +31,7 @@ def short(name: str, *more: str) -> RunConfig:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_signal_leaves_at_once_with_nothing_torn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_second_signal_leaves_at_once_with_nothing_torn(tmp_path, monkeypatch, number):
     """The second one comes after a change of the disk that follows the first one."""
     monkeypatch.setattr(loop, "_next_chunk", lambda chunk, done, seconds: 9)
     monkeypatch.setattr(loop, "HELD_SECONDS", -1.0)
@@ -44,8 +39,8 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
     obtain_run(plan_run(config, tmp_path / "whole"))
     left = math.inf  # changes until the second signal
 
-    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
-        def change(*arguments: Any) -> Any:
+    def counted(real):
+        def change(*arguments):
             nonlocal left
             done = real(*arguments)
             left -= 1
@@ -58,7 +53,7 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
     for name in ("create", "write_at", "replace", "sync", "sync_directory"):
         monkeypatch.setattr(files, name, counted(getattr(files, name)))
 
-    def progress(reached: int, loss: float) -> None:
+    def progress(reached, loss):
         nonlocal left
         if reached >= 30 and left == math.inf:
             left = at
@@ -75,10 +70,10 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
         assert arrays_of(directory) == arrays_of(tmp_path / "whole"), at
 
 
-def test_a_signal_in_the_last_moment_is_not_forgotten(tmp_path: Path) -> None:
+def test_a_signal_in_the_last_moment_is_not_forgotten(tmp_path):
     """What comes after the training, such as the drawing of a figure, must not begin."""
 
-    def progress(reached: int, loss: float) -> None:
+    def progress(reached, loss):
         if reached == 60:
             os.kill(os.getpid(), signal.SIGTERM)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
@@ -17,6 +18,7 @@ from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper
 from dynamics_cli.training.steppers.side_by_side import for_each
+from tests.cases import read
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,
@@ -24,42 +26,27 @@ from tests.training.problems import (
     updated_by_torch,
 )
 
-CONVOLUTIONAL = {
-    "kind": "convolutional",
-    "image": [1, 6, 6],
-    "convolutions": [[3, 3, 1, 1], [4, 3, 2, 0]],
-    "widths": [5],
-}
-TRANSFORMER = {
-    "kind": "transformer",
-    "tokens": 2,
-    "width": 8,
-    "heads": 2,
-    "outputs": 5,
-    "train": ["weight_in1"],
-}
-CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "convolutional, momentum": (CONVOLUTIONAL, {"kind": "gd", "momentum": 0.9}),
-    "convolutional, batches": (CONVOLUTIONAL, {"kind": "rmsprop", "batch_size": 4}),
-    "convolutional, Adam": (CONVOLUTIONAL, {"kind": "adam"}),
-    "transformer": (TRANSFORMER, {"kind": "adamw", "schedule": {"kind": "cosine"}}),
-    "residual": (
-        {"kind": "residual", "width": 6, "depth": 3},
-        {"kind": "rmsprop", "momentum": 0.5},
-    ),
-    "a step per layer": (
-        {"kind": "residual", "width": 6, "depth": 3},
-        {"kind": "sgd", "batch_size": 4, "momentum": 0.3, "layer_lr": {"weight_2": 0.1}},
-    ),
-    "scaled": (
-        {"kind": "residual", "width": 6, "depth": 3, "output_scale": 3.0},
-        {"kind": "gd", "momentum": 0.5},
-    ),
-    "fresh samples": (
-        {"kind": "residual", "width": 6, "depth": 3},
-        {"kind": "sgd", "samples": "fresh"},
-    ),
-}
+CONVOLUTIONAL = read("""
+kind: convolutional
+image: [1, 6, 6]
+convolutions: [[3, 3, 1, 1], [4, 3, 2, 0]]
+widths: [5]
+""")
+CASES = read("""
+convolutional, momentum: [{kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1],
+  [4, 3, 2, 0]], widths: [5]}, {kind: gd, momentum: 0.9}]
+convolutional, batches: [{kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1],
+  [4, 3, 2, 0]], widths: [5]}, {kind: rmsprop, batch_size: 4}]
+convolutional, Adam: [{kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1], [4,
+  3, 2, 0]], widths: [5]}, {kind: adam}]
+transformer: [{kind: transformer, tokens: 2, width: 8, heads: 2, outputs: 5,
+  train: [weight_in1]}, {kind: adamw, schedule: {kind: cosine}}]
+residual: [{kind: residual, width: 6, depth: 3}, {kind: rmsprop, momentum: 0.5}]
+a step per layer: [{kind: residual, width: 6, depth: 3}, {kind: sgd, batch_size: 4,
+  momentum: 0.3, layer_lr: {weight_2: 0.1}}]
+scaled: [{kind: residual, width: 6, depth: 3, output_scale: 3.0}, {kind: gd, momentum: 0.5}]
+fresh samples: [{kind: residual, width: 6, depth: 3}, {kind: sgd, samples: fresh}]
+""")
 
 
 def problem_of(
@@ -105,7 +92,7 @@ def test_replicas_are_the_networks_alone(case, compiled):
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
     assert choose(problems) == Choice("cpu", "torch")
 
-    def make(some: list[Problem] = problems) -> AutogradStepper:
+    def make(some=problems):
         return (
             AutogradStepper(some, "cpu") if compiled or len(some) == 1 else updated_by_torch(some)
         )
@@ -116,7 +103,7 @@ def test_replicas_are_the_networks_alone(case, compiled):
 
 def test_a_replica_that_halts_stays_as_it_is():
     """One reaches its level, one diverges, one goes on."""
-    changes: list[dict[str, Any]] = [{"stop_below": 1.0}, {"lr": 1e9}, {}]
+    changes = [{"stop_below": 1.0}, {"lr": 1e9}, {}]
     problems = [
         problem_of(CONVOLUTIONAL, {"kind": "gd", "lr": 0.05, **change}) for change in changes
     ]
@@ -128,7 +115,7 @@ def test_a_replica_that_halts_stays_as_it_is():
     assert_chunks_are_invisible(partial(stepper_of, problems, "torch"), 25)
 
 
-RESIDUAL = {"kind": "residual", "width": 6, "depth": 3}
+RESIDUAL = read("{kind: residual, width: 6, depth: 3}")
 
 
 @pytest.mark.parametrize(
@@ -187,10 +174,10 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
     alone, together = (
         AutogradStepper(some, "cpu").advance(20) for some in (problems[1:], problems)
     )
-    np.testing.assert_allclose(together[:, 1], alone, rtol=1e-10)
+    assert_allclose(together[:, 1], alone, rtol=1e-10)
 
 
-def test_what_replicas_share_is_not_copied() -> None:
+def test_what_replicas_share_is_not_copied():
     shared = np.zeros((1, 2, 3))
     views = for_each(shared, 4)
     views[2, 0, 0] = 1.0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.training import backends
@@ -124,7 +125,7 @@ def test_chunks_and_resumption_are_invisible(way, optimizer, dtype):
     [
         *((way, {**GD, "lr": 0.01}, 1e-12) for way in WAYS),
         ("compiled", FLOW, 0.0),
-        ("torch", FLOW, 0.0),
+        pytest.param("torch", FLOW, 0.0, marks=pytest.mark.long),
     ],
 )
 def test_stops_before_the_update_of_the_first_small_loss(way, optimizer, rtol):
@@ -134,7 +135,7 @@ def test_stops_before_the_update_of_the_first_small_loss(way, optimizer, rtol):
     limited = stepper_of(
         random_problem(optimizer={**optimizer, "stop_below": level}, **shape_for(way)), way
     )
-    np.testing.assert_array_equal(limited.advance(200), losses[: expected + 1])
+    assert_array_equal(limited.advance(200), losses[: expected + 1])
     assert (limited.iteration, limited.halted) == (expected, "stopped")
     assert limited.loss() == pytest.approx(losses[expected], rel=rtol, abs=0.0)
     assert len(limited.advance(5)) == 0

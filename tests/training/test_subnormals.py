@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from dynamics_cli.gradients.engine.subnormals import FLUSHES, WORD, environment, flushed
 from dynamics_cli.kinds import Problem
@@ -24,7 +23,7 @@ GD = {"kind": "gd", "lr": 0.02, "iterations": 50}
 
 def flushing() -> bool:
     """Return whether the calling thread takes subnormal numbers as 0."""
-    return environment()[WORD] & FLUSHES == FLUSHES  # type: ignore[no-any-return]
+    return environment()[WORD] & FLUSHES == FLUSHES
 
 
 def halves() -> list[bool]:
@@ -60,9 +59,7 @@ def problem_of(n: int = 20, d: int = 3, scale: float = TINY, **settings: Any) ->
         ("torch", 1, {"optimizer": {**SGD, "batch_size": 8}}),
     ],
 )
-def test_training_takes_subnormal_weights_as_zero(
-    way: str, replicas: int, settings: dict[str, Any]
-) -> None:
+def test_training_takes_subnormal_weights_as_zero(way, replicas, settings):
     """Weights that begin subnormal are 0 after some updates, whichever thread moves them; flags
     are as before.
     """
@@ -78,7 +75,7 @@ def test_training_takes_subnormal_weights_as_zero(
     assert not any(one.any() for one in stepper.parameters().values())
 
 
-def test_torch_flushes_in_all_its_threads() -> None:
+def test_torch_flushes_in_all_its_threads():
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -91,13 +88,11 @@ def test_torch_flushes_in_all_its_threads() -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_flags_are_put_back_where_training_breaks_off(
-    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flags_are_put_back_where_training_breaks_off(error, monkeypatch):
     stepper = stepper_of(problem_of(), "torch")
     seen = []
 
-    def fail(*arguments: Any) -> NDArray[Any]:
+    def fail(*arguments):
         seen.append((flushing(), all(halves())))
         raise error
 
@@ -109,7 +104,7 @@ def test_flags_are_put_back_where_training_breaks_off(
     assert not any(halves())
 
 
-def test_flags_of_the_caller_stay() -> None:
+def test_flags_of_the_caller_stay():
     """Who flushes subnormal numbers in all of a program finds them flushed afterwards."""
     with flushed():
         stepper_of(problem_of(), "engine").advance(3)
@@ -118,12 +113,12 @@ def test_flags_of_the_caller_stay() -> None:
     assert not flushing()
 
 
-def test_a_network_that_begins_at_1e_20_takes_the_time_of_one_at_1e_2() -> None:
+def test_a_network_that_begins_at_1e_20_takes_the_time_of_one_at_1e_2():
     """At most three times; without flushed numbers it took 37 times on processors where these
     cost.
     """
 
-    def seconds(scale: float) -> float:
+    def seconds(scale):
         stepper = stepper_of(
             problem_of(75, 80, scale, width=200, optimizer={**GD, "lr": 1e-3}), "engine"
         )

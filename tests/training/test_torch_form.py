@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
 from dynamics_cli.formulas.tracing import StepNumbers, facts
@@ -20,6 +20,7 @@ from dynamics_cli.kinds import Descent, Problem, all_kinds, get_kind, registry
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper, update_in_place
+from tests.cases import read
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_same_path,
@@ -31,7 +32,7 @@ from tests.training.test_stacked import CASES, problem_of
 NESTEROV = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}
 BY_STEPS = {name: cls for name, cls in all_kinds("optimizer").items() if issubclass(cls, Descent)}
 PLAIN = [name for name, cls in BY_STEPS.items() if cls.update is Descent.update]
-OPTIMIZERS: list[dict[str, Any]] = [{"kind": name} for name in PLAIN] + [
+OPTIMIZERS = [{"kind": name} for name in PLAIN] + [
     {"kind": "gd", "loss_scaled": True},
     {"kind": "gd", **NESTEROV},
     {"kind": "sgd", "momentum": 0.5},
@@ -39,13 +40,13 @@ OPTIMIZERS: list[dict[str, Any]] = [{"kind": name} for name in PLAIN] + [
     {"kind": "rmsprop", "momentum": 0.5, "weight_decay": 0.1},
     {"kind": "group_rmsprop"},
 ]
-TWO_ARRAYS: dict[str, Any] = {
-    "name": "two",
-    "dataset": {"kind": "points", "x": [[1.0, -0.5], [0.3, 2.0]], "y": [1.0, -1.0]},
-    "architecture": {"kind": "two_layer", "width": 3, "activation": "tanh"},
-    "loss": {"kind": "mse"},
-    "initialization": {"kind": "balanced", "scale": 0.5},
-}
+TWO_ARRAYS = read("""
+name: two
+dataset: {kind: points, x: [[1.0, -0.5], [0.3, 2.0]], y: [1.0, -1.0]}
+architecture: {kind: two_layer, width: 3, activation: tanh}
+loss: {kind: mse}
+initialization: {kind: balanced, scale: 0.5}
+""")
 names = pytest.mark.parametrize(
     "settings", OPTIMIZERS, ids=lambda one: "-".join(map(str, one.values()))
 )
@@ -68,7 +69,7 @@ class {_name}(Minibatch, kind="{_name}"):
 
 
 @pytest.fixture
-def sums(kinds_as_before: None, tmp_path: Path) -> None:
+def sums(kinds_as_before, tmp_path):
     """Know optimizers of these sums."""
     (tmp_path / "sums.py").write_text(SUMS)
     registry.use(tmp_path / "sums.py")
@@ -90,7 +91,7 @@ def after_a_step(kind: str, way: str) -> list[Any]:
 
 @pytest.mark.usefixtures("sums")
 @pytest.mark.parametrize("way", ["torch", "compiled"])
-def test_sums_of_an_update_are_over_a_tensor_or_over_all_weights(way: str) -> None:
+def test_sums_of_an_update_are_over_a_tensor_or_over_all_weights(way):
     before, after = after_a_step("gd", "torch")
     slopes = {name: before[name] - after[name] for name in before}
     assert len(slopes) == 2
@@ -101,12 +102,12 @@ def test_sums_of_an_update_are_over_a_tensor_or_over_all_weights(way: str) -> No
     for kind, moved in expected.items():
         before, after = after_a_step(kind, way)
         for name, w in after.items():
-            np.testing.assert_allclose(w, before[name] - moved[name], rtol=1e-12)
+            assert_allclose(w, before[name] - moved[name], rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @names
-def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str) -> None:
+def test_the_three_forms_of_an_update_agree(settings, dtype):
     """Of a vector and a matrix; where sums go over the network, the other two forms are given
     both as one array.
     """
@@ -123,7 +124,7 @@ def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str
         else [one.ravel() for one in arrays]
     )
     tensors, units = ([torch.from_numpy(one.copy()) for one in some] for some in (arrays, pieces))
-    states: list[dict[str, Any]] = [{}, {}]
+    states = [{}, {}]
     memories, wholes = ([defaultdict[str, Any](float) for _ in pieces] for _ in range(2))
     compiled = partial(update_in_place, update_unit(optimizer, np.dtype(dtype)))
     for i in range(6):
@@ -133,7 +134,7 @@ def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str
             if joined
             else [one.ravel() for one in slopes]
         )
-        step: dict[str, Any] = {"lr": 0.1 / (i + 1), "iteration": i, "loss": torch.tensor(0.5)}
+        step = {"lr": 0.1 / (i + 1), "iteration": i, "loss": torch.tensor(0.5)}
         optimizer.update(
             tensors, [torch.from_numpy(g) for g in slopes], names=weights, state=states[0], **step
         )
@@ -150,11 +151,11 @@ def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str
     flat = np.concatenate([one.numpy().ravel() for one in tensors])
     for other in (units, [torch.from_numpy(one) for one in pieces]):
         expected = np.concatenate([one.numpy().ravel() for one in other])
-        np.testing.assert_allclose(flat, expected, rtol=0, atol=100 * np.finfo(dtype).eps)
+        assert_allclose(flat, expected, rtol=0, atol=100 * np.finfo(dtype).eps)
 
 
 @names
-def test_networks_train_by_torch_s_form_as_by_compiled_units(settings: dict[str, Any]) -> None:
+def test_networks_train_by_torch_s_form_as_by_compiled_units(settings):
     """What CUDA runs, on the CPU: chunks and resumption are invisible, weights of two step sizes
     move.
     """
@@ -173,7 +174,7 @@ def test_networks_train_by_torch_s_form_as_by_compiled_units(settings: dict[str,
 
 @names
 @pytest.mark.parametrize("loss", ["mse", "logistic", "hinge"])
-def test_an_update_never_waits_for_the_device(settings: dict[str, Any], loss: str) -> None:
+def test_an_update_never_waits_for_the_device(settings, loss):
     """Tensors on the device `meta` have shapes and no numbers: whatever needs one fails."""
     step_without_numbers(
         [random_problem(loss=loss, optimizer={"lr": 0.1, "iterations": 3, **settings})], ()
@@ -181,7 +182,7 @@ def test_an_update_never_waits_for_the_device(settings: dict[str, Any], loss: st
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_update_of_replicas_never_waits_for_the_device(case: str) -> None:
+def test_an_update_of_replicas_never_waits_for_the_device(case):
     step_without_numbers([problem_of(*CASES[case], seed=seed) for seed in range(3)], (3,))
 
 

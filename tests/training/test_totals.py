@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from dynamics_cli import memory as blocks
 from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.gradients.objective import objective_of
 from dynamics_cli.gradients.totals import total, total_and_gradients
-from dynamics_cli.kinds import Loss, Problem, State, all_kinds
+from dynamics_cli.kinds import Problem, State, all_kinds
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_same_path,
@@ -22,7 +21,7 @@ from tests.training.problems import (
     stepper_of,
 )
 
-OPTIMIZERS: list[dict[str, Any]] = [
+OPTIMIZERS = [
     {"kind": "gd", "lr": 0.02, "iterations": 50},
     {"kind": "gd", "lr": 0.02, "iterations": 50, "loss_scaled": True},
     {"kind": "sgd", "lr": 0.02, "iterations": 50, "batch_size": 7},
@@ -38,7 +37,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, problem: Problem) -> None:
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 @pytest.mark.parametrize("cls", all_kinds("loss").values())
-def test_blocks_add_up(cls: type[Loss], reduction: Any) -> None:
+def test_blocks_add_up(cls, reduction):
     torch.manual_seed(0)
     loss = cls(reduction=reduction)
     outputs = 3 if loss.labels == "classes" else 1
@@ -62,9 +61,7 @@ def test_blocks_add_up(cls: type[Loss], reduction: Any) -> None:
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda o: "-".join(map(str, o.values())))
-def test_a_network_trained_in_blocks_is_the_same(
-    optimizer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_trained_in_blocks_is_the_same(optimizer, monkeypatch):
     problem = random_problem(n=10, optimizer=optimizer)
     whole = stepper_of(problem, "torch")
     in_blocks(monkeypatch, problem)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.arora2019.theory.nuclear_norm import minimum_nuclear_norm
 from dynamics_cli._bundled.experiments.arora2019.theory.singular_values import rates
+from numpy.testing import assert_allclose, assert_array_equal
 
 
 def low_rank(n: int, rank: int, seed: int = 0) -> np.ndarray:
@@ -17,7 +18,7 @@ def low_rank(n: int, rank: int, seed: int = 0) -> np.ndarray:
     return rng.standard_normal((n, rank)) @ rng.standard_normal((rank, n))
 
 
-def test_the_least_nuclear_norm_of_two_rows_is_known() -> None:
+def test_the_least_nuclear_norm_of_two_rows_is_known():
     """Of `[[1, a], [a, x]]` with x unseen the least norm is at x = a^2 for |a| <= 1: rank 1,
     norm 1 + a^2.
     """
@@ -28,12 +29,12 @@ def test_the_least_nuclear_norm_of_two_rows_is_known() -> None:
         assert np.linalg.norm(matrix, "nuc") == pytest.approx(1 + a**2, rel=1e-5)
 
 
-def test_the_certificate_is_feasible_and_bounds_every_matrix_with_these_entries() -> None:
+def test_the_certificate_is_feasible_and_bounds_every_matrix_with_these_entries():
     truth = low_rank(12, 2)
     rng = np.random.default_rng(1)
     seen = rng.random(truth.shape) < 0.4
     matrix, dual = minimum_nuclear_norm(truth, seen)
-    np.testing.assert_array_equal(matrix[seen], truth[seen])
+    assert_array_equal(matrix[seen], truth[seen])
     assert not dual[~seen].any()
     assert np.linalg.norm(dual, 2) <= 1 + 1e-12
     bound = np.sum(dual * truth)
@@ -44,7 +45,7 @@ def test_the_certificate_is_feasible_and_bounds_every_matrix_with_these_entries(
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
-def test_rates_are_those_of_a_small_step_of_balanced_layers(depth: int) -> None:
+def test_rates_are_those_of_a_small_step_of_balanced_layers(depth):
     rng = np.random.default_rng(depth)
     U, V = (np.linalg.qr(rng.standard_normal((4, 4)))[0] for _ in range(2))
     s = np.array([2.0, 1.1, 0.5, 0.1])
@@ -53,7 +54,7 @@ def test_rates_are_those_of_a_small_step_of_balanced_layers(depth: int) -> None:
     R = [V, *(np.linalg.qr(rng.standard_normal((4, 4)))[0] for _ in range(depth - 1)), U]
     W = [after * s ** (1 / depth) @ before.T for before, after in pairwise(R)]
 
-    def chain(factors: list[np.ndarray]) -> np.ndarray:
+    def chain(factors):
         return np.linalg.multi_dot(factors[::-1]) if len(factors) > 1 else factors[0]
 
     moved = []
@@ -61,7 +62,5 @@ def test_rates_are_those_of_a_small_step_of_balanced_layers(depth: int) -> None:
         above, below = (chain(part) if part else np.eye(4) for part in (W[k + 1 :], W[:k]))
         moved.append(one - h * above.T @ G @ below.T)
     values, slope = rates(chain(W)[None], G[None], depth)
-    np.testing.assert_allclose(values[0], s, rtol=1e-12)
-    np.testing.assert_allclose(
-        (np.linalg.svd(chain(moved), compute_uv=False) - s) / h, slope[0], atol=2e-4
-    )
+    assert_allclose(values[0], s, rtol=1e-12)
+    assert_allclose((np.linalg.svd(chain(moved), compute_uv=False) - s) / h, slope[0], atol=2e-4)

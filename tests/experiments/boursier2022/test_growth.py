@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.boursier2022.theory.alignment import D_minus, D_plus
 from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
     fact_1_lambda,
     growth_loss,
@@ -12,11 +13,11 @@ from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
     minimum_norm_value,
     one_sign_saddle_loss,
 )
+from numpy.testing import assert_allclose
 from scipy.integrate import solve_ivp
 from scipy.optimize import nnls
 
 from dynamics_cli.measures.two_layer import outputs
-from experiments.boursier2022.theory.alignment import D_minus, D_plus
 
 # orthogonal; equal norms among the positive labels (2) and among the negative ones (0.5)
 X = np.diag([2.0, 2.0, 0.5, 0.5])
@@ -66,12 +67,10 @@ def test_logistic_growth_is_exact_for_equal_norms_within_a_sign(sign, factor):
     times = np.linspace(0, 60, 13)
     W, a = flow_of_aligned_neurons(X, Y, sign=sign, times=times, u_0=1e-6, factor=factor)
     u = np.sum(W**2, axis=(1, 2))
-    np.testing.assert_allclose(
-        logistic_growth(times, 1e-6, X, Y, sign, loss_factor=factor), u, rtol=1e-6
-    )
+    assert_allclose(logistic_growth(times, 1e-6, X, Y, sign, loss_factor=factor), u, rtol=1e-6)
     other = np.zeros_like(u)
     loss = growth_loss(*((u, other) if sign > 0 else (other, u)), X, Y, loss_factor=factor)
-    np.testing.assert_allclose(loss, square_loss(X, Y, W, a, loss_factor=factor), rtol=1e-6)
+    assert_allclose(loss, square_loss(X, Y, W, a, loss_factor=factor), rtol=1e-6)
 
 
 @pytest.mark.parametrize("flip", [1, -1])
@@ -81,12 +80,12 @@ def test_the_saddle_is_stationary_half_fitted_and_strict(flip):
     saddle = intermediate_saddle(x, y)
     assert np.sign(saddle.a) == flip
     h = outputs(x, saddle.w[None], [saddle.a])
-    np.testing.assert_allclose(h, [*y[:2], 0.0], atol=1e-12)
+    assert_allclose(h, [*y[:2], 0.0], atol=1e-12)
     W = np.stack([saddle.w, np.zeros(3)])
     a = np.array([saddle.a, 0.0])
     assert square_loss(x, y, W, a) == pytest.approx(saddle.loss)
     for part in velocity(x, y, W, a):
-        np.testing.assert_allclose(part, 0.0, atol=1e-12)
+        assert_allclose(part, 0.0, atol=1e-12)
     # a neuron of the other sign along the rest lowers the loss, to second order in its size
     e = x[2] / np.linalg.norm(x[2])
     down = square_loss(x, y, np.stack([saddle.w, 1e-3 * e]), [saddle.a, -flip * 1e-3])
@@ -94,7 +93,7 @@ def test_the_saddle_is_stationary_half_fitted_and_strict(flip):
     assert (saddle.loss - down) / 1e-6 == pytest.approx(0.5 * 2.0 / 3, rel=1e-3)  # |y| ||x|| / n
 
 
-def test_the_saddle_of_one_sign_is_the_best_of_many_networks_of_that_sign() -> None:
+def test_the_saddle_of_one_sign_is_the_best_of_many_networks_of_that_sign():
     """For the five points of Figure 4, against positive neurons with 20 000 random directions."""
     x = np.column_stack([[-1.5, -1.0, 0.0, 0.25, 2.0], np.ones(5)])
     y = np.array([0.7, -0.3, -0.3, 0.4, 0.2])
@@ -136,6 +135,6 @@ def test_the_limit_of_the_flow_interpolates_with_the_least_norm(two_points):
     rng = np.random.default_rng(0)
     W = rng.normal(size=(40, 2))
     theta = limit_of_flow(x, y, W, np.linalg.norm(W, axis=1) * rng.choice([1, -1], 40))
-    np.testing.assert_allclose(outputs(x, theta[:, :-1], theta[:, -1]), y, atol=1e-12)
+    assert_allclose(outputs(x, theta[:, :-1], theta[:, -1]), y, atol=1e-12)
     assert np.sum(theta**2) == pytest.approx(minimum_norm_value(x, y))
     assert limit_of_flow(x, y, W, np.linalg.norm(W, axis=1)) is None  # no neuron in S-,1

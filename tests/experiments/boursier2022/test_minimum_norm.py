@@ -8,6 +8,7 @@ from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from dynamics_cli.measures.neurons import norms
@@ -30,8 +31,8 @@ def test_interpolator_fits_is_balanced_and_has_the_value(seed):
         np.array(parts)
         for parts in zip(*(interpolating_neuron(x, y, sign) for sign in (1, -1)), strict=True)
     )
-    np.testing.assert_allclose(outputs(x, W, a), y, atol=1e-9)
-    np.testing.assert_allclose(a**2 - norms(W) ** 2, 0.0, atol=1e-9 * np.max(a**2))
+    assert_allclose(outputs(x, W, a), y, atol=1e-9)
+    assert_allclose(a**2 - norms(W) ** 2, 0.0, atol=1e-9 * np.max(a**2))
     assert np.sum(W**2) + np.sum(a**2) == pytest.approx(minimum_norm_value(x, y), rel=1e-12)
     assert 2 * np.sum(np.abs(a) * norms(W)) == pytest.approx(
         minimum_norm_value(x, y), rel=1e-9

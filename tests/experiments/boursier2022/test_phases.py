@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from experiments.boursier2022.theory.phases import largest_epsilon, phase_times
+from dynamics_cli._bundled.experiments.boursier2022.theory.phases import (
+    largest_epsilon,
+    phase_times,
+)
+from numpy.testing import assert_allclose
 
 
 def test_times_by_hand_for_orthonormal_points():
@@ -12,7 +15,7 @@ def test_times_by_hand_for_orthonormal_points():
     y = np.array([2.0, -1.0])
     times = phase_times(x, y, np.exp(-10.0), 0.01)
     ends = [times.aligned, times.first_fitted, times.saddle_left, times.second_fitted]
-    np.testing.assert_allclose(ends, [0.2, 10.3, 19.8, 21.2])
+    assert_allclose(ends, [0.2, 10.3, 19.8, 21.2])
 
 
 def test_largest_epsilon_satisfies_both_conditions_of_appendix_b2_tightly():

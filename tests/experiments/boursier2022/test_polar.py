@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.boursier2022.polar import INNER, draw_polar
 
 from dynamics_cli.plotting.style import PALETTE, new_figure
-from experiments.boursier2022.polar import INNER, draw_polar
 
 W = np.array([[0.3, 0.4], [-0.6, 0.0], [0.0, 0.0], [0.0, -1.0]])
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 
 
-def test_polar_radius_is_the_inner_circle_plus_the_norm() -> None:
+def test_polar_radius_is_the_inner_circle_plus_the_norm():
     (axes,) = new_figure()[1]
     draw_polar(axes, W, SIGNS, 2.0)
     stars = {

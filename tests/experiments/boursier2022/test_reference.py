@@ -11,6 +11,7 @@ from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
     growth_loss,
     logistic_growth,
 )
+from numpy.testing import assert_allclose
 
 from dynamics_cli.measures.neurons import norms
 
@@ -32,7 +33,7 @@ def start_and_end(run):
 )
 def test_runs_start_balanced_and_stay_so(reference, name, tolerance):
     (W_0, a_0), (W, a) = start_and_end(reference(name))
-    np.testing.assert_allclose(norms(W_0), np.abs(a_0), rtol=tolerance)
+    assert_allclose(norms(W_0), np.abs(a_0), rtol=tolerance)
     # 0 along the flow (Lemma 1), of the order of the step here
     drift = (
         a**2 - norms(W) ** 2 - (a_0**2 - norms(W_0) ** 2)

@@ -10,7 +10,7 @@ from dynamics_cli.architectures.two_layer import TwoLayer
 from tests.experiments.helpers import one_run
 
 
-def test_the_linearised_model_is_the_one_that_descent_trains() -> None:
+def test_the_linearised_model_is_the_one_that_descent_trains():
     run = one_run(
         "chizat2019/scaled.yaml",
         "architecture.output_scale=3.0",

@@ -16,9 +16,7 @@ from dynamics_cli._bundled.experiments.chizat2020.solvers import largest_margin
         ([[1.0, 0.0], [-1.0, 0.0]], [1.0, 1.0], 0.5),  # no neuron sees both
     ],
 )
-def test_the_largest_margin_is_that_by_hand(
-    x: list[list[float]], y: list[float], margin: float
-) -> None:
+def test_the_largest_margin_is_that_by_hand(x, y, margin):
     found, bound = largest_margin(np.array(x), np.array(y))
     assert found == pytest.approx(margin, rel=0.02)
     assert bound == pytest.approx(margin, rel=0.02)

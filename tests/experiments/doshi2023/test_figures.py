@@ -5,7 +5,6 @@ that are trained.
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import torch
 from dynamics_cli._bundled.experiments.doshi2023.corruption import mean_ipr
 from dynamics_cli._bundled.experiments.doshi2023.pruning import BLOCK, pruned
 from dynamics_cli._bundled.experiments.gromov2023.grokking import layers
+from numpy.testing import assert_array_equal
 
 from dynamics_cli.training.problem import build_problem
 from tests.experiments.helpers import one_run
@@ -26,14 +26,14 @@ SMALL = (
 )
 
 
-def test_draws_are_those_of_python_and_torch(outputs: Path) -> None:
+def test_draws_are_those_of_python_and_torch(outputs):
     problem = build_problem(one_run(CONFIG, *SMALL).config)
     order = list(range(121))
     random.Random(420).shuffle(order)
     pairs = problem.dataset.x.reshape(-1, 2, 11).argmax(-1)
-    np.testing.assert_array_equal(pairs @ [11, 1], order[:60])
+    assert_array_equal(pairs @ [11, 1], order[:60])
     assert problem.dataset.replaced is not None
-    np.testing.assert_array_equal(np.flatnonzero(problem.dataset.replaced), np.arange(21))
+    assert_array_equal(np.flatnonzero(problem.dataset.replaced), np.arange(21))
     state = torch.get_rng_state()
     try:
         torch.manual_seed(0)
@@ -42,12 +42,12 @@ def test_draws_are_those_of_python_and_torch(outputs: Path) -> None:
         weights = [torch.nn.init.normal_(one.weight, 0.0, 0.05).detach().numpy() for one in layers]
     finally:
         torch.set_rng_state(state)
-    np.testing.assert_array_equal(problem.dataset.y[:21].argmax(1), labels)
+    assert_array_equal(problem.dataset.y[:21].argmax(1), labels)
     for own, one in zip(problem.initial_parameters().values(), weights, strict=True):
-        np.testing.assert_array_equal(own, one)
+        assert_array_equal(own, one)
 
 
-def test_pruning_sets_weights_to_zero(outputs: Path) -> None:
+def test_pruning_sets_weights_to_zero(outputs):
     run = one_run(CONFIG, *SMALL)
     U, V, W = layers(run, -1)
     order = np.argsort(mean_ipr(U, V, W))

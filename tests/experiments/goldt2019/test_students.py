@@ -12,10 +12,11 @@ from dynamics_cli._bundled.experiments.goldt2019.theory.order_parameters import 
     i4,
     slopes,
 )
+from numpy.testing import assert_allclose
 from scipy.special import erf
 
 
-def test_the_integrals_are_averages_over_gaussians() -> None:
+def test_the_integrals_are_averages_over_gaussians():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((3, 3)) / 1.5
     C = root @ root.T
@@ -23,16 +24,16 @@ def test_the_integrals_are_averages_over_gaussians() -> None:
     u = rng.standard_normal((400_000, 3)) @ root.T
     g = erf(u / np.sqrt(2))
     slope = np.sqrt(2 / np.pi) * np.exp(-(u**2) / 2)
-    np.testing.assert_allclose(i2(C), g.T @ g / len(u), atol=4e-3)
+    assert_allclose(i2(C), g.T @ g / len(u), atol=4e-3)
     third = np.einsum("na,nb,nc->abc", slope[:, :K], u, g, optimize=True) / len(u)
-    np.testing.assert_allclose(i3(C, K), third, atol=4e-3)
+    assert_allclose(i3(C, K), third, atol=4e-3)
     fourth = np.einsum("na,nb,nc,nd->abcd", slope[:, :K], slope[:, :K], g, g, optimize=True) / len(
         u
     )
-    np.testing.assert_allclose(i4(C, K), fourth, atol=4e-3)
+    assert_allclose(i4(C, K), fourth, atol=4e-3)
 
 
-def test_one_step_of_descent_moves_the_overlaps_as_the_ode_says() -> None:
+def test_one_step_of_descent_moves_the_overlaps_as_the_ode_says():
     rng = np.random.default_rng(1)
     N = 40
     eta = 0.3
@@ -55,8 +56,6 @@ def test_one_step_of_descent_moves_the_overlaps_as_the_ode_says() -> None:
         + (push * size[:, None]).T @ push
     )
     exact = slopes(now, eta, eta, 0.2)
-    np.testing.assert_allclose(dQ / len(x), exact[0], atol=0.01)
-    np.testing.assert_allclose(push.T @ rho / len(x), exact[1], atol=0.01)
-    np.testing.assert_allclose(
-        -eta * (erf(lam / np.sqrt(2)) * d[:, None]).mean(0), exact[2], atol=0.01
-    )
+    assert_allclose(dQ / len(x), exact[0], atol=0.01)
+    assert_allclose(push.T @ rho / len(x), exact[1], atol=0.01)
+    assert_allclose(-eta * (erf(lam / np.sqrt(2)) * d[:, None]).mean(0), exact[2], atol=0.01)

@@ -7,6 +7,7 @@ import pytest
 from dynamics_cli._bundled.experiments.kunin2025.addition import largest_utility
 from dynamics_cli._bundled.experiments.kunin2025.diagonal import LEAST, ORDER, PRINTED
 from dynamics_cli._bundled.experiments.kunin2025.theory.alternating_flow import saddles
+from numpy.testing import assert_allclose
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import load_config
@@ -21,9 +22,9 @@ def data_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("name", PRINTED)
-def test_both_recursions_give_the_printed_times_and_order(name: str, constrained: bool) -> None:
+def test_both_recursions_give_the_printed_times_and_order(name, constrained):
     found = saddles(*data_of(name), constrained=constrained)
-    np.testing.assert_allclose(found.times[1:] * -np.log(LEAST[name]), PRINTED[name], atol=5e-4)
+    assert_allclose(found.times[1:] * -np.log(LEAST[name]), PRINTED[name], atol=5e-4)
     assert tuple(found.activated) == ORDER[name]
     asleep = np.argwhere((found.betas[1:-1] != 0) & (found.betas[2:] == 0))  # saddle, coordinate
     assert asleep.tolist() == ([[0, 0]] if name == "dormant" else [])
@@ -31,7 +32,7 @@ def test_both_recursions_give_the_printed_times_and_order(name: str, constrained
 
 
 @pytest.mark.parametrize(("p", "mode", "size"), [(20, 3, 5.0), (11, 2, 1.5)])
-def test_no_neuron_has_more_utility_than_the_formula_says(p: int, mode: int, size: float) -> None:
+def test_no_neuron_has_more_utility_than_the_formula_says(p, mode, size):
     template = 2 * size / p * np.cos(2 * np.pi * mode * np.arange(p) / p)
     rolled = np.array([np.roll(template, a) for a in range(p)])
     X = np.concatenate([np.repeat(rolled, p, axis=0), np.tile(rolled, (p, 1))], axis=1)

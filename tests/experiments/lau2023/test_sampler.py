@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.lau2023.training import of_sampler, regular
 
 from dynamics_cli.kinds import State
-from tests.kinds import cases
+from tests import cases
 from tests.recording.test_instruments import instrument
 
 
-def test_the_expectation_of_the_sampler_is_that_of_chains_at_balanced_layers() -> None:
+def test_the_expectation_of_the_sampler_is_that_of_chains_at_balanced_layers():
     values = np.array([2.0, 1.5])
     rng = np.random.default_rng(0)
     problem = cases.problem_of(
@@ -34,7 +33,7 @@ def test_the_expectation_of_the_sampler_is_that_of_chains_at_balanced_layers() -
     state = State(
         problem, dict(zip(problem.shapes, layers, strict=True)), problem.initial_parameters, 0
     )
-    keys: dict[str, Any] = {
+    keys = {
         "nbeta": 3e4,
         "step": 1e-6,
         "gamma": 0.0,
@@ -42,7 +41,7 @@ def test_the_expectation_of_the_sampler_is_that_of_chains_at_balanced_layers() -
         "draws": 40,
         "labels": "own",
     }
-    mean, spread, _ = instrument("llc", chains=40, **keys).measure(state)  # type: ignore[misc]
+    mean, spread, _ = instrument("llc", chains=40, **keys).measure(state)
     expected = of_sampler(values, 1e-6, 40, 3e4)
     assert abs(mean - expected) < 4 * spread / 40**0.5 + 0.02 * expected
     assert of_sampler(values, 1e-7, 20_000, 3e4) == pytest.approx(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.min2024.digits import growth
+from dynamics_cli._bundled.experiments.min2024.theory import early_alignment
+from dynamics_cli._bundled.experiments.min2024.theory.caratheodory import CaratheodoryNeuron
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.theory.sphere_flow import sphere_flow
-from experiments.min2024.digits import growth
-from experiments.min2024.theory import early_alignment
-from experiments.min2024.theory.caratheodory import CaratheodoryNeuron
 
 
 def two_points(angle: float) -> tuple[np.ndarray, np.ndarray]:
@@ -16,7 +17,7 @@ def two_points(angle: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("angle", [0.001, 0.1, 1.0])
-def test_constants_of_two_points(angle: float) -> None:
+def test_constants_of_two_points(angle):
     found = early_alignment.alignment_constants(*two_points(angle), np.empty((0, 2)), np.empty(0))
     mu = np.sin(angle)
     assert found.xi == pytest.approx(mu**2)
@@ -37,7 +38,7 @@ def random_path(rng: np.random.Generator, n_plus: int, n_minus: int) -> np.ndarr
     return np.array(path)
 
 
-def test_correspondence_bounds_every_edge_once() -> None:
+def test_correspondence_bounds_every_edge_once():
     rng = np.random.default_rng(1)
     largest = early_alignment.maximal_path(5, 4)
     bounds = early_alignment.edge_times(largest, 1.0)
@@ -51,7 +52,7 @@ def test_correspondence_bounds_every_edge_once() -> None:
     assert early_alignment.correspondence(largest, 4).tolist() == list(range(9))
 
 
-def test_directions_turn_under_a_constant_force_as_the_flow_does() -> None:
+def test_directions_turn_under_a_constant_force_as_the_flow_does():
     rng = np.random.default_rng(2)
     x = np.abs(rng.standard_normal((4, 3)))  # all active, and they stay so
     W = np.abs(rng.standard_normal((5, 3)))
@@ -59,12 +60,12 @@ def test_directions_turn_under_a_constant_force_as_the_flow_does() -> None:
     flow = sphere_flow(x, np.ones(4), W, np.ones(5), [0.0, 0.3], loss_factor=4)
     forces = np.tile(x.sum(axis=0), (5, 1))
     turned = early_alignment.turned(units, forces, np.full((5, 1), 0.3))
-    np.testing.assert_allclose(turned, flow.directions[1], atol=1e-12)
+    assert_allclose(turned, flow.directions[1], atol=1e-12)
     still = early_alignment.turned(units, 0 * forces, np.full((5, 1), 0.3))
-    np.testing.assert_array_equal(still, units)
+    assert_array_equal(still, units)
 
 
-def test_bounds_of_the_lemmas_by_hand() -> None:
+def test_bounds_of_the_lemmas_by_hand():
     x = np.array([[2.0, 0.0], [0.0, 1.0]])
     W = 1e-3 * np.array([[3.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 2.0]])
     found = early_alignment.data_constants(x, np.array([1.0, -1.0]), W, scale=1e-3)
@@ -75,7 +76,7 @@ def test_bounds_of_the_lemmas_by_hand() -> None:
     assert found.fewest == 1
 
 
-def test_growth_is_the_rate_of_the_norms() -> None:
+def test_growth_is_the_rate_of_the_norms():
     times = np.arange(10.0)
     assert growth(times, np.exp(2 * 0.7 * times), until=6.5) == pytest.approx(0.7)
     assert np.isnan(growth(times, np.exp(times), until=1.5))
@@ -94,7 +95,7 @@ def all_times(plus: int, minus: int, n_plus: int, n_minus: int) -> list[float]:
 
 
 @pytest.mark.parametrize(("n_plus", "n_minus"), [(1, 1), (2, 3), (3, 2)])
-def test_longest_times_are_those_of_all_paths(n_plus: int, n_minus: int) -> None:
+def test_longest_times_are_those_of_all_paths(n_plus, n_minus):
     found = early_alignment.longest_times(n_plus, n_minus)
     for plus in range(n_plus + 1):
         for minus in range(plus == 0, n_minus + 1):
@@ -105,7 +106,7 @@ def test_longest_times_are_those_of_all_paths(n_plus: int, n_minus: int) -> None
 
 
 @pytest.mark.parametrize("leaves_at", [0.0, 0.7, np.inf])
-def test_solutions_that_leave_at_any_time(leaves_at: float) -> None:
+def test_solutions_that_leave_at_any_time(leaves_at):
     one = CaratheodoryNeuron(np.array([1.0, 0.0]), 1.0)
     coarse = np.linspace(0.0, 1.5, 1501)
     fine = np.linspace(0.0, 1.5, 15001)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from experiments.min2024.theory.motion import motion
+from dynamics_cli._bundled.experiments.min2024.theory.motion import motion
 
 rng = np.random.default_rng(0)
 
 
-def test_motion_is_the_derivative_along_the_flow() -> None:
+def test_motion_is_the_derivative_along_the_flow():
     W, gradient = rng.standard_normal((2, 4, 6))
     step = 1e-8
     moved = W - step * gradient

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from experiments.phuong2021.theory.separability import mixed_share, pair_products
+from dynamics_cli._bundled.experiments.phuong2021.theory.separability import (
+    mixed_share,
+    pair_products,
+)
 
 
 def test_distributions_of_all_pairs():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from experiments.sarussi2021.theory.convergence import PULL, epochs_bound
+from dynamics_cli._bundled.experiments.sarussi2021.theory.convergence import PULL, epochs_bound
 
 ALPHA = 0.5
 V = 0.5
@@ -34,14 +33,14 @@ def epochs_until(epsilon: float, W: np.ndarray) -> int:
 
 @pytest.mark.parametrize("scale", [0.01, 3.0])
 @pytest.mark.parametrize("epsilon", [0.3, 0.03])
-def test_sgd_is_within_the_bound(epsilon: float, scale: float) -> None:
+def test_sgd_is_within_the_bound(epsilon, scale):
     W0 = scale * np.random.default_rng(1).standard_normal((2, 2))
     bound = epochs_bound(epsilon, X, Y, W0, alpha=ALPHA, v=V, lr=LR)
     assert epochs_until(epsilon, W0) <= bound
 
 
-def test_the_bound_grows_like_one_over_epsilon_squared_and_with_the_start() -> None:
-    def bound(epsilon: float, scale: float) -> float:
+def test_the_bound_grows_like_one_over_epsilon_squared_and_with_the_start():
+    def bound(epsilon, scale):
         return float(epochs_bound(epsilon, X, Y, scale * np.ones((2, 2)), alpha=ALPHA, v=V, lr=LR))
 
     assert bound(1e-5, 0.0) / bound(1e-4, 0.0) == pytest.approx(100, rel=0.01)

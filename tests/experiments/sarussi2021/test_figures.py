@@ -8,6 +8,6 @@ from dynamics_cli.errors import InputError
 from tests.experiments.helpers import evidence_of
 
 
-def test_a_trained_second_layer_is_refused() -> None:
+def test_a_trained_second_layer_is_refused():
     with pytest.raises(InputError, match="train_output: false"):
         evidence_of("sarussi2021-fig1", ("architecture.train_output=true", "optimizer.epochs=1"))

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.sarussi2021.theory import agreement, clustering
+from numpy.testing import assert_allclose
 from scipy.optimize import linprog, minimize
 
 from dynamics_cli.measures.two_layer import outputs
-from experiments.sarussi2021.theory import agreement, clustering
 
 X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])
 Y = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
@@ -34,7 +35,7 @@ def test_equation_8_against_a_general_solver():
         },
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    np.testing.assert_allclose(found.joint, general.x, atol=1e-6)
+    assert_allclose(found.joint, general.x, atol=1e-6)
     assert found.solution.kkt_residual < 1e-12
     assert agreement.patterns_hold(X, found, Y, -Y)
 

@@ -13,7 +13,7 @@ from dynamics_cli._bundled.experiments.saxe2014.theory.modes import (
 from scipy.integrate import solve_ivp
 
 
-def test_strengths_and_times_against_the_integrated_equation() -> None:
+def test_strengths_and_times_against_the_integrated_equation():
     for n in (2, 3, 7):
         flow = solve_ivp(
             lambda _, u, n=n: n * u ** (2 - 2 / n) * (3 - u),
@@ -32,7 +32,7 @@ def test_strengths_and_times_against_the_integrated_equation() -> None:
         time_between(0.1, 1.0, 1.0, 2)
 
 
-def test_the_final_alignment_is_that_of_the_final_kernel() -> None:
+def test_the_final_alignment_is_that_of_the_final_kernel():
     """K = (L - 1) beta beta^T + I in whitened coordinates, labels along beta (A, Eq. 10)."""
     rng = np.random.default_rng(0)
     D = 30

@@ -4,8 +4,6 @@ really trained.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.trained import train_together
@@ -14,7 +12,7 @@ from dynamics_cli.reproduction.reproduce import reproduce
 from tests.experiments.helpers import one_run
 
 
-def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:
+def test_table_1_is_printed_written_and_drawn(tmp_path):
     reproduce("tachet2018-table1", out=tmp_path)
     lines = (tmp_path / "tachet2018-table1.csv").read_text().splitlines()
     assert lines[0].startswith("confidence on x_1,lambda = 0.5")
@@ -22,7 +20,7 @@ def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:
     assert lines[2] == "99.99 %,99 % (99.01),86 % (86.32),72 % (71.53),52 % (52.30)"
 
 
-def test_networks_trained_together_are_those_trained_alone() -> None:
+def test_networks_trained_together_are_those_trained_alone():
     alone = one_run("tachet2018/phase.yaml")
     together = train_together(
         alone, np.array([[1.0], [0.3]]), np.array([-0.5, 0.2]), snapshots=[0, 500, 2000]

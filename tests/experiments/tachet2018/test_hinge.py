@@ -6,6 +6,7 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.hinge_class import hing
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import hinge_mode, invariant
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 
 def theta(y, z, norm):
@@ -18,7 +19,7 @@ def test_equation_6_for_balanced_modes(u0, norm, p):
     t = np.linspace(0, 20, 41)
     expected = np.minimum(1.0, u0 * np.exp(2 * p * norm * t))
     root = np.sqrt(u0 * norm)
-    np.testing.assert_allclose(hinge_mode(t, root, root / norm, norm, p=p).u, expected, rtol=1e-11)
+    assert_allclose(hinge_mode(t, root, root / norm, norm, p=p).u, expected, rtol=1e-11)
 
 
 POINTS = np.array([[1.0, 0.5, 0.0], [0.3, 1.0, 0.2], [0.5, 0.5, 2.0]])
@@ -41,7 +42,7 @@ def test_a_class_of_many_points_against_training():
         # others with it
         assert np.abs(theory[2] - outputs[-1]).max() < 20 * lr
     assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.02)
-    np.testing.assert_allclose(theory[0], 0.2 * (POINTS @ W0), rtol=1e-14)
+    assert_allclose(theory[0], 0.2 * (POINTS @ W0), rtol=1e-14)
     assert (theory[2] >= 1 - 1e-9).all()
 
 
@@ -58,5 +59,5 @@ def test_appendix_c2_until_the_first_margin_and_not_after():
     printed = (z * y / length**2)[:, None] * (POINTS @ total) + z[:, None] * (POINTS @ rest)
     early = (theory < 1).all(axis=1)
     assert 50 < early.sum() < 190
-    np.testing.assert_allclose(theory[early], printed[early], rtol=1e-9)
+    assert_allclose(theory[early], printed[early], rtol=1e-9)
     assert (np.abs(theory - printed)[~early] > 1e-4).all()

@@ -5,7 +5,6 @@ they are.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ TINY_VGG = (
 
 
 @pytest.fixture
-def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cats_and_dogs(tmp_path, monkeypatch):
     """Add twelve noisy images of each class."""
     monkeypatch.setenv("DYN_DATA", str(tmp_path / "data"))
     rng = np.random.default_rng(0)
@@ -39,7 +38,8 @@ def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_dogs_vs_cats(folder)
 
 
-def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_digits_learn_the_light_and_nothing_else(tmp_path):
     fewer = (
         "dataset.per_class=200",
         "dataset.test_per_class=100",
@@ -61,16 +61,14 @@ def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:
     assert "Paper" not in result.table[0]
 
 
-def test_without_the_images_it_says_how_to_get_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_images_it_says_how_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_DATA", str(tmp_path))
     with pytest.raises(DataMissingError, match="dyn data add dogs-vs-cats") as told:
         reproduce("tachet2018-table2", out=tmp_path)
     assert told.value.exit_code == 4
 
 
-def test_the_energy_distance_is_that_of_two_points_and_rises_with_a_collapse() -> None:
+def test_the_energy_distance_is_that_of_two_points_and_rises_with_a_collapse():
     one = np.zeros((1, 2))
     two = np.array([[3.0, 4.0]])
     assert energy_distance(one, two) == pytest.approx(10.0)
@@ -82,14 +80,14 @@ def test_the_energy_distance_is_that_of_two_points_and_rises_with_a_collapse() -
     assert energy_distance(spread, modes) < energy_distance(collapsed, modes)
 
 
-def test_a_brightness_that_gives_another_accuracy_leaves_the_printed_one_undecided() -> None:
+def test_a_brightness_that_gives_another_accuracy_leaves_the_printed_one_undecided():
     assert printed_claim("Table 2", 0.5, 0.52).verdict == "undecided"
     assert printed_claim("Table 2", 0.44, 0.43).verdict == "reproduced"
     assert printed_claim("Table 2", 0.5, 0.43).verdict == "not reproduced"
 
 
 @pytest.mark.usefixtures("cats_and_dogs")
-def test_cats_and_dogs_become_a_table(tmp_path: Path) -> None:
+def test_cats_and_dogs_become_a_table(tmp_path):
     result = reproduce("tachet2018-table2", overrides=TINY_VGG, out=tmp_path, formats=("png",))
     assert result.table is not None
     assert [row[1] for row in result.table[1]] == ["18", "6", "6", "6"]

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
-from tests.kinds.cases import problem_of
+from tests.cases import problem_of
 
 
 def problem(**changes: Any) -> Problem:
@@ -26,16 +27,16 @@ def problem(**changes: Any) -> Problem:
     return problem_of(**{**sections, **changes})
 
 
-def test_two_classes_start_as_asked() -> None:
+def test_two_classes_start_as_asked():
     weights = problem().initial_parameters()
     x = np.array([[1.0, 0.0], [0.0, 2.0]])
-    np.testing.assert_allclose(
+    assert_allclose(
         weights["hidden_weight"] @ x.T, [[0.2, 0], [0.3, 0], [0, 0.4]], atol=1e-15
     )  # H2
     assert weights["output_weight"].tolist() == [0.2, 0.1, -0.5]  # H3
 
 
-def test_deep_networks_have_positive_diagonals_for_both_classes() -> None:
+def test_deep_networks_have_positive_diagonals_for_both_classes():
     weights = problem(
         architecture={"kind": "fully_connected", "widths": [2, 2, 2], "bias": False},
         initialization={"kind": "independent_modes", "y": [[0.2], [0.6]], "z": [[0.2], [0.3]]},
@@ -47,7 +48,7 @@ def test_deep_networks_have_positive_diagonals_for_both_classes() -> None:
 @pytest.mark.parametrize(
     "optimizer", [{"kind": "gd"}, {"kind": "sgd", "batch_size": 1, "replacement": True}]
 )
-def test_lemma_3_1_activity_and_signs_never_change(optimizer: dict[str, Any]) -> None:
+def test_lemma_3_1_activity_and_signs_never_change(optimizer):
     x = [[1.0, 0.4], [0.5, 1.0], [1.2, 1.1], [-1.0, -0.2], [-0.4, -0.4]]
     one = problem(
         dataset={"kind": "points", "x": x, "y": [1, 1, 1, -1, -1]},

@@ -7,6 +7,7 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.modes import (
     logistic_mode,
     outcome,
 )
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.special import expit
 
@@ -44,7 +45,7 @@ def test_phase_diagram_agrees_with_trained_networks():
         w = w + (f * z)[..., None] * x
         z = z + f * y
     trained = np.select([w @ x <= 0, expit(z * (w @ x)) > 0.9], [np.where(y0 <= 0, 0, 3), 1], -1)
-    np.testing.assert_array_equal(trained, ends)
+    assert_array_equal(trained, ends)
 
 
 def elapsed(y, z, y0, z0, norm, label):
@@ -64,8 +65,8 @@ def test_modes_are_the_closed_form_of_a3(y0, z0, norm, label):
     """tau' = p ||x|| / (1 + exp(s u)), integrated by quadrature; the invariant and the ReLU."""
     t = np.linspace(0, 40, 9)
     path = logistic_mode(t, y0, z0, norm, p=0.5, label=label)
-    np.testing.assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-11)
-    np.testing.assert_allclose(path.confidence, expit(label * path.u))
+    assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-11)
+    assert_allclose(path.confidence, expit(label * path.u))
     for k in np.flatnonzero((path.y > 0) & (t > 0)) if y0 > 0 else ():
         assert elapsed(path.y[k], path.z[k], y0, z0, norm, label) == pytest.approx(
             0.5 * norm * t[k], rel=1e-8

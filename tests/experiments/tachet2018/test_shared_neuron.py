@@ -10,6 +10,7 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
     shared_neuron,
     stationary,
 )
+from numpy.testing import assert_allclose
 
 
 def winner(start):
@@ -24,13 +25,13 @@ def test_the_three_trajectories_of_figure_3():
     paths, zeros = zip(
         *(shared_neuron(np.linspace(0, 50, 501), np.array(start)) for start in starts), strict=True
     )
-    np.testing.assert_allclose(zeros, [[np.inf, 1.623], [2.247, np.inf], [2.662, 0]], atol=5e-4)
+    assert_allclose(zeros, [[np.inf, 1.623], [2.247, np.inf], [2.662, 0]], atol=5e-4)
     assert confidences(paths[0])[0, -1] == pytest.approx(0.9976, abs=5e-5)
     assert confidences(paths[1])[1, -1] == pytest.approx(0.9978, abs=5e-5)
     assert confidences(paths[1])[0, -1] == confidences(paths[2])[0, -1] == 0.5
     assert (paths[2][:, 1] == 0).all()
     for path, c in zip(paths, (0.01, 0.81, -0.21), strict=True):
-        np.testing.assert_allclose(hyperboloid(*path.T), c, atol=1e-12)
+        assert_allclose(hyperboloid(*path.T), c, atol=1e-12)
     assert [winner(start) for start in starts] == [1, 2, 0]
 
 
@@ -49,7 +50,7 @@ def test_other_norms_and_the_cone_are_as_theorem_3_4_says():
     start = between(0.3, 0.4, norms, 100.0)
     path, _ = shared_neuron(np.linspace(0, 40, 801), start, norms)
     c = hyperboloid(*path.T, norms)
-    np.testing.assert_allclose(c, c[0], atol=1e-11)
+    assert_allclose(c, c[0], atol=1e-11)
     nearest = np.linalg.norm(path - stationary(float(c[0]), norms), axis=1).min()
     assert nearest < 1e-5
     assert stationary(1.25, norms)[0] == pytest.approx(1.0)  # (1 + 1/4)^(-1/2) sqrt(c)

@@ -8,6 +8,7 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.starvation import (
     stopping_points,
     theorem_d2,
 )
+from numpy.testing import assert_allclose
 from scipy.integrate import solve_ivp
 
 
@@ -55,7 +56,7 @@ def test_the_counterexample_to_theorem_d2():
         atol=1e-14,
         events=event,
     )
-    np.testing.assert_allclose([end.alpha, end.beta, end.z], path.y[:, -1], rtol=1e-9)
+    assert_allclose([end.alpha, end.beta, end.z], path.y[:, -1], rtol=1e-9)
 
 
 def test_the_corrected_bound_is_never_violated():
@@ -63,9 +64,9 @@ def test_the_corrected_bound_is_never_violated():
     assert len(delta) >= 1000
     start = alpha0, beta0, z0
     end = stopping_points(delta, start, lambda_)
-    np.testing.assert_allclose(end.z * end.alpha, np.log((1 - delta) / delta), rtol=1e-9)
+    assert_allclose(end.z * end.alpha, np.log((1 - delta) / delta), rtol=1e-9)
     before = hyperboloid(alpha0, beta0, z0)
-    np.testing.assert_allclose(hyperboloid(end.alpha, end.beta, end.z), before, atol=1e-8)
+    assert_allclose(hyperboloid(end.alpha, end.beta, end.z), before, atol=1e-8)
     assert (end.rare <= theorem_d2(delta, lambda_, start, end.z, printed=False) + 1e-12).all()
     printed = end.rare > theorem_d2(delta, lambda_, start, end.z, printed=True) + 1e-6
     assert printed.sum() > 50  # the printed one often is

@@ -11,6 +11,7 @@ from dynamics_cli._bundled.experiments.zhang2025.architectures.linear_attention 
     LinearAttention,
 )
 from dynamics_cli._bundled.experiments.zhang2025.datasets.in_context import InContextRegression
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.kinds import FreshStreams, Streams
 
@@ -50,8 +51,8 @@ def full(X: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
     "keys", [{}, {"key_query": "separate"}, {"key_query": "separate", "rank": 1}]
 )
 def test_outputs_and_gradients_are_those_of_attention_on_all_tokens(
-    keys: dict[str, object],
-) -> None:
+    keys,
+):
     x, short = (torch.tensor(sequences(form).samples(STREAMS).x) for form in ("tokens", "moments"))
     model = LinearAttention(heads=H, **keys).build(short.shape[1]).double()
     torch.manual_seed(0)
@@ -66,7 +67,7 @@ def test_outputs_and_gradients_are_those_of_attention_on_all_tokens(
 
 
 @pytest.mark.parametrize("key_query", ["merged", "separate"])
-def test_with_blocks_at_0_it_is_a_regression_on_cubic_features(key_query: str) -> None:
+def test_with_blocks_at_0_it_is_a_regression_on_cubic_features(key_query):
     net = LinearAttention(heads=H, key_query=key_query)
     moments, cubic = (sequences(form).samples(STREAMS) for form in ("moments", "cubic"))
     rng = np.random.default_rng(0)
@@ -74,28 +75,28 @@ def test_with_blocks_at_0_it_is_a_regression_on_cubic_features(key_query: str) -
         name: rng.standard_normal(shape) * (not name.endswith(("_label", "_input")))
         for name, shape in net.shapes(moments.d).items()
     }
-    np.testing.assert_allclose(
+    assert_allclose(
         net.evaluation(weights, moments.d)(moments.x), cubic.x @ net.regression(weights).ravel()
     )
-    np.testing.assert_array_equal(moments.y, cubic.y)
+    assert_array_equal(moments.y, cubic.y)
 
 
-def test_sequences_are_a_regression_in_context() -> None:
+def test_sequences_are_a_regression_in_context():
     data = sequences(exact_moments=True)
     samples = data.samples(STREAMS)
     for x, y in ((samples.x, samples.y), (samples.x_test, samples.y_test)):
         X = x.reshape(len(x), N + 1, D + 1)
         assert (X[:, -1, -1] == 0).all()
-        np.testing.assert_allclose(X[:, :, :D].mean(0), 0, atol=1e-12)
+        assert_allclose(X[:, :, :D].mean(0), 0, atol=1e-12)
         w = np.stack([np.linalg.lstsq(one[:-1, :D], one[:-1, D], rcond=None)[0] for one in X])
-        np.testing.assert_allclose(np.einsum("nd,nd->n", w, X[:, -1, :D]), y, atol=1e-9)
-        np.testing.assert_allclose(np.cov(w.T), np.eye(D), atol=1e-9)
-    np.testing.assert_allclose(np.linalg.eigvalsh(data.covariance(STREAMS)), [0.2, 0.3, 0.5])
+        assert_allclose(np.einsum("nd,nd->n", w, X[:, -1, :D]), y, atol=1e-9)
+        assert_allclose(np.cov(w.T), np.eye(D), atol=1e-9)
+    assert_allclose(np.linalg.eigvalsh(data.covariance(STREAMS)), [0.2, 0.3, 0.5])
     many = (
         InContextRegression(n=20000, context=1, eigenvalues=[0.5, 0.3, 0.2])
         .samples(STREAMS)
         .x.reshape(-1, 4)[:, :D]
     )
-    np.testing.assert_allclose(np.cov(many.T), data.covariance(STREAMS), atol=0.01)
+    assert_allclose(np.cov(many.T), data.covariance(STREAMS), atol=0.01)
     fresh = sequences("moments").fresh(FreshStreams(STREAMS.seed, 3), 7)
     assert fresh.x.shape == (7, (D + 1) ** 2 + D)
