@@ -16,7 +16,14 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.measures.two_layer import activation_patterns
 from dynamics_cli.measures.arrays import Bools, Floats, Ints
 from dynamics_cli.measures.clusters import Clusters, cluster_directions, significant
-from dynamics_cli.measures.curves import Plateau, crossing, find_plateaus, first_below, value_at
+from dynamics_cli.measures.curves import (
+    Plateau,
+    crossing,
+    find_plateaus,
+    first_at,
+    first_below,
+    value_at,
+)
 from dynamics_cli.measures.neurons import angle_of, cosines, directions, kinks, norms, signs
 from dynamics_cli.measures.spectra import leading_directions, project, singular_values, stable_rank
 from dynamics_cli.plotting.time_axis import decimate
@@ -31,6 +38,7 @@ from dynamics_cli.plotting.labels import (
 from dynamics_cli.plotting.chart import Chart, Level, Line, draw_chart
 from dynamics_cli.plotting.panels.neurons import round_up, sign_handle
 from dynamics_cli.plotting.panels.table import table_figure
+from dynamics_cli.plotting.shared import DASHED, labelled
 from dynamics_cli.plotting.style import (
     COLUMN_WIDTH,
     MARKER,
@@ -61,4 +69,5 @@ from dynamics_cli.reproduction.claims import (
     undecided,
 )
 from dynamics_cli.reproduction.figure import Evidence, Figure, Runs, Variant, Wanted, by_id
+from dynamics_cli.reproduction.reading import in_double, recorded
 from dynamics_cli.runs.run import Run

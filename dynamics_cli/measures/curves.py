@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Floats, Ints, as_floats
+from dynamics_cli.measures.arrays import Bools, Floats, Ints, as_floats
 
 
 @dataclass(frozen=True)
@@ -138,3 +138,9 @@ def first_below(iterations: ArrayLike, losses: ArrayLike, value: float) -> int |
     steps, values = _curve(iterations, losses)
     below = np.flatnonzero(values < value)
     return int(steps[below[0]]) if below.size else None
+
+
+def first_at(times: Floats | Ints, holds: Bools) -> float:
+    """Return the first of `times` (k,) at which a condition (k,) holds; NaN where it never does."""
+    places = np.flatnonzero(holds)
+    return float(times[places[0]]) if places.size else float("nan")

@@ -8,7 +8,7 @@ from dynamics_cli._bundled.experiments.boursier2022.states import distinct_kinks
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.measures.clusters import cluster_directions, significant
-from dynamics_cli.measures.curves import Plateau, find_plateaus, first_below
+from dynamics_cli.measures.curves import Plateau, find_plateaus, first_at, first_below
 from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.neurons import angle_of, cosines, directions, kinks, norms, signs
 from dynamics_cli.measures.spectra import project, singular_values, stable_rank
@@ -76,6 +76,8 @@ EXACT = [
     (lambda: cluster_directions(np.zeros((3, 2))).count, 0),
     (lambda: cluster_directions(np.zeros((3, 2))).labels, [-1, -1, -1]),
     (lambda: cluster_directions(np.zeros((3, 2))).directions.shape, (0, 2)),
+    (lambda: first_at(np.array([0, 5, 9]), np.array([False, True, True])), 5.0),
+    (lambda: first_at(np.arange(3), np.zeros(3, bool)), NAN),
     (lambda: first_below(STEPS, FALL, 2.0), 10),
     (lambda: first_below([0, 10], [4.0, 1.0], 0.5), None),
     (

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.lines import Line2D
 
 from dynamics_cli.plotting import labels
+from dynamics_cli.plotting.shared import labelled
 from dynamics_cli.plotting.style import new_figure, settle
 
 
@@ -48,3 +49,15 @@ def test_small_numbers_put_their_power_of_ten_into_the_label():
 )
 def test_ticks_at_values_do_not_touch(values, log, names):
     assert " ".join(labels.ticks_at(values, log=log).values()) == names
+
+
+def test_labelled_gives_what_has_a_label_panel_by_panel():
+    _, (left, right) = new_figure(2)
+    right.plot([0, 1], [0, 1], label="first of the second")
+    left.plot([0, 1], [0, 1])
+    left.plot([0, 1], [1, 0], label="first")
+
+    assert [handle.get_label() for handle in labelled(left, right)] == [
+        "first",
+        "first of the second",
+    ]
