@@ -4,6 +4,7 @@ matrix of low rank.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -53,7 +54,7 @@ def problem(dataset: Dataset, seed: int) -> tuple[kit.Floats, kit.Floats, kit.Fl
     return truth, *minimum_nuclear_norm(truth, seen)
 
 
-def solutions(runs: kit.Runs) -> list[kit.Evidence]:
+def solutions(runs: kit.Runs) -> list[Solution]:
     """Return what all runs of `wanted` found, then for every count the least nuclear norm and
     the truth.
     """
@@ -85,6 +86,32 @@ def solutions(runs: kit.Runs) -> list[kit.Evidence]:
     return trained + [solution for pair in references.values() for solution in pair]
 
 
+@dataclass(frozen=True)
+class Solution:
+    """A matrix that fits the entries that are seen.
+
+    `depth` is the number of factors, 0 for the matrix of least nuclear norm, -1 for the truth;
+    `scale` the size of the start, named by the role of the run, 0 where nothing is trained; `start`
+    is `||W(0)||_F`, about sqrt(n) times the scale, the axis of the figures; `error` the mean square
+    over all entries of the difference from the truth, `norm` the nuclear norm, `rank` the effective
+    rank. Of a trained matrix: its `loss`, the mean square over the entries that are seen,
+    and `excess`, its nuclear norm and what its residual may hide, over the bound of the
+    certificate; of the matrix of least norm the relative `gap` of the certificate.
+    """
+
+    count: str
+    observed: int
+    depth: int
+    scale: float
+    start: float
+    error: float
+    norm: float
+    rank: float
+    loss: float = np.nan
+    excess: float = np.nan
+    gap: float = np.nan
+
+
 def _solution(
     W: kit.Floats,
     truth: kit.Floats,
@@ -94,25 +121,17 @@ def _solution(
     scale: float = 0.0,
     start: float = 0.0,
     **more: float,
-) -> kit.Evidence:
+) -> Solution:
     """Describe a matrix `W` (n, n) that fits the entries that are seen, at a level `count` of their
     number.
-
-    `depth` is the number of factors, 0 for the matrix of least nuclear norm, -1 for the truth;
-    `scale` the size of the start, named by the role of the run, 0 where nothing is trained; `start`
-    is `||W(0)||_F`, about sqrt(n) times the scale, the axis of the figures; `error` the mean square
-    over all entries of the difference from the truth, `norm` the nuclear norm, `rank` the effective
-    rank. In `more` of a trained matrix: its `loss`, the mean square over the entries that are seen,
-    and `excess`, its nuclear norm and what its residual may hide, over the bound of the
-    certificate; of the matrix of least norm the relative `gap` of the certificate.
     """
     s = kit.singular_values(W)
-    return kit.Evidence(
-        count=count,
-        observed=observed,
-        depth=depth,
-        scale=scale,
-        start=start,
+    return Solution(
+        count,
+        observed,
+        depth,
+        scale,
+        start,
         error=float(np.mean((W - truth) ** 2)),
         norm=float(s.sum()),
         rank=effective_rank(s),
@@ -120,7 +139,7 @@ def _solution(
     )
 
 
-def pick(solutions: list[kit.Evidence], count: str, depth: int) -> list[kit.Evidence]:
+def pick(solutions: list[Solution], count: str, depth: int) -> list[Solution]:
     """Return solutions of one count and depth, the largest scale first."""
     chosen = [
         solution for solution in solutions if (solution.count, solution.depth) == (count, depth)
@@ -128,7 +147,7 @@ def pick(solutions: list[kit.Evidence], count: str, depth: int) -> list[kit.Evid
     return sorted(chosen, key=lambda solution: -solution.scale)
 
 
-def base(solutions: list[kit.Evidence], count: str, depth: int) -> kit.Evidence:
+def base(solutions: list[Solution], count: str, depth: int) -> Solution:
     """Return the solution from the scale `BASE`, or the only one where nothing is trained."""
     return next(
         solution for solution in pick(solutions, count, depth) if solution.scale in (0.0, BASE)

@@ -4,6 +4,8 @@ scale of the start.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -17,6 +19,7 @@ from .completion import (
     FULL_SCALES,
     FURTHER,
     SCALES,
+    Solution,
     base,
     pick,
     problem,
@@ -27,9 +30,9 @@ from .completion import (
 DEPTHS = (2, 3, 4)
 OVER_SCALES = (2, 3)
 LOOKS = {
-    2: (kit.SERIES[0], "depth 2"),
-    3: (kit.SERIES[2], "depth 3"),
-    4: (kit.SERIES[1], "depth 4"),
+    2: ("C0", "depth 2"),
+    3: ("C2", "depth 3"),
+    4: ("C1", "depth 4"),
     0: ("black", "least nuclear norm"),
     -1: (kit.PALETTE.muted, "truth"),
 }
@@ -44,11 +47,19 @@ networks are trained on.
 """
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """What all runs found, and the error of the least nuclear norm."""
+
+    solutions: list[Solution]
+    least: dict[tuple[str, ...], kit.Floats]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Return the `solutions`, and by panel the error of the least nuclear norm at many numbers
     of entries, `least`.
     """
-    e = kit.Evidence(solutions=solutions(runs), least={})
+    e = Evidence(solutions=solutions(runs), least={})
     for counts in (COUNTS, DOUBLED):
         config = next(run.config for role, run in runs.items() if role.startswith(f"{counts[-1]},"))
         fewest, few, many = (base(e.solutions, count, 2).observed for count in counts)
@@ -63,7 +74,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     return e
 
 
-def claims(evidence: kit.Evidence) -> list[kit.Claim]:
+def claims(evidence: Evidence) -> list[kit.Claim]:
     e = evidence.solutions
     falls = [np.diff([s.error for s in pick(e, "few further", depth)]) < 0 for depth in OVER_SCALES]
     return [
@@ -74,14 +85,14 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
             " 2 and 3)",
             "Figure 1, released notebook",
             kit.exactly(1.0),
-            float(np.mean(np.concatenate(falls))),
+            np.mean(np.concatenate(falls)),
         ),
         *_over_counts(e, DOUBLED, "-2r", "Twice the rank: "),
     ]
 
 
 def _over_counts(
-    e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "", of: str = ""
+    e: list[Solution], counts: tuple[str, ...], suffix: str = "", of: str = ""
 ) -> list[kit.Claim]:
     """Return the claims of one panel against the number of entries."""
     source = "Figure 1 (recalled); number ours"
@@ -137,8 +148,7 @@ def _over_counts(
     ]
 
 
-@kit.styled
-def draw(evidence: kit.Evidence) -> kit.Drawing:
+def draw(evidence: Evidence) -> kit.Drawing:
     e = evidence.solutions
     figure, (left, middle, right) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
     for panel, counts in ((left, COUNTS), (middle, DOUBLED)):

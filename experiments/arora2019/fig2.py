@@ -4,11 +4,23 @@ start.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 
-from .completion import ALWAYS, FULL_SCALES, FURTHER, SCALES, pick, problem, solutions, wanted
+from .completion import (
+    ALWAYS,
+    FULL_SCALES,
+    FURTHER,
+    SCALES,
+    Solution,
+    pick,
+    problem,
+    solutions,
+    wanted,
+)
 from .fig1 import LOOKS, MARKERS, OVER_SCALES
 
 PRINTED = {2000: 210.15163, 5000: 221.02568}
@@ -17,7 +29,15 @@ and rank 5.
 """
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """What all runs found, and the least nuclear norms of other draws."""
+
+    solutions: list[Solution]
+    norms: dict[int, float]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Return the `solutions`, and the least nuclear norms of the matrices of `PRINTED`, from our
     own draw.
     """
@@ -26,10 +46,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     for observed in PRINTED:
         data = config.dataset.model_copy(update={"rows": 100, "rank": 5, "observed": observed})
         norms[observed] = float(np.linalg.norm(problem(data, config.seed)[1], "nuc"))
-    return kit.Evidence(solutions=solutions(runs), norms=norms)
+    return Evidence(solutions=solutions(runs), norms=norms)
 
 
-def claims(evidence: kit.Evidence) -> list[kit.Claim]:
+def claims(evidence: Evidence) -> list[kit.Claim]:
     e = evidence.solutions
     two, three = (pick(e, "few further", depth)[-1] for depth in OVER_SCALES)
     least, truth = (pick(e, "few further", depth)[0] for depth in (0, -1))
@@ -118,8 +138,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(evidence: kit.Evidence) -> kit.Drawing:
+def draw(evidence: Evidence) -> kit.Drawing:
     e = evidence.solutions
     figure, axes = kit.new_figure(3, 2, aspect=1.0, extra_height=0.3)
     names = {"error": "mean square error", "norm": "nuclear norm", "rank": "effective rank"}

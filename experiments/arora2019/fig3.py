@@ -4,6 +4,8 @@ equation that they obey.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -24,11 +26,19 @@ FACTOR = 3.0
 """Within which such an error is the same: it hangs on the draw, and falls all the time."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """All products, decomposed."""
+
+    descents: list[Descent]
+    balanced: list[Balanced]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Decompose all products: `descents` from the identity, small `balanced` ones for the
     theorem.
     """
-    return kit.Evidence(
+    return Evidence(
         descents=[_descent(depth, runs[f"N = {depth}"]) for depth in DEPTHS],
         balanced=[
             _balanced(
@@ -39,14 +49,24 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def _balanced(depth: int, *runs: kit.Run) -> kit.Evidence:
-    """Measure how far runs from balanced layers, at the step of the config and at half of it, are
-    from the theorem.
+@dataclass(frozen=True)
+class Balanced:
+    """How far runs from balanced layers are from the theorem, (2,) each.
 
     `deviation` is the largest difference of measured and predicted singular values, over the
     largest value, `imbalance` the largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`, (2,) each.
     """
-    return kit.Evidence(
+
+    depth: int
+    deviation: list[float]
+    imbalance: list[float]
+
+
+def _balanced(depth: int, *runs: kit.Run) -> Balanced:
+    """Measure how far runs from balanced layers, at the step of the config and at half of it, are
+    from the theorem.
+    """
+    return Balanced(
         depth=depth,
         deviation=[_deviation(run) for run in runs],
         imbalance=[_imbalance(run) for run in runs],
@@ -59,14 +79,13 @@ def _deviation(run: kit.Run) -> float:
 
 
 def _imbalance(run: kit.Run) -> float:
-    layers = (
-        np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(2)
-    )
+    layers = kit.recorded(run, *run.config.architecture.shapes(2))
     return max(float(imbalances(state).max()) for state in zip(*layers, strict=True))
 
 
-def _descent(depth: int, run: kit.Run) -> kit.Evidence:
-    """Decompose a product of matrices along training.
+@dataclass(frozen=True)
+class Descent:
+    """A product of matrices along training.
 
     `values` (K, n) at `iterations` (K,) are its singular values, descending, `truth` (r,) the true
     ones, `on` and `off` (K,) the mean sizes of the diagonal of `U^T grad L V` and of the rest.
@@ -75,6 +94,22 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     Mean squares over all entries: `error` at the end, `least` of all records, `unseen` where
     entries that are not seen stay 0.
     """
+
+    depth: int
+    iterations: kit.Ints
+    values: kit.Floats
+    gap: float
+    learning: kit.Bools
+    on: kit.Floats
+    off: kit.Floats
+    truth: kit.Floats
+    error: float
+    least: float
+    unseen: float
+
+
+def _descent(depth: int, run: kit.Run) -> Descent:
+    """Decompose a product of matrices along training."""
     dataset = run.config.dataset
     net = run.config.architecture
     assert isinstance(dataset, MatrixCompletion)
@@ -85,7 +120,7 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     n = along.shape[1]
     on = np.trace(along, axis1=1, axis2=2)
     matrix = dataset.matrix(Streams(run.config.seed))
-    iterations = np.asarray(run.snapshot_iterations)
+    iterations = run.snapshot_iterations
     samples = run.dataset()
     errors = np.mean((W - matrix) ** 2, axis=(1, 2))
     assert samples.y_test is not None
@@ -93,11 +128,11 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     reached = s[:, : len(truth)] >= truth / 2
     halves = np.where(reached.any(0), iterations[reached.argmax(0)], np.nan)
     at = s[iterations == halves[0]]
-    return kit.Evidence(
-        depth=depth,
-        iterations=iterations,
+    return Descent(
+        depth,
+        iterations,
         values=s,
-        gap=float(at[0, 0] / at[0, len(truth) - 1]) if len(at) else float("nan"),
+        gap=float(at[0, 0] / at[0, len(truth) - 1]) if len(at) else np.nan,
         learning=(iterations >= halves[0]) & ~(iterations >= halves[-1]),
         on=on / n,
         off=(along.sum((1, 2)) - on) / (n * n - n),
@@ -108,7 +143,7 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     single, two, three = e.descents
     ranks = [effective_rank(run.values[-1]) for run in e.descents]
     same = [
@@ -155,7 +190,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                 " the error of Euler's method (deviation at a step over that at half of it)",
                 "Theorem 3; order of Euler's method",
                 kit.near(2.0, 0.2),
-                np.divide(*run.deviation),
+                run.deviation[0] / run.deviation[1],
             )
             for run in e.balanced
         ),
@@ -166,7 +201,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                 "step over that at half of it)",
                 "Section 3; order of Euler's method",
                 kit.near(2.0, 0.2),
-                np.divide(*run.imbalance),
+                run.imbalance[0] / run.imbalance[1],
             )
             for run in e.balanced
         ),
@@ -184,12 +219,11 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
     for k, run in enumerate(e.descents):
         for r in range(SHOWN - 1, -1, -1):
-            color, lw = (kit.SERIES[r], 1.4) if r < len(run.truth) else (kit.PALETTE.muted, 0.8)
+            color, lw = (f"C{r}", 1.4) if r < len(run.truth) else (kit.PALETTE.muted, 0.8)
             axes[k].plot(run.iterations, run.values[:, r], lw=lw, color=color)
         for value in run.truth:
             axes[k].axhline(value, color=kit.PALETTE.theory, ls=":", lw=0.8)
@@ -200,8 +234,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     handles = [
         axes[3].plot(two.iterations[1:], values[1:], color=color, label=name)[0]
         for values, color, name in (
-            (two.on, kit.SERIES[0], "diagonal"),
-            (two.off, kit.SERIES[1], "rest"),
+            (two.on, "C0", "diagonal"),
+            (two.off, "C1", "rest"),
         )
     ]
     axes[3].set(yscale="log", ylabel="mean size")
