@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,11 +18,12 @@ from .orthogonal import (
     NULLS,
     PASSES,
     VARIANTS,
+    Setting,
     assumption_claim,
     least_cosines,
     read_setting,
 )
-from .states import LOSS_FACTOR, NAN, NetworkState, clock, horizon, loss_curve, state_at
+from .states import LOSS_FACTOR, NAN, LossCurve, NetworkState, clock, horizon, loss_curve, state_at
 from .theory.growth import Saddle, fact_1_lambda, intermediate_saddle
 from .theory.phases import PhaseTimes, largest_epsilon, phase_times
 
@@ -41,9 +43,9 @@ DONE = 0.01
 """Labels count as fitted, and a saddle as left, at this share of the loss."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the ends of the phases of the orthogonal run, and predict them; all times in
-    iterations.
+@dataclass(frozen=True)
+class Evidence:
+    """The ends of the phases, measured and predicted.
 
     `ends` are: the start; alignment of all of `S_{+,1}` and `S_{-,1}`; a loss within 1 % of the
     intermediate saddle, 1 % below it, and at 1 % of it; the end of training. NaN stands for an end
@@ -53,6 +55,23 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     stretches at the intermediate saddle of the run and of the one from a smaller scale. `asked` is
     the least cosine that Lemma 2 asks with `EPSILON`, and when it is reached.
     """
+
+    setting: Setting
+    curve: LossCurve
+    ends: list[float]
+    asked: tuple[float, float]
+    fact_1: Stretch
+    fact_1_small: Stretch
+    predicted: PhaseTimes | None = None
+    leading: tuple[float, float] = (NAN, NAN)
+    epsilon: float = NAN
+    lemma_2: NetworkState | None = None
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure the ends of the phases of the orthogonal run, and predict them; all times in
+    iterations.
+    """
     run = runs["orthogonal"]
     setting = read_setting(run)
     curve = loss_curve(run)
@@ -61,53 +80,61 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         [min(least_cosines(setting, state_at(run, int(i)))) for i in iterations.tolist()]
     )
     asked = 1.0 - 2.0 * min(setting.lambda_, 1.0) ** EPSILON
-    aligned, started = (
-        float(iterations[np.argmax(reached)]) if reached.any() else NAN
-        for reached in (cosines > ALIGNED, cosines >= asked)
-    )
-    e = kit.Evidence(
-        setting=setting,
-        curve=curve,
+    aligned = kit.first_at(iterations, cosines > ALIGNED)
+    e = Evidence(
+        setting,
+        curve,
         ends=[0.0, aligned, NAN, NAN, NAN, float(horizon(run))],
-        asked=(asked, started),
-        predicted=None,
-        leading=(NAN, NAN),
-        epsilon=NAN,
-        lemma_2=None,
+        asked=(asked, kit.first_at(iterations, cosines >= asked)),
         fact_1=at_saddle(run),
         fact_1_small=at_saddle(runs["small"]),
     )
     if not setting.usable:
         return e
-    saddle = intermediate_saddle(setting.x, setting.y, LOSS_FACTOR)
-    e.epsilon = largest_epsilon(setting.x, setting.y)
-    times, limit, e.predicted = (_times(setting, epsilon) for epsilon in (e.epsilon, 0.0, EPSILON))
-    below, fitted = (curve.first_below(saddle.loss * share) for share in (1 + DONE, DONE))
-    e.ends[2:5] = below, curve.escape(saddle.loss, DONE), fitted
-    e.leading, e.lemma_2 = (
-        (limit.first_fitted, limit.saddle_left),
-        state_at(run, round(times.aligned)),
+    saddle = intermediate_saddle(setting.x, setting.y, LOSS_FACTOR).loss
+    epsilon = largest_epsilon(setting.x, setting.y)
+    limit = _times(setting, 0.0)
+    e.ends[2:5] = (
+        curve.first_below(saddle * (1 + DONE)),
+        curve.escape(saddle, DONE),
+        curve.first_below(saddle * DONE),
     )
-    return e
+    return replace(
+        e,
+        predicted=_times(setting, EPSILON),
+        leading=(limit.first_fitted, limit.saddle_left),
+        epsilon=epsilon,
+        lemma_2=state_at(run, round(_times(setting, epsilon).aligned)),
+    )
 
 
-def at_saddle(run: kit.Run) -> kit.Evidence:
-    """Measure the stretch of Fact 1, with the largest epsilon that Appendix B.2 allows.
+@dataclass(frozen=True)
+class Stretch:
+    """The stretch of Fact 1 at the intermediate saddle.
 
     `far` is the largest distance from the nearest saddle, `bound` the one of Fact 1, `lambda_` the
     scale of the run and `largest` the one up to which the theory's growth keeps the bound; NaN
     where the theory says nothing.
     """
+
+    far: float
+    bound: float
+    lambda_: float
+    largest: float
+
+
+def at_saddle(run: kit.Run) -> Stretch:
+    """Measure the stretch of Fact 1, with the largest epsilon that Appendix B.2 allows."""
     s = read_setting(run)
     if not s.usable:
-        return kit.Evidence(far=NAN, bound=NAN, lambda_=s.lambda_, largest=NAN)
+        return Stretch(far=NAN, bound=NAN, lambda_=s.lambda_, largest=NAN)
     epsilon = largest_epsilon(s.x, s.y)
     times = _times(s, epsilon)
     saddle = intermediate_saddle(s.x, s.y, LOSS_FACTOR)
     iterations = clock(run, run.snapshot_iterations)
     inside = (iterations >= times.first_fitted) & (iterations <= times.saddle_left)
     distances = [distance(state_at(run, int(i)), saddle) for i in iterations[inside]]
-    return kit.Evidence(
+    return Stretch(
         far=max(distances, default=NAN),
         bound=s.lambda_ ** (epsilon / 5),
         lambda_=s.lambda_,
@@ -128,14 +155,14 @@ def distance(state: NetworkState, saddle: Saddle) -> float:
     return float(np.linalg.norm(theta - np.outer(c, v)))
 
 
-def _times(setting: kit.Evidence, epsilon: float) -> PhaseTimes:
+def _times(setting: Setting, epsilon: float) -> PhaseTimes:
     """Return the times of Lemmas 2 to 4 and Fact 1 in iterations."""
     return phase_times(
         setting.x, setting.y, setting.lambda_, epsilon, loss_factor=LOSS_FACTOR * setting.lr
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     s = e.setting
     eps = e.epsilon
     _, aligned, positive, _, negative, _ = e.ends
@@ -162,7 +189,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             " follow one another",
             "Section 4.2, Figure 1 (number of phases in this order)",
             kit.exactly(5),
-            float(np.sum(np.diff(e.ends) > 0)),
+            np.sum(np.diff(e.ends) > 0),
         ),
         kit.claim(
             "alignment-before-growth",
@@ -210,7 +237,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def fact_claim(id: str, scale: str, stretch: kit.Evidence, epsilon: float) -> kit.Claim:
+def fact_claim(id: str, scale: str, stretch: Stretch, epsilon: float) -> kit.Claim:
     """Return Fact 1 for a run, where its scale is one that Fact 1 allows."""
     made = kit.claim(
         id,
@@ -229,7 +256,7 @@ def fact_claim(id: str, scale: str, stretch: kit.Evidence, epsilon: float) -> ki
     return kit.presupposing(made, premise, kit.at_most(stretch.largest), stretch.lambda_)
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return when the saddle is left (Fact 1: 1 - eps as lambda goes to 0), lambda* and what
     Lemma 2 asks.
     """
@@ -242,7 +269,7 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
         "largest lambda for which the growth of S-,1 keeps the bound of Fact 1": e.fact_1.largest,
         f"cosine that Lemma 2 asks with epsilon = {EPSILON:g}": asked,
         "iteration at which all cosines are as large": reached,
-        "iteration at which Lemma 2 asks it": e.predicted.aligned,
+        "iteration at which Lemma 2 asks it": e.predicted.aligned if e.predicted else NAN,
     }
 
 
@@ -262,8 +289,7 @@ FORMULAS = {
 """Times of `PhaseTimes`."""
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(width=kit.TEXT_WIDTH, aspect=0.42)
     end = float(np.nanmax([*e.ends, 1.0]))
 

@@ -4,14 +4,17 @@ prediction of Section 4.2.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 
-from .orthogonal import CONFIGS, NULLS, PASSES, VARIANTS, assumption_claim, read_setting
+from .orthogonal import CONFIGS, NULLS, PASSES, VARIANTS, Setting, assumption_claim, read_setting
 from .states import (
     LOSS_FACTOR,
     NAN,
+    LossCurve,
     NetworkState,
     clock,
     loss_chart,
@@ -32,8 +35,9 @@ DONE = 0.01
 """The convergence phase starts at this share of the loss."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the loss of the orthogonal run, and predict the curve.
+@dataclass(frozen=True)
+class Evidence:
+    """The loss of the orthogonal run, and the predicted curve.
 
     `gradients` (k,) are norms of the gradient at the recorded states, at `iterations` (k,),
     `distances` (k,) their distances from the last state, `left` the iterations at which the saddle
@@ -41,6 +45,20 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     `masses` (k, 2) are the sums of the squared norms in `S_{+,1}` and `S_{-,1}`. Without a
     `prediction` (k,) the theory does not apply.
     """
+
+    setting: Setting
+    curve: LossCurve
+    prediction: kit.Floats | None
+    saddle_loss: float
+    iterations: kit.Ints
+    left: tuple[float, float]
+    gradients: kit.Floats
+    distances: kit.Floats
+    masses: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the loss of the orthogonal run, and predict the curve."""
     run = runs["orthogonal"]
     setting = read_setting(run)
     curve = loss_curve(run)
@@ -57,16 +75,16 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     if setting.usable:
         x = setting.x
         y = setting.y
-        times = curve.iterations * setting.lr
+        times = np.asarray(curve.iterations * setting.lr)
         prediction = predicted_loss(x, y, setting.W_0, setting.a_0, times, LOSS_FACTOR)
         saddle_loss = intermediate_saddle(x, y, LOSS_FACTOR).loss
         second = curve.escape(saddle_loss, DROP)
-    return kit.Evidence(
-        setting=setting,
-        curve=curve,
-        prediction=prediction,
-        saddle_loss=saddle_loss,
-        iterations=iterations,
+    return Evidence(
+        setting,
+        curve,
+        prediction,
+        saddle_loss,
+        iterations,
         left=(curve.escape(curve.start, DROP), second),
         gradients=gradients,
         distances=distances,
@@ -74,7 +92,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     curve = e.curve
     start = e.curve.start
     first, second = e.left
@@ -181,7 +199,7 @@ def gradient_norm(state: NetworkState, x: kit.Floats, y: kit.Floats) -> float:
     )
 
 
-def final_rate(e: kit.Evidence) -> float:
+def final_rate(e: Evidence) -> float:
     """Return the exponential rate of the loss between 1 % and a millionth of the first, over
     `||D_-||`.
 
@@ -196,7 +214,7 @@ def final_rate(e: kit.Evidence) -> float:
     )
 
 
-def local_pl(e: kit.Evidence) -> tuple[float, float]:
+def local_pl(e: Evidence) -> tuple[float, float]:
     """Return the radius of Lemma 5 and the least `||grad L||^2 / (L ||D_-||)` within it.
 
     Losses below 1e-9 of the first are left out: rounding decides there.
@@ -211,7 +229,7 @@ def local_pl(e: kit.Evidence) -> tuple[float, float]:
     return radius, float(ratios[distances <= radius].min(initial=np.inf))
 
 
-def pl_claim(setting: kit.Evidence, radius: float, constant: float) -> kit.Claim:
+def pl_claim(setting: Setting, radius: float, constant: float) -> kit.Claim:
     """Return Lemma 5, where the scale of the run is one that the lemma allows."""
     made = kit.claim(
         "local-pl",
@@ -229,14 +247,14 @@ def pl_claim(setting: kit.Evidence, radius: float, constant: float) -> kit.Claim
     return kit.presupposing(made, premise, kit.at_most(largest), float(np.log10(setting.lambda_)))
 
 
-def log_lambda(setting: kit.Evidence) -> float:
+def log_lambda(setting: Setting) -> float:
     """Return `log10(lambda*)` of Lemma 5; NaN where the theory says nothing."""
     if not setting.usable:
         return NAN
     return lemma_5_log_lambda(setting.x, setting.y, largest_epsilon(setting.x, setting.y))
 
 
-def lemma_14(e: kit.Evidence) -> float:
+def lemma_14(e: Evidence) -> float:
     """Return the least of both sides of Eq. 31 over the recorded states; losses as in
     `local_pl`.
     """
@@ -248,7 +266,7 @@ def lemma_14(e: kit.Evidence) -> float:
     return float((e.gradients**2 / bounds)[reliable].min(initial=np.inf))
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return from which scale on the ball of Lemma 5 is small enough."""
     return {
         "log10 of the largest lambda for which the ball of Lemma 5 is small enough": log_lambda(
@@ -257,14 +275,14 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(extra_height=0.25)
     curve = e.curve
     handles = kit.draw_chart(axes, loss_chart(curve, name="measured"))
     if e.prediction is not None:
         x, y = kit.decimate(curve.iterations, e.prediction)
         handles += axes.plot(
-            x, y, color=kit.PALETTE.theory, lw=1.1, ls=(0, (4, 2)), label="predicted (Section 4.2)"
+            x, y, color=kit.PALETTE.theory, lw=1.1, ls=kit.DASHED, label="predicted (Section 4.2)"
         )
     axes.set_ylim(-0.03 * curve.start, 1.12 * curve.start)
     for name, at, level in zip(

@@ -4,7 +4,8 @@ initialisation.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from dynamics_cli.theory.sphere_flow import sphere_flow
 from .states import (
     LOSS_FACTOR,
     NAN,
+    LineState,
+    LossCurve,
     bends,
     distinct_kinks,
     draw_profile,
@@ -40,8 +43,9 @@ TURN = 1.0
 """
 
 
-def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
-    """Read the states and the loss of the five-point run, and follow its neurons along Eq. 10.
+@dataclass(frozen=True)
+class Fig4Evidence:
+    """The states and the loss of the five-point run.
 
     `states` are those at `ITERATIONS`, `limits` (m, 2) the directions of the neurons in Eq. 10 in
     the end. The plateau around iteration 94 000 is within 1 % of the loss there, `saddle_loss` the
@@ -49,6 +53,20 @@ def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
     weight has grown by then. `flipped` counts output weights that changed their sign by the saddle,
     `negative` the neurons of negative sign that are active on some point there.
     """
+
+    x: kit.Floats
+    y: kit.Floats
+    states: list[LineState]
+    limits: kit.Floats
+    curve: LossCurve
+    plateau: kit.Plateau
+    saddle_loss: float
+    flipped: int
+    negative: int
+
+
+def evidence_fig4(runs: kit.Runs) -> Fig4Evidence:
+    """Read the states and the loss of the five-point run, and follow its neurons along Eq. 10."""
     run = runs["five_points"]
     x = run.dataset().x
     y = run.dataset().y
@@ -57,12 +75,12 @@ def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
     start = states[0]
     saddle = states[2]
     limits = sphere_flow(x, y, start.W, start.a, [np.inf], loss_factor=LOSS_FACTOR).directions[0]
-    return kit.Evidence(
-        x=x,
-        y=y,
-        states=states,
-        limits=limits,
-        curve=curve,
+    return Fig4Evidence(
+        x,
+        y,
+        states,
+        limits,
+        curve,
         plateau=curve.plateau(saddle.iteration, 0.01 * curve.at(saddle.iteration)),
         saddle_loss=one_sign_saddle_loss(x, y, 1, loss_factor=LOSS_FACTOR),
         flipped=int(np.sum(saddle.signs != start.signs)),
@@ -70,7 +88,7 @@ def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig4(e: Fig4Evidence) -> list[kit.Claim]:
     _, early, saddle, leaving, end = e.states
     visible = kit.significant(early.W, VISIBLE)
     to_limit = np.degrees(np.arccos(kit.cosines(early.W[visible], e.limits[visible])))
@@ -174,7 +192,7 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig4(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig4(e: Fig4Evidence) -> dict[str, float]:
     """Return whether the saddle can be left: a step that lets output weights change sign may
     leave no neuron for it.
     """
@@ -184,7 +202,7 @@ def numbers_fig4(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw_fig4(e: kit.Evidence) -> kit.Drawing:
+def draw_fig4(e: Fig4Evidence) -> kit.Drawing:
     titles = [
         "Initialisation",
         "End of early alignment",
@@ -201,12 +219,14 @@ def draw_fig4(e: kit.Evidence) -> kit.Drawing:
                 e.curve.at(state.iteration),
             )
             axes.plot(*at, kit.MARKER, color=kit.PALETTE.theory, ms=3, zorder=4)
-            place: dict[str, Any] = {
-                "xytext": (0, 5 if letter == "e" else -10),
-                "textcoords": "offset points",
-            }
             axes.annotate(
-                letter, at, ha="center", fontsize=kit.SMALL, color=kit.PALETTE.theory, **place
+                letter,
+                at,
+                xytext=(0, 5 if letter == "e" else -10),
+                textcoords="offset points",
+                ha="center",
+                fontsize=kit.SMALL,
+                color=kit.PALETTE.theory,
             )
 
     return draw_states(e.states, titles, e.x[:, 0], e.y, extra=loss_panel)
@@ -247,30 +267,43 @@ FITTED = 1e-3
 """The loss that counts as zero, as in Figure 4."""
 
 
-def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
-    """Read the first and the last state, and solve the kernel regression from the first.
+@dataclass(frozen=True)
+class Fig5Evidence:
+    """The run from a large initialisation.
 
     `interpolator` is the function that it gives, of inputs (k,) without the constant; `small` is
     the loss of Figure 4.
     """
+
+    x: kit.Floats
+    y: kit.Floats
+    first: LineState
+    last: LineState
+    curve: LossCurve
+    small: LossCurve
+    interpolator: Callable[[kit.Floats], kit.Floats]
+
+
+def evidence_fig5(runs: kit.Runs) -> Fig5Evidence:
+    """Read the first and the last state, and solve the kernel regression from the first."""
     run = runs["large"]
     x = run.dataset().x
     y = run.dataset().y
     first = line_state(run, 0)
     last = line_state(run, run.iterations)
     kernel = ntk_interpolator(x, y, first.W, first.a)
-    return kit.Evidence(
-        x=x,
-        y=y,
-        first=first,
-        last=last,
+    return Fig5Evidence(
+        x,
+        y,
+        first,
+        last,
         curve=loss_curve(run),
         small=loss_curve(runs["small"]),
         interpolator=lambda inputs: kernel(np.column_stack([inputs, np.ones_like(inputs)])),
     )
 
 
-def kernel_errors(e: kit.Evidence) -> tuple[float, float]:
+def kernel_errors(e: Fig5Evidence) -> tuple[float, float]:
     """Return the distance of the final function from the interpolator, over its size and over its
     change.
 
@@ -284,7 +317,7 @@ def kernel_errors(e: kit.Evidence) -> tuple[float, float]:
     return error / size, error / change if change > 0 else NAN
 
 
-def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig5(e: Fig5Evidence) -> list[kit.Claim]:
     first = e.first
     last = e.last
     curve = e.curve
@@ -359,7 +392,7 @@ def kernel_claim(of_size: float, of_change: float) -> kit.Claim:
     )
 
 
-def numbers_fig5(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig5(e: Fig5Evidence) -> dict[str, float]:
     """Return the distance from the kernel's interpolator on either yardstick."""
     of_size, of_change = kernel_errors(e)
     return {
@@ -368,7 +401,7 @@ def numbers_fig5(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw_fig5(e: kit.Evidence) -> kit.Drawing:
+def draw_fig5(e: Fig5Evidence) -> kit.Drawing:
     titles = ["Initialisation", "End of training"]
     states = [e.first, e.last]
     return draw_states(

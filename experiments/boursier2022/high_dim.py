@@ -4,7 +4,8 @@ weights.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
@@ -57,16 +58,26 @@ up.
 """
 
 
-def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
-    """Read the states of the high-dimensional run at `ITERATIONS` and at `GROWN`.
+@dataclass(frozen=True)
+class Fig6Evidence:
+    """The states of the high-dimensional run.
 
     `seen` gives the neurons (m, 2) of a state in the plane of the two leading principal components
     of the last state.
     """
+
+    states: list[NetworkState]
+    grown: NetworkState
+    curve: LossCurve
+    seen: Callable[[NetworkState], kit.Floats]
+
+
+def evidence_fig6(runs: kit.Runs) -> Fig6Evidence:
+    """Read the states of the high-dimensional run at `ITERATIONS` and at `GROWN`."""
     run = runs["high_dim"]
     states = [state_at(run, iteration) for iteration in ITERATIONS]
     basis = kit.leading_directions(states[-1].W)
-    return kit.Evidence(
+    return Fig6Evidence(
         states=states,
         grown=state_at(run, GROWN),
         curve=loss_curve(run),
@@ -92,7 +103,7 @@ def directions(W: kit.Floats, state: NetworkState, relative_norm: float = 0.0) -
     ).count
 
 
-def angles_to_keys(e: kit.Evidence, state: NetworkState) -> kit.Floats:
+def angles_to_keys(e: Fig6Evidence, state: NetworkState) -> kit.Floats:
     """Return the angles in degrees (k,) in the plane of neurons to the direction that those of
     their sign align with.
 
@@ -111,7 +122,7 @@ def angles_to_keys(e: kit.Evidence, state: NetworkState) -> kit.Floats:
     return angles[visible]
 
 
-def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig6(e: Fig6Evidence) -> list[kit.Claim]:
     _, aligned, growing, last = e.states
     mass = {s: float(np.sum(growing.norms[last.signs == s] ** 2)) for s in (1, -1)}
     sign = 1 if mass[1] >= mass[-1] else -1  # of the cluster that grows first
@@ -204,7 +215,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig6(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig6(e: Fig6Evidence) -> dict[str, float]:
     """Return the groups of directions in the end, which depend on where they are counted."""
     last = e.states[-1]
     return {
@@ -214,7 +225,7 @@ def numbers_fig6(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw_fig6(e: kit.Evidence) -> kit.Drawing:
+def draw_fig6(e: Fig6Evidence) -> kit.Drawing:
     titles = ["Initialisation", "End of alignment phase", "Growth of first cluster", "Final state"]
     figure, axes = kit.new_figure(2, 2, aspect=0.9, extra_height=0.25)
     last = e.states[-1]
@@ -259,22 +270,32 @@ share over `WINDOW`.
 """
 
 
-def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
-    """Measure loss and final spectrum of the high-dimensional run.
+@dataclass(frozen=True)
+class Fig7Evidence:
+    """The loss of the run, and its final spectrum.
 
     `saddle` is the iteration between the two drops at which the loss is flattest, NaN if there is
     none, `fall` its relative fall over the `WINDOW` around it, and the plateau is within 5 % of the
     loss there. `ratios` are the explained variance ratios of the uncentred SVD of the final hidden
     weights `W` (m, d).
     """
+
+    curve: LossCurve
+    saddle: float
+    fall: float
+    plateau: kit.Plateau | None
+    W: kit.Floats
+    ratios: kit.Floats
+
+
+def evidence_fig7(runs: kit.Runs) -> Fig7Evidence:
+    """Measure loss and final spectrum of the high-dimensional run."""
     run = runs["high_dim"]
     curve = loss_curve(run)
     W = state_at(run, horizon(run)).W
     saddle, fall = flattest(curve)
     plateau = curve.plateau(saddle, 0.05 * curve.at(saddle)) if np.isfinite(saddle) else None
-    return kit.Evidence(
-        curve=curve, saddle=saddle, fall=fall, plateau=plateau, W=W, ratios=explained_variance(W)
-    )
+    return Fig7Evidence(curve, saddle, fall, plateau, W, ratios=explained_variance(W))
 
 
 def flattest(curve: LossCurve) -> tuple[float, float]:
@@ -299,7 +320,7 @@ def flattest(curve: LossCurve) -> tuple[float, float]:
     return float(iterations[between[best]]), float(falls[best])
 
 
-def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig7(e: Fig7Evidence) -> list[kit.Claim]:
     curve = e.curve
     two = float(e.ratios[:2].sum())
     return [
@@ -337,7 +358,7 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig7(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig7(e: Fig7Evidence) -> dict[str, float]:
     """Return what the centred PCA gives; the released notebook does not centre."""
     centred = explained_variance(e.W - e.W.mean(axis=0))
     return {
@@ -353,7 +374,7 @@ def explained_variance(W: kit.Floats) -> kit.Floats:
     return np.asarray(powers / powers.sum())
 
 
-def draw_fig7(e: kit.Evidence) -> kit.Drawing:
+def draw_fig7(e: Fig7Evidence) -> kit.Drawing:
     figure, (loss, bars) = kit.new_figure(2, 1, aspect=0.72)
     draw_profile(loss, 0, e.curve, e.plateau)
     heights = e.ratios[:BARS]
@@ -371,12 +392,6 @@ def draw_fig7(e: kit.Evidence) -> kit.Drawing:
         f"first 2: {e.ratios[:2].sum():.3f}": kit.PALETTE.measured,
         f"{len(e.ratios) - BARS} not shown: {e.ratios[BARS:].sum():.3f}": kit.PALETTE.unsigned,
     }
-    where: dict[str, Any] = {
-        "xycoords": "axes fraction",
-        "textcoords": "offset points",
-        "ha": "right",
-        "va": "top",
-    }
     for k, (text, color) in enumerate(sums.items()):
         bars.annotate(
             text,
@@ -384,7 +399,10 @@ def draw_fig7(e: kit.Evidence) -> kit.Drawing:
             xytext=(-2, -3 - 11 * k),
             fontsize=kit.SMALL + 0.5,
             color=color,
-            **where,
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="right",
+            va="top",
         )
     kit.panel_label(bars, 1, "Explained variance")
     return figure

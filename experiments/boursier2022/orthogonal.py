@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .states import (
     LOSS_FACTOR,
     NAN,
     STEP,
+    LineState,
     NetworkState,
     bends,
     distinct_kinks,
@@ -40,15 +41,34 @@ PASSES = {
 """Why claims about two points hold under other labels and scales."""
 
 
-def read_setting(run: kit.Run) -> kit.Evidence:
-    """Return data and initial weights of a run, and the vectors and sets that they define (Section
-    4.1, Eqs. 5 and 6).
+@dataclass(frozen=True)
+class Setting:
+    """Data and initial weights of a run, and the vectors and sets that they define.
 
     `x` (n, d), bias column included, `y` (n,), `W_0` (m, d), `a_0` (m,), `lambda_`, and the step
     `lr`, which turns iterations into times of gradient flow; `S_plus` and `S_minus` (m,) are
     members of `S_{+,1}` and `S_{-,1}`. `slower` is `loss_factor ||D||` of the labels that are
     fitted last: the paper's `||D_-||` in the time of the runs. The run is `usable` where the theory
     of Section 4 says something about its data, its weights and its scale.
+    """
+
+    x: kit.Floats
+    y: kit.Floats
+    W_0: kit.Floats
+    a_0: kit.Floats
+    lambda_: float
+    D_plus: kit.Floats
+    D_minus: kit.Floats
+    S_plus: kit.Bools
+    S_minus: kit.Bools
+    lr: float
+    slower: float
+    usable: bool
+
+
+def read_setting(run: kit.Run) -> Setting:
+    """Return data and initial weights of a run, and the vectors and sets that they define (Section
+    4.1, Eqs. 5 and 6).
     """
     dataset = run.dataset()
     start = state_at(run, 0)
@@ -61,9 +81,9 @@ def read_setting(run: kit.Run) -> kit.Evidence:
     S_minus = S_minus_1(x, y, start.W, start.a)
     slower = LOSS_FACTOR * float(min(np.linalg.norm(plus), np.linalg.norm(minus)))
     assumed = orthogonality(x) < 1e-6 and labels_differ(x, y) and S_plus.any() and S_minus.any()
-    return kit.Evidence(
-        x=x,
-        y=y,
+    return Setting(
+        x,
+        y,
         W_0=start.W,
         a_0=start.a,
         lambda_=lambda_,
@@ -73,11 +93,11 @@ def read_setting(run: kit.Run) -> kit.Evidence:
         S_minus=S_minus,
         lr=float(getattr(run.config.optimizer, "lr", STEP)),
         slower=slower,
-        usable=assumed and lambda_ < 1 and slower > 0,
+        usable=bool(assumed and lambda_ < 1 and slower > 0),
     )
 
 
-def least_cosines(setting: kit.Evidence, state: NetworkState) -> tuple[float, float]:
+def least_cosines(setting: Setting, state: NetworkState) -> tuple[float, float]:
     """Return the least cosine of `S_{+,1}` with `D_+` and of `S_{-,1}` with `-D_-`; NaN for an
     empty set.
     """
@@ -86,7 +106,7 @@ def least_cosines(setting: kit.Evidence, state: NetworkState) -> tuple[float, fl
     return float(plus.min()) if plus.size else NAN, float(minus.min()) if minus.size else NAN
 
 
-def assumption_claim(setting: kit.Evidence) -> kit.Claim:
+def assumption_claim(setting: Setting) -> kit.Claim:
     """Return the check of Assumption 3, on which everything else rests."""
     statement = "Both S+,1 and S-,1 hold neurons at initialisation (size of the smaller one)"
     size = min(setting.S_plus.sum(), setting.S_minus.sum())
@@ -105,18 +125,25 @@ SAME_PLACE = 0.01
 """Kinks are at an input when they are this close to it."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """The states of the orthogonal run."""
+
+    setting: Setting
+    states: list[LineState]
+    last: LineState
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Read the states of the orthogonal run at `ITERATIONS`: the start, and the ends of phases
     1, 2 and 3.
     """
     run = runs["orthogonal"]
     states = [line_state(run, iteration) for iteration in ITERATIONS]
-    return kit.Evidence(
-        setting=read_setting(run), states=states, last=line_state(run, horizon(run))
-    )
+    return Evidence(setting=read_setting(run), states=states, last=line_state(run, horizon(run)))
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     s = e.setting
     start, aligned, fitted, after = e.states
     plus, minus = least_cosines(s, aligned)
@@ -254,25 +281,22 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     titles = ["Initialisation", "End of first phase", "End of second phase", "End of third phase"]
     inputs = e.setting.x[:, 0]
     figure = draw_states(e.states, titles, inputs, e.setting.y)
     for axes, state in zip(figure.axes, e.states, strict=False):
         for x in inputs.tolist():
             count = int(np.sum(np.abs(state.kinks - x) < SAME_PLACE))
-            look: dict[str, Any] = {
-                "ha": "center",
-                "va": "top",
-                "fontsize": kit.SMALL,
-                "color": kit.PALETTE.neurons,
-            }
             axes.text(
                 x,
                 0.99,
                 f"{count} stars" if count else "",
+                ha="center",
+                va="top",
+                fontsize=kit.SMALL,
+                color=kit.PALETTE.neurons,
                 transform=axes.get_xaxis_transform(),
-                **look,
             )
     return figure
 

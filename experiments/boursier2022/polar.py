@@ -19,7 +19,6 @@ LABELS = np.array([np.cos(3 * np.pi / 8), np.sin(3 * np.pi / 8)])
 """Direction in which the norms of the rings stand."""
 
 
-@kit.styled
 def draw_polar(axes: kit.Axes, neurons: kit.Floats, signs: kit.Floats, limit: float) -> None:
     """Draw each neuron (m, 2) as a star at its angle and at radius inner circle + norm; `limit` is
     the outer ring.

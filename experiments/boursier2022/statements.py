@@ -4,14 +4,16 @@ along the way.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 
 from .fig3 import gradient_norm
 from .orthogonal import CONFIGS as ORTHOGONAL
-from .orthogonal import PASSES, SAME_PLACE, read_setting
-from .states import LOSS_FACTOR, NAN, NetworkState, clock, loss_curve, state_at
+from .orthogonal import PASSES, SAME_PLACE, Setting, read_setting
+from .states import LOSS_FACTOR, NAN, LossCurve, NetworkState, clock, loss_curve, state_at
 from .theory.alignment import D_norms
 from .theory.growth import intermediate_saddle, limit_of_flow, minimum_norm_value
 from .theory.phases import largest_epsilon
@@ -20,6 +22,7 @@ SCALES = {1e-9: 37000, 1e-7: 32000, 1e-5: 27000, 1e-3: 23000, 1e-1: 18000}
 """Scale of the initial weights of two orthogonal points -> iterations, until rounding stops the
 loss.
 """
+LARGER = [*SCALES][1:]
 FITTED = 1e-6
 """The loss counts as 0 below this share of the first."""
 DONE = 0.01
@@ -37,17 +40,33 @@ def role(scale: float) -> str:
     return f"scale {scale:g}"
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the limits of two orthogonal points from all scales, the orthonormal runs, and the
-    flow.
+@dataclass(frozen=True)
+class Evidence:
+    """Limits from all scales, the orthonormal runs, and the flow.
 
     `distances` (4,) are those of the limits from the larger scales to the limit from the least;
     `to_theory` is the distance of the latter from the limit that Lemma 12 gives, over its norm.
     """
+
+    curves: dict[float, LossCurve]
+    ends: dict[float, End]
+    distances: kit.Floats
+    to_theory: float
+    phases: Others
+    wide: Along
+    narrow: list[Along]
+    flow: Along
+    boundary: Resting
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure the limits of two orthogonal points from all scales, the orthonormal runs, and the
+    flow.
+    """
     small = [runs[role(scale)] for scale in SCALES]
     limits = [parameters(state_at(run, run.iterations)) for run in small]
     theory = limit_of_flow(*arrays(runs[role(1e-9)]))
-    return kit.Evidence(
+    return Evidence(
         curves=dict(zip(SCALES, map(loss_curve, small), strict=True)),
         ends=dict(zip(SCALES, map(end_of, small), strict=True)),
         distances=np.array([np.linalg.norm(limit - limits[0]) for limit in limits[1:]]),
@@ -75,22 +94,32 @@ def arrays(run: kit.Run) -> tuple[kit.Floats, kit.Floats, kit.Floats, kit.Floats
     return s.x, s.y, s.W_0, s.a_0
 
 
-def end_of(run: kit.Run) -> kit.Evidence:
+@dataclass(frozen=True)
+class End:
+    """How a run ends."""
+
+    fitted: bool
+    norm: float
+    value: float
+
+
+def end_of(run: kit.Run) -> End:
     """Return whether the labels are `fitted`, and the final squared `norm` over the least of an
     interpolator.
     """
     s = read_setting(run)
     curve = loss_curve(run)
     last = state_at(run, run.iterations)
-    return kit.Evidence(
+    return End(
         fitted=bool(curve.losses[-1] < FITTED * curve.start),
         norm=float(np.sum(parameters(last) ** 2) / minimum_norm_value(s.x, s.y)),
         value=float(np.sum(parameters(last) ** 2)),
     )
 
 
-def along(run: kit.Run) -> kit.Evidence:
-    """Follow a run over its k states: what Lemmas 1, 6 and 14 speak of.
+@dataclass(frozen=True)
+class Along:
+    """A run over its k states.
 
     `balance` is the largest `|a^2 - ||w||^2|` over the largest squared norm, `flipped` counts
     output weights that ever change their sign, `awoken` the pairs of neuron and point that are
@@ -98,6 +127,20 @@ def along(run: kit.Run) -> kit.Evidence:
     `ratios` (k,) both sides of Eq. 31 (orthonormal inputs; NaN where the loss is rounding),
     `groups` the directions of the neurons that can be seen in the end.
     """
+
+    setting: Setting
+    end: End
+    iterations: kit.Ints
+    norms: kit.Floats
+    ratios: kit.Floats
+    balance: float
+    flipped: int
+    awoken: int
+    groups: int
+
+
+def along(run: kit.Run) -> Along:
+    """Follow a run over its k states: what Lemmas 1, 6 and 14 speak of."""
     s = read_setting(run)
     curve = loss_curve(run)
     end = end_of(run)
@@ -113,7 +156,7 @@ def along(run: kit.Run) -> kit.Evidence:
     known = (losses > 1e-9 * curve.start) & (bounds > 0)
     ratios = np.divide(gradients**2, bounds, out=np.full(len(bounds), NAN), where=known)
     last = states[-1]
-    return kit.Evidence(
+    return Along(
         setting=s,
         end=end,
         iterations=iterations,
@@ -128,14 +171,22 @@ def along(run: kit.Run) -> kit.Evidence:
     )
 
 
-def others(run: kit.Run) -> kit.Evidence:
+@dataclass(frozen=True)
+class Others:
+    """The largest norms of other neurons over their bounds."""
+
+    second: float
+    third: float
+
+
+def others(run: kit.Run) -> Others:
     """Return the largest norms of other neurons over the bounds of Lemmas 3 (iii) and 4 (iv),
     NaN if never fitted.
     """
     s = read_setting(run)
     curve = loss_curve(run)
     if not s.usable:
-        return kit.Evidence(second=NAN, third=NAN)
+        return Others(second=NAN, third=NAN)
     bound = float(np.linalg.norm(s.W_0, axis=1).max() / s.lambda_)
     bound *= s.lambda_ ** largest_epsilon(s.x, s.y)
     saddle = intermediate_saddle(s.x, s.y, LOSS_FACTOR).loss
@@ -144,22 +195,31 @@ def others(run: kit.Run) -> kit.Evidence:
         time = curve.first_below(level)
         return float(state_at(run, int(time)).norms[~members].max()) if np.isfinite(time) else NAN
 
-    return kit.Evidence(
+    return Others(
         second=largest(saddle * (1 + DONE), s.S_plus) / (2 * bound),
         third=largest(saddle * DONE, s.S_plus | s.S_minus) / (3 * bound),
     )
 
 
-def boundary(run: kit.Run) -> kit.Evidence:
-    """Return where neurons of `S_{+,1}` that start active on negative labels stand at the time
-    `t_{+1}` of Lemma 7.
+@dataclass(frozen=True)
+class Resting:
+    """Neurons of `S_{+,1}` that start active on negative labels.
 
     `count` are the pairs of a neuron and a point at the start, `cosine` the largest |cosine| of
     theirs at the first recorded state after that time.
     """
+
+    count: int
+    cosine: float
+
+
+def boundary(run: kit.Run) -> Resting:
+    """Return where neurons of `S_{+,1}` that start active on negative labels stand at the time
+    `t_{+1}` of Lemma 7.
+    """
     s = read_setting(run)
     if not s.usable:
-        return kit.Evidence(count=0, cosine=NAN)
+        return Resting(count=0, cosine=NAN)
     epsilon = largest_epsilon(s.x, s.y)
     faster = max(D_norms(s.x, s.y))
     time = -epsilon * np.log(s.lambda_) / (LOSS_FACTOR * s.lr * faster)
@@ -170,10 +230,10 @@ def boundary(run: kit.Run) -> kit.Evidence:
     pairs = (points @ s.W_0.T > 0) & s.S_plus
     lengths = np.outer(np.linalg.norm(points, axis=1), state.norms)
     cosines = np.abs(points @ state.W.T) / lengths
-    return kit.Evidence(count=int(pairs.sum()), cosine=float(cosines[pairs].max(initial=0.0)))
+    return Resting(count=int(pairs.sum()), cosine=float(cosines[pairs].max(initial=0.0)))
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     least = e.ends[1e-9]
     large = e.ends[1e-1]
     plateaus, small_plateaus = (
@@ -310,18 +370,17 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return the distances of the limits, the stays at the saddle and the norms without
     Assumption 3.
     """
     at = {
         scale: int(np.sum(np.abs(curve.losses - 0.5) < 5e-3)) for scale, curve in e.curves.items()
     }
-    larger = [scale for scale in SCALES if scale != 1e-9]
     return {
         **{
             f"distance of the limit at the scale {scale:g} from that at 1e-9": float(distance)
-            for scale, distance in zip(larger, e.distances, strict=True)
+            for scale, distance in zip(LARGER, e.distances, strict=True)
         },
         **{
             f"iterations within 1 % of the intermediate saddle's loss, scale {scale:g}": at[scale]
@@ -336,30 +395,29 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.78, extra_height=0.2)
     losses, limits, norms, ratios = axes
-    for (scale, curve), color in zip(e.curves.items(), kit.SERIES, strict=False):
+    for k, (scale, curve) in enumerate(e.curves.items()):
         x, y = kit.decimate(curve.iterations, curve.losses)
-        losses.plot(x, y, color=color, lw=1.1, label=f"scale {scale:g}")
+        losses.plot(x, y, color=f"C{k}", lw=1.1, label=f"scale {scale:g}")
     kit.set_time_axis(losses, [0.0, max(SCALES.values())], label="iteration")
     losses.set(ylim=(-0.03, 1.12), ylabel=r"training loss $L(\theta^t)$")
-    losses.legend(frameon=False, fontsize=kit.SMALL)
-    scales = [scale for scale in SCALES if scale != 1e-9]
-    limits.loglog(scales, e.distances, kit.MARKER, color=kit.PALETTE.measured)
+    losses.legend(fontsize=kit.SMALL)
+    limits.loglog(LARGER, e.distances, kit.MARKER, color=kit.PALETTE.measured)
     limits.set(xlabel="scale of the initial weights", ylabel="distance from the limit at 1e-9")
     runs = [
         ("400 neurons", e.wide),
         *((f"16, seed {s}", n) for s, n in zip(NARROW, e.narrow, strict=True)),
     ]
-    for (name, run), color in zip(runs, kit.SERIES, strict=False):
-        norms.plot(run.iterations, run.norms, color=color, lw=1.1, label=name)
-    norms.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    for k, (name, run) in enumerate(runs):
+        norms.plot(run.iterations, run.norms, color=f"C{k}", lw=1.1, label=name)
+    norms.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
     kit.set_time_axis(norms, [0.0, float(e.wide.iterations[-1])], label="iteration")
     norms.set_ylabel(r"$\Vert\theta\Vert^2$ over the least")
-    norms.legend(frameon=False, fontsize=kit.SMALL)
+    norms.legend(fontsize=kit.SMALL)
     ratios.plot(e.wide.iterations, e.wide.ratios, color=kit.PALETTE.measured, lw=1.1)
-    ratios.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    ratios.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
     ratios.set_yscale("log")
     kit.set_time_axis(ratios, [0.0, float(e.wide.iterations[-1])], label="iteration")
     ratios.set_ylabel("both sides of Eq. 31, ratio")

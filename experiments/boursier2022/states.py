@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ STEP = 1e-3
 """The step of all the paper's experiments. Time along gradient flow is counted in it, as
 iterations of descent.
 """
-NAN = float("nan")
+NAN = np.nan
 """The time of an event that did not happen, or a number on which the theory is silent."""
 
 
@@ -293,15 +292,17 @@ def draw_states(
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
     if overlay is not None:
         grid = np.linspace(*window, 800)
-        look: dict[str, Any] = {
-            "color": kit.PALETTE.theory,
-            "lw": 1.0,
-            "ls": (0, (4, 2)),
-            "zorder": 3.5,
-        }
         top = panel.right or panel.axes
-        inside = panel.axes.transData
-        handles += top.plot(grid, overlay(grid), label=overlay_label, transform=inside, **look)
+        handles += top.plot(
+            grid,
+            overlay(grid),
+            color=kit.PALETTE.theory,
+            lw=1.0,
+            ls=kit.DASHED,
+            zorder=3.5,
+            label=overlay_label,
+            transform=panel.axes.transData,
+        )
     if extra is not None:
         extra(axes[len(states)])
     for unused in axes[count:]:

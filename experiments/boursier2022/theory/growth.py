@@ -160,7 +160,7 @@ def linear_norm(x: Floats, y: Floats) -> float:
     linear function fits.
     """
     v = np.linalg.lstsq(x, y, rcond=None)[0]  # (d,)
-    return 2.0 * float(np.linalg.norm(v)) if np.allclose(x @ v, y) else float("nan")
+    return 2.0 * float(np.linalg.norm(v)) if np.allclose(x @ v, y) else np.nan
 
 
 def fact_1_lambda(
