@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,22 @@ FITTED = 0.1
 """Share of the first loss below which the data count as fitted: before, no claim is measured."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """All trials in the plane, and all scales."""
+
+    plane: dict[str, list[Trial]]
+    scales: list[Scale]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Measure neurons of all trials in the plane, role -> trials, and losses of all scales,
     ascending.
     """
     scales = [
         _scale(run, float(role.split()[1])) for role, run in runs.items() if role not in PLANE
     ]
-    return kit.Evidence(
+    return Evidence(
         plane={role: [_plane(trial) for trial in replicas_of(runs[role])] for role in PLANE},
         scales=sorted(scales, key=lambda point: point.tau),
     )
@@ -42,13 +51,23 @@ def fitted(run: kit.Run) -> bool:
     return bool(run.final_loss < FITTED * run.losses[0])
 
 
-def _plane(run: kit.Run) -> kit.Evidence:
+@dataclass(frozen=True)
+class Trial:
+    """Neurons of a trial in the plane."""
+
+    paths: kit.Floats
+    signs: kit.Floats
+    teacher: kit.Floats
+    teacher_signs: kit.Floats
+    turn: float
+    recovered: float
+
+
+def _plane(run: kit.Run) -> Trial:
     """Return paths (K, m, 2) of `|b_j| a_j`, the median turn in degrees, and the share of norms
     along the teacher.
     """
-    W, b = (
-        np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight")
-    )
+    W, b = kit.recorded(run, "hidden_weight", "output_weight")
     dataset = run.config.dataset
     assert isinstance(dataset, SphereTeacher)
     T, s = dataset.teacher(Streams(run.config.seed))
@@ -57,7 +76,7 @@ def _plane(run: kit.Run) -> kit.Evidence:
     turns = np.degrees(
         np.arccos(np.clip(np.sum(kit.directions(W[0]) * kit.directions(W[-1]), axis=1), -1, 1))
     )
-    return kit.Evidence(
+    return Trial(
         paths=np.abs(b)[:, :, None] * W,
         signs=np.sign(b[-1]),
         teacher=T,
@@ -67,13 +86,24 @@ def _plane(run: kit.Run) -> kit.Evidence:
     )
 
 
-def _scale(run: kit.Run, tau: float) -> kit.Evidence:
+@dataclass(frozen=True)
+class Scale:
+    """Losses of a scale, and how far its weights moved."""
+
+    tau: float
+    test: float
+    best: float
+    linearised: float
+    moved: float
+
+
+def _scale(run: kit.Run, tau: float) -> Scale:
     """Return the last and the best held-out loss, the linearised model's, and the relative
     distance.
     """
-    test = np.asarray(run.measures["test_loss"]) if fitted(run) else np.full(1, np.nan)
+    test = run.measures["test_loss"] if fitted(run) else np.full(1, np.nan)
     predicted = np.asarray(Linearised().predict(run)["test_loss"])
-    return kit.Evidence(
+    return Scale(
         tau=tau,
         test=float(test[-1]),
         best=float(test.min()),
@@ -82,7 +112,7 @@ def _scale(run: kit.Run, tau: float) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     small, large = e.plane.values()
     by = {point.tau: point for point in e.scales}
     first = by[SCALES[0]]
@@ -151,7 +181,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=1.05, extra_height=0.25)
     teachers = [trial.teacher for trial in next(iter(e.plane.values()))]
     shown = int(np.argmin([np.max((T @ T.T)[np.triu_indices(3, 1)]) for T in teachers]))
@@ -180,9 +210,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     axes[0].set_ylabel(r"$|b_j|\,a_{j,2}$")
     tau = [point.tau for point in e.scales]
     looks: dict[str, dict[str, Any]] = {
-        "test": {"color": kit.SERIES[2], "marker": kit.MARKER, "ms": 4, "label": "end of training"},
-        "best": {"color": kit.SERIES[2], "ls": ":", "label": "best along training"},
-        "linearised": {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "label": "linearised"},
+        "test": {"color": "C2", "marker": kit.MARKER, "ms": 4, "label": "end of training"},
+        "best": {"color": "C2", "ls": ":", "label": "best along training"},
+        "linearised": {"color": kit.PALETTE.theory, "ls": kit.DASHED, "label": "linearised"},
     }
     for key, look in looks.items():
         axes[2].plot(tau, [1e3 * getattr(point, key) for point in e.scales], **look)
@@ -209,27 +239,14 @@ def _wanted(scales: tuple[float, ...]) -> dict[str, kit.Wanted]:
     }
 
 
+STILL = {
+    "still": (
+        "It bounds the motion of directions, and less training moves them less; others ask for the"
+        " fit."
+    )
+}
 FIGURE = kit.Figure(
-    passes={
-        "early": {
-            "still": (
-                "It bounds the motion of directions, and less training moves them less; others ask"
-                " for the fit."
-            )
-        },
-        "slow": {
-            "still": (
-                "It bounds the motion of directions, and less training moves them less; others ask"
-                " for the fit."
-            )
-        },
-        "random_features": {
-            "still": (
-                "It bounds the motion of directions, and less training moves them less; others ask"
-                " for the fit."
-            )
-        },
-    },
+    passes={"early": STILL, "slow": STILL, "random_features": STILL},
     id="chizat2019-fig1",
     caption=(
         "Two layers of ReLUs fit three of a teacher. (a, b) Paths of the neurons in the plane, dots"

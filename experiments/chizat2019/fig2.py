@@ -5,6 +5,7 @@ by scale.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,7 +46,18 @@ trained.
 """
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Final losses against the width and the scale."""
+
+    widths: kit.Floats
+    test: dict[str, kit.Floats]
+    null: float
+    taus: kit.Floats
+    online: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Read the final losses in units of our labels: `test` by scaling (M,), NaN where untrained,
     and `online` (T,).
     """
@@ -66,7 +78,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
             null = 0.5 * float(np.mean(samples.y_test**2))
     widths = sorted(test["1/m"])
     taus = sorted(online)
-    return kit.Evidence(
+    return Evidence(
         widths=np.array(widths),
         test={name: np.array([of[m] for m in widths]) for name, of in test.items()},
         null=null,
@@ -75,7 +87,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     ratio = dict(zip(e.widths.tolist(), e.test["1/m"] / e.test["1/sqrt(m)"], strict=True))
     online = dict(zip(e.taus.tolist(), e.online, strict=True))
     learnt = online[0.1] < FITTED  # before, all scales are on their way
@@ -110,8 +122,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
     names = {
         "1/sqrt(m)": (r"output times $1/\sqrt{m}$", "black"),
@@ -132,7 +143,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     left.set(xscale="log", yscale="log", xlabel="width $m$", ylabel=r"held-out loss $\times\,0.1$")
     left.set_xticks(WIDTHS, labels=[str(m) for m in WIDTHS])
     left.minorticks_off()
-    right.plot(e.taus, e.online / e.online.max(), kit.MARKER + "-", color=kit.SERIES[2])
+    right.plot(e.taus, e.online / e.online.max(), kit.MARKER + "-", color="C2")
     right.set(xscale="log", yscale="log", xlabel=r"scale $\tau$", ylabel=r"loss of SGD / largest")
     kit.panel_labels((left, right), "Width", "Fresh samples")
     kit.figure_legend(figure, handles)

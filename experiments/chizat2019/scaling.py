@@ -4,6 +4,8 @@ the output scale.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -49,7 +51,7 @@ def distances(run: kit.Run) -> dict[str, float]:
     values, U = np.linalg.eigh(J @ J.T)
     lr: float = run.config.optimizer.lr  # type: ignore[attr-defined]
     contraction = lr * alpha**2 * values / n
-    t = np.asarray(run.snapshot_iterations)
+    t = run.snapshot_iterations
     small = np.minimum(
         np.maximum(contraction, 1e-14), 0.5
     )  # exact sums of powers where 1 - contraction loses digits
@@ -60,11 +62,8 @@ def distances(run: kit.Run) -> dict[str, float]:
     )
     lr_alpha = run.config.optimizer.lr * alpha / n  # type: ignore[attr-defined]
     linear = lr_alpha * (summed * (U.T @ samples.y)) @ U.T @ J  # (K, P): w_lin - w_0
-    flat = [
-        np.asarray(run.parameters[name], np.float64).reshape(len(t), -1)
-        for name in ("hidden_weight", "output_weight")
-    ]
-    w = np.concatenate(flat, axis=1)
+    W, a = kit.recorded(run, "hidden_weight", "output_weight")
+    w = np.concatenate([W.reshape(len(t), -1), a], axis=1)
     gaps = {"train": [], "test": []}  # type: dict[str, list[float]]
     for i in range(len(t)):
         h = run.network(i)
@@ -82,7 +81,15 @@ def role(activation: str, alpha: float) -> str:
     return f"{activation}, alpha = {alpha:g}"
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Distances of all runs, and the largest share of a first loss that is left."""
+
+    table: dict[str, dict[str, kit.Floats]]
+    fitted: float
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Compare all runs with their linearised models: `table` is activation -> quantity of `WHAT`
     -> (alphas,).
     """
@@ -91,12 +98,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         rows = [distances(runs[role(activation, alpha)]) for alpha in ALPHAS]
         table[activation] = {what: np.array([row[what] for row in rows]) for what in WHAT}
     lazy = [runs[role(kind, alpha)] for kind in ACTIVATIONS for alpha in ALPHAS if alpha >= LARGE]
-    return kit.Evidence(
-        table=table, fitted=max(float(run.final_loss / run.losses[0]) for run in lazy)
-    )
+    return Evidence(table=table, fitted=max(float(run.final_loss / run.losses[0]) for run in lazy))
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare the powers with the theorem, which bounds from above alone."""
     source = "Theorem 2.2"
     large = np.array(ALPHAS) >= LARGE
@@ -149,7 +154,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.45)
     names = {
         "moved": r"$\Vert w-w_0\Vert$",
@@ -166,10 +171,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
                 e.table[activation][what],
                 kit.MARKER + "-",
                 ms=3.5,
-                color=kit.SERIES[j],
+                color=f"C{j}",
                 label=names[what],
             )
-        for power, what, style in ((-1, "train", (0, (4, 2))), (-2, "weights", (0, (1, 1.5)))):
+        for power, what, style in ((-1, "train", kit.DASHED), (-2, "weights", (0, (1, 1.5)))):
             line = e.table["tanh"][what][-1] * (alphas / alphas[-1]) ** power / 3
             handles += axes[k].plot(
                 alphas, line, color="black", lw=0.9, ls=style, label=rf"$\alpha^{{{power}}}$"
