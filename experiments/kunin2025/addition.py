@@ -4,6 +4,7 @@ the largest first.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,27 @@ PAIR = (3, 5)
 """The pair (a, b) whose output is drawn."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """A run, its K recorded states and the r modes of its template."""
+
+    p: int
+    epochs: kit.Ints
+    losses: kit.Floats
+    modes: kit.Ints
+    levels: list[float]
+    sizes: kit.Floats
+    amplitudes: kit.Floats
+    times: kit.Floats
+    bounds: kit.Floats
+    target: kit.Floats
+    outputs: list[kit.Floats]
+    right: kit.Floats
+    norms: kit.Floats
+    spectra: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Read a run; `modes` (r,) are the template's frequencies by falling amplitude, `sizes` (r,)
     these amplitudes.
     """
@@ -47,21 +68,18 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     sizes = spectrum[modes]
     outputs = [run.network(i)(samples.x) for i in range(len(epochs))]
     amplitudes = np.array([np.abs(np.fft.rfft(h, axis=1)).mean(axis=0)[modes] for h in outputs])
-    firsts = [np.flatnonzero(share >= 0.5)[:1] for share in (amplitudes / sizes).T]
-    W, H = (
-        np.asarray(run.parameters[name], np.float64) for name in ("output_weight", "hidden_weight")
-    )
+    W, H = kit.recorded(run, "output_weight", "hidden_weight")
     norms = np.sqrt(np.sum(W**2, axis=1) + np.sum(H**2, axis=2))
     rate = 2 * optimizer.lr / (1 - (optimizer.momentum or 0.0))  # type: ignore[attr-defined]
-    return kit.Evidence(
-        p=p,
-        epochs=epochs,
-        losses=np.asarray(run.losses, np.float64) / p,
+    return Evidence(
+        p,
+        epochs,
+        losses=run.losses / p,
         modes=modes,
         levels=[2 * float(np.sum(sizes[k:] ** 2)) / p**2 for k in range(len(modes) + 1)],
         sizes=sizes,
         amplitudes=amplitudes,
-        times=np.array([epochs[i[0]] if len(i) else np.nan for i in firsts]),
+        times=np.array([kit.first_at(epochs, half) for half in (amplitudes / sizes >= 0.5).T]),
         bounds=(1 / norms[0].max() - 1) / (3 * largest_utility(sizes, p)) / rate,
         target=samples.y[PAIR[0] * p + PAIR[1]],
         outputs=[h[PAIR[0] * p + PAIR[1]] for h in outputs],
@@ -78,7 +96,7 @@ def largest_utility(sizes: kit.Floats, p: int) -> kit.Floats:
     return np.asarray(np.sqrt(2 * p / 27) * sizes**3 / p**2)
 
 
-def _at(e: kit.Evidence, values: kit.Floats, epoch: int) -> kit.Floats:
+def _at(e: Evidence, values: kit.Floats, epoch: int) -> kit.Floats:
     """Return values (K, ...) at a recorded epoch; NaN where the run is shorter."""
     return (
         values[int(np.searchsorted(e.epochs, epoch))]
@@ -87,7 +105,7 @@ def _at(e: kit.Evidence, values: kit.Floats, epoch: int) -> kit.Floats:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     counts = [
         (_at(e, e.amplitudes, epoch) / e.sizes >= 0.5).sum()
         for epoch in (*SHOWN, int(e.epochs[-1]))
@@ -161,10 +179,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.35)
     epochs = np.arange(1, len(e.losses) + 1)
-    look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.0}
+    look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": kit.DASHED, "lw": 1.0}
     handles = [
         kit.draw_curve(
             axes[0], epochs, e.losses, log_time=True, color=kit.PALETTE.measured, label="trained"
@@ -172,13 +190,16 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     ]
     for level in e.levels[:-1]:
         power = axes[0].axhline(level, **look, label="power of the modes left")
-    dots: dict[str, Any] = {
-        "color": kit.PALETTE.highlight,
-        "ms": 4,
-        "zorder": 3,
-        "label": "printed",
-    }
-    handles += [power, *axes[0].plot([*PRINTED], [*PRINTED.values()], "o", **dots)]
+    handles.append(power)
+    handles += axes[0].plot(
+        [*PRINTED],
+        [*PRINTED.values()],
+        "o",
+        color=kit.PALETTE.highlight,
+        ms=4,
+        zorder=3,
+        label="printed",
+    )
     axes[0].loglog()
     axes[0].set(xlim=(100, epochs[-1]), ylim=(5e-5, 1.5), xlabel="epoch", ylabel="mean square")
     for k, (mode, color) in enumerate(zip(e.modes, kit.SERIES[1:], strict=False)):
@@ -186,9 +207,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             e.epochs[1:], e.amplitudes[1:, k], color=color, label=f"frequency {mode}"
         )
         axes[1].axhline(e.sizes[k], color=color, ls=":", lw=1.0)
-        bound = axes[1].axvline(
-            e.bounds[k], color=color, ls=(0, (4, 2)), lw=1.0, label="not before"
-        )
+        bound = axes[1].axvline(e.bounds[k], color=color, ls=kit.DASHED, lw=1.0, label="not before")
     axes[1].set(
         xscale="log", xlim=(100, epochs[-1]), xlabel="epoch", ylabel="amplitude in the output"
     )
@@ -200,7 +219,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         axes[2].plot(e.outputs[at], color=color, label=f"epoch {epoch:,}".replace(",", " "))
     axes[2].plot(e.target, color="black", ls=":", lw=1.2, label="its label")
     axes[2].set(xlabel="entry of the output", ylabel="output", xticks=range(0, e.p + 1, 5))
-    kit.place_legend(axes[2], axes[2].get_legend_handles_labels()[0], "below", columns=2)
+    kit.place_legend(axes[2], kit.labelled(axes[2]), "below", columns=2)
     order = np.lexsort((-e.spectra.max(axis=1), e.spectra.argmax(axis=1)))
     image = axes[3].imshow(e.spectra[order], aspect="auto", cmap="Greys", vmin=0)
     axes[3].set(xlabel="frequency", ylabel="neuron, sorted", xticks=range(0, e.p // 2 + 1, 2))

@@ -4,6 +4,7 @@ Algorithm 1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ ALPHAS = {
 }
 SMALL = 0.01
 """alpha up to which the jumps of a network are compared with the saddles."""
-DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.1}
+DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": kit.DASHED, "lw": 1.1}
 TIME = r"time over $\ln(1/\alpha)$"
 
 
@@ -56,14 +57,26 @@ def jump_times(times: kit.Floats, beta: kit.Floats, limit: Saddles) -> kit.Float
     return jumps
 
 
-def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
+@dataclass(frozen=True)
+class Descent:
+    """A network at K states, in times over `ln(1 / alpha)`."""
+
+    alpha: float
+    t: kit.Floats
+    beta: kit.Floats
+    s: kit.Floats
+    jumps: kit.Floats
+    loss: kit.Floats
+    late: float
+    left: float
+
+
+def descent(run: kit.Run, limit: Saddles) -> Descent:
     """Read a run; `t` (K,) is lr x steps over `ln(1 / alpha)`, `s` (K, d) what alternating flow
     accumulates, so too.
     """
-    samples, u, v = (
-        run.dataset(),
-        *(np.asarray(run.parameters[name], np.float64) for name in ("u", "v")),
-    )
+    samples = run.dataset()
+    u, v = kit.recorded(run, "u", "v")
     alpha = float(
         u[0, 0] * np.sqrt(2)
     )  # of the released form, u' = sqrt(2) alpha and v' = 0 with beta = u' v'
@@ -71,10 +84,10 @@ def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
     scale = -np.log(alpha)
     t = 2 * loss_factor(run) * times_of(run, run.snapshot_iterations) / scale
     jumps = jump_times(t, beta, limit)
-    return kit.Evidence(
-        alpha=alpha,
-        t=t,
-        beta=beta,
+    return Descent(
+        alpha,
+        t,
+        beta,
         s=accumulated(u, v) / scale,
         jumps=jumps,
         loss=np.mean((beta @ samples.x.T - samples.y) ** 2, axis=1) / 2,
@@ -83,13 +96,24 @@ def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
     )
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Both recursions, the data and the networks."""
+
+    limit: Saddles
+    constrained: Saddles
+    x: kit.Floats
+    y: kit.Floats
+    runs: list[Descent]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Solve both recursions in times over `ln(1 / alpha)`, and read the networks, by falling
     alpha.
     """
     samples = next(iter(runs.values())).dataset()
     limit = saddles(samples.x, samples.y)
-    return kit.Evidence(
+    return Evidence(
         limit=limit,
         constrained=saddles(samples.x, samples.y, constrained=True),
         x=samples.x,
@@ -98,14 +122,14 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def _at(run: kit.Evidence, values: kit.Floats, t: float) -> kit.Floats:
+def _at(run: Descent, values: kit.Floats, t: float) -> kit.Floats:
     """Return values (K, ...) of a network at a time; NaN unless it has come so far."""
     return (
         values[np.searchsorted(run.t, t)] if t <= run.t[-1] else np.full(values.shape[1:], np.nan)
     )
 
 
-def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
+def _common(name: str, e: Evidence) -> list[kit.Claim]:
     """Return the claims of both figures."""
     least = e.runs[-1]
     limit = e.limit
@@ -193,7 +217,7 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
+def claims_diagonal(e: Evidence) -> list[kit.Claim]:
     ends = np.abs(e.limit.betas[-1]) / 2
     firsts = [
         np.flatnonzero(np.abs(row) >= end)[:1]
@@ -214,7 +238,7 @@ def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
+def claims_dormant(e: Evidence) -> list[kit.Claim]:
     least = e.runs[-1]
     _, first, second, third = e.limit.times
     made = bool(np.isfinite(least.jumps).all())
@@ -250,12 +274,12 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def colors(e: kit.Evidence) -> kit.Floats:
+def colors(e: Evidence) -> kit.Floats:
     """Return a colour (n, 4) for each network, darker for smaller alpha."""
     return np.asarray(colormaps["viridis"](np.linspace(0.92, 0.0, len(e.runs))))
 
 
-def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
+def _draw_loss(axes: Any, e: Evidence, t: kit.Floats) -> list[Any]:
     """Draw the losses of all networks over rescaled times, and the steps of alternating flow up
     to the last `t`.
     """
@@ -281,7 +305,7 @@ def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
     return steps  # type: ignore[no-any-return]
 
 
-def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
+def _draw_s(axes: Any, e: Evidence, last: float) -> None:
     """Draw the accumulated forces of the smallest alpha beside the recursion, where they are ±1
     while active.
     """
@@ -291,7 +315,7 @@ def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
         axes.plot(
             run.t[inside],
             run.s[inside, k],
-            color=kit.SERIES[k],
+            color=f"C{k}",
             lw=1.8,
             label=rf"$\beta_{{{k + 1}}}$",
         )
@@ -307,14 +331,14 @@ def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
     axes.set(xlabel=TIME, ylabel=r"$s_i / \ln(1/\alpha)$")
 
 
-def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
+def draw_diagonal(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.45)
     t = np.geomspace(1e-3, 1e3, 4000)
     least = e.runs[-1]
     handles = _draw_loss(axes[0], e, t)
     axes[0].set(xscale="log", xlim=(1e-3, 1e3), ylim=(1e-5, 300))
     for k in range(len(e.limit.betas[0])):
-        axes[1].plot(least.t, least.beta[:, k], color=kit.SERIES[k], lw=1.8)
+        axes[1].plot(least.t, least.beta[:, k], color=f"C{k}", lw=1.8)
         axes[1].plot(t, e.limit.at(e.limit.betas, t)[:, k], **DASHES)
         axes[1].plot(
             e.constrained.times, e.constrained.betas[:, k], ".", color=kit.PALETTE.theory, ms=5
@@ -325,13 +349,14 @@ def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
     scales = -np.log([run.alpha for run in small])
     for k, jumped in enumerate(e.limit.activated):
         delays = [run.jumps[k] / e.limit.times[k + 1] - 1 for run in small]
-        axes[3].plot(scales, delays, "o-", color=kit.SERIES[jumped], ms=3.5, lw=1.0)
-    look: dict[str, Any] = {
-        "color": kit.PALETTE.muted,
-        "ls": ":",
-        "label": r"$\propto 1 / \ln(1/\alpha)$",
-    }
-    guide = axes[3].plot(scales, small[0].late * scales[0] / scales, **look)
+        axes[3].plot(scales, delays, "o-", color=f"C{jumped}", ms=3.5, lw=1.0)
+    guide = axes[3].plot(
+        scales,
+        small[0].late * scales[0] / scales,
+        color=kit.PALETTE.muted,
+        ls=":",
+        label=r"$\propto 1 / \ln(1/\alpha)$",
+    )
     axes[3].set(
         xscale="log",
         yscale="log",
@@ -349,13 +374,11 @@ def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
         f"Accumulated forces, {smallest}",
         "Delay of jumps",
     )
-    kit.figure_legend(
-        figure, [*handles, *axes[2].get_legend_handles_labels()[0], *guide], columns=5
-    )
+    kit.figure_legend(figure, [*handles, *kit.labelled(axes[2]), *guide], columns=5)
     return figure
 
 
-def draw_dormant(e: kit.Evidence) -> kit.Drawing:
+def draw_dormant(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=1.0, extra_height=0.6)
     handles = _draw_loss(axes[0], e, np.linspace(0.0, 4.5, 2000))
     axes[0].set(xlim=(0, 4.5), ylim=(1e-3, 5))
@@ -370,7 +393,7 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
     axes[1].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
     _draw_s(axes[2], e, 4.5)
     kit.panel_labels(axes, "Loss", "Plane of coefficients", "Forces")
-    kit.figure_legend(figure, [*handles, *axes[2].get_legend_handles_labels()[0]], columns=5)
+    kit.figure_legend(figure, [*handles, *kit.labelled(axes[2])], columns=5)
     return figure
 
 
