@@ -4,6 +4,8 @@ trajectories.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.integrate import solve_ivp
 
@@ -15,7 +17,15 @@ STARTS = ((-0.9, 1.1), (0.1, 0.05), (0.01, 0.01), (-1.0, 1.0))
 S = 1.0
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Paths (T, 2) of the two weights."""
+
+    times: kit.Floats
+    paths: list[kit.Floats]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Integrate `a' = b (s - a b)`, `b' = a (s - a b)`: `paths` (T, 2) at `times` (T,)."""
     times = np.linspace(0, 12, 400)
 
@@ -26,10 +36,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         solve_ivp(field, (0, times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-14).y.T
         for start in STARTS
     ]
-    return kit.Evidence(times=times, paths=[np.asarray(path) for path in solved])
+    return Evidence(times=times, paths=[np.asarray(path) for path in solved])
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     kept = [path[:, 0] ** 2 - path[:, 1] ** 2 for path in e.paths]
     balanced = linear_mode(e.times, STARTS[2][0] * STARTS[2][1], S, 2)[:, 0]
     return [
@@ -64,8 +74,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, aspect=1.0, extra_height=0.1)
     a, b = np.meshgrid(np.linspace(-2, 2, 50), np.linspace(-2, 2, 50))
     axes.streamplot(
@@ -92,7 +101,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         axes.plot(*path.T, color=kit.PALETTE.measured, label=None if k else "trajectories")
         axes.plot(*path[0], marker=kit.MARKER, color=kit.PALETTE.measured)
     axes.set(xlim=(-2, 2), ylim=(-2, 2), xlabel="$a$", ylabel="$b$", aspect="equal")
-    kit.figure_legend(figure, axes.get_legend_handles_labels()[0])
+    kit.figure_legend(figure, kit.labelled(axes))
     return figure
 
 

@@ -4,6 +4,7 @@ networks beside Eq. 12.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,28 @@ U0 = 1e-6
 """Strength of the modes at the start."""
 
 
-def path(run: kit.Run) -> kit.Evidence:
-    """Project a run on the modes of its data; inputs are the unit vectors.
+@dataclass(frozen=True)
+class Modes:
+    """The 32 modes of a run at K states.
 
     `u` (K, 32) are strengths `(U^T W V)_kk` at the recorded `iterations` (K,), `theory` (K, 32) the
     same by Eq. 12, `s` (32,) the singular values that they learn, `deviation` is the largest
     difference of the first mode from Eq. 12, over s, and `delays` (32,) how much later than by Eq.
     12 a mode reaches half its strength, relative; NaN where it does not.
     """
+
+    iterations: kit.Ints
+    u: kit.Floats
+    s: kit.Floats
+    theory: kit.Floats
+    delays: kit.Floats
+    deviation: float
+
+
+def path(run: kit.Run) -> Modes:
+    """Project a run on the modes of its data; inputs are the unit vectors."""
     architecture: Any = run.config.architecture
-    lr, iterations = float(run.config.optimizer.lr), np.asarray(run.snapshot_iterations)  # type: ignore[attr-defined]
+    lr, iterations = float(run.config.optimizer.lr), run.snapshot_iterations  # type: ignore[attr-defined]
     U, s, Vt = np.linalg.svd(run.dataset().y.T, full_matrices=False)  # (1000, 32), (32,), (32, 32)
     hidden = np.asarray(
         architecture.sigma.value(np.asarray(run.parameters["hidden_weight"], np.float64))
@@ -49,12 +62,18 @@ def path(run: kit.Run) -> kit.Evidence:
         - 1
     )
     deviation = float(np.abs(u - theory)[:, 0].max() / s[0])
-    return kit.Evidence(
-        iterations=iterations, u=u, s=s, theory=theory, delays=delays, deviation=deviation
-    )
+    return Modes(iterations, u, s, theory, delays, deviation)
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Modes by role, and delays (networks, 7) by kind."""
+
+    paths: dict[str, Modes]
+    delays: dict[str, kit.Floats]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Project all runs: `paths` by role, and by kind `delays` (networks, 7) of the modes of the
     figure.
     """
@@ -66,12 +85,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         )
         for kind in KINDS
     }
-    return kit.Evidence(
+    return Evidence(
         paths={role: modes for role, modes in paths.items() if " + " not in role}, delays=delays
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     chosen = np.array(MODES) - 1
     linear, tanh = (e.delays[kind].mean(0) for kind in KINDS)
     exact = e.paths["decoupled"]
@@ -120,16 +139,15 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.25)
-    colors = {"linear": kit.SERIES[0], "tanh": kit.SERIES[2]}
+    colors = {"linear": "C0", "tanh": "C2"}
     linear = e.paths["linear"]
     for mode in MODES:
         left.plot(
             linear.iterations,
             linear.theory[:, mode - 1],
-            color=kit.SERIES[1],
+            color="C1",
             label="theory, Eq. 12",
         )
         for name, color in colors.items():
@@ -151,7 +169,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     right.set_xticks(x, [str(mode) for mode in MODES])
     right.set(xlabel="mode", ylabel="relative delay at half strength")
     kit.panel_labels((left, right), f"Modes {', '.join(map(str, MODES))}", "Delay")
-    kit.figure_legend(figure, left.get_legend_handles_labels()[0])
+    kit.figure_legend(figure, kit.labelled(left))
     return figure
 
 

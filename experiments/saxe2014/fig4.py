@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.interpolate import CubicSpline
 
@@ -40,7 +42,7 @@ def trained(run: kit.Run) -> tuple[float, float]:
         roots = CubicSpline(lr * run.snapshot_iterations, modes.strengths[:, k]).solve(
             u, extrapolate=False
         )
-        return float(roots[0]) if len(roots) else float("nan")
+        return float(roots[0]) if len(roots) else np.nan
 
     ratios = [
         time(k, s / 2) / time_between(U0, s / 2, s, modes.depth) for k, s in enumerate(modes.s)
@@ -48,14 +50,28 @@ def trained(run: kit.Run) -> tuple[float, float]:
     return modes.depth * time(-1, U), float(np.abs(np.array(ratios) - 1).max())
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Integrate Eq. 15, iterate descent, and time the modes of networks.
+@dataclass(frozen=True)
+class Evidence:
+    """Times and steps by depth.
 
     By depth, `LAYERS`: iterations of gradient `flow` at the step 1/(n s^(2-2/n)), the `best` of
     descent and the `rate` that takes them, the same of the `deep` networks and the `sharpness` of
     their ends. Of the networks `TRAINED`: n times the time to U, and at both steps the largest
     relative deviation of a mode's half time from Eq. 15.
     """
+
+    deep: kit.Floats
+    sharpness: kit.Floats
+    flow: kit.Floats
+    best: kit.Floats
+    rate: kit.Floats
+    limit: float
+    trained: kit.Floats
+    deviations: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Integrate Eq. 15, iterate descent, and time the modes of networks."""
     deep = [[runs[DEEP(N - 1, c)] for c in LARGE_STEPS] for N in LAYERS]
     took = np.array(
         [
@@ -65,7 +81,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
     networks = np.array([[trained(runs[f"n = {n}, step {lr:g}"]) for lr in STEPS] for n in TRAINED])
     steps = [descent(N - 1, RATES / (N - 1), U0, U, S, limit=3000) for N in LAYERS]
-    return kit.Evidence(
+    return Evidence(
         deep=np.where(np.isfinite(took), took, np.nan),
         sharpness=np.array([run.measures["sharpness"][-1].item() for run, *_ in deep]),
         flow=np.array([(N - 1) * time_between(U0, U, S, N - 1) for N in LAYERS]),
@@ -79,7 +95,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Eqs. 15 to 17: with the step ~ 1/n learning time saturates with depth."""
     order = e.deviations[:, 0] / e.deviations[:, 1]
     depth = np.log(np.array(LAYERS) - 1)
@@ -147,8 +163,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.25)
     left.semilogx(
         LAYERS,
@@ -163,7 +178,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     left.plot(
         [n + 1 for n in TRAINED],
         e.trained,
-        color=kit.SERIES[2],
+        color="C2",
         marker="x",
         ls="",
         label="networks near flow",
@@ -171,7 +186,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     left.plot(
         LAYERS,
         e.deep,
-        color=kit.SERIES[2],
+        color="C2",
         marker="s",
         mfc="none",
         ls="",
@@ -185,7 +200,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     right.plot(
         LAYERS,
         2 / e.sharpness,
-        color=kit.SERIES[2],
+        color="C2",
         marker="s",
         mfc="none",
         ls="",
@@ -198,7 +213,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for axes in (left, right):
         axes.set_xticks(LAYERS, labels=[str(N) for N in LAYERS])
         axes.minorticks_off()
-    handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0][1:]]
+    handles = [*kit.labelled(left), *right.get_legend_handles_labels()[0][1:]]
     kit.figure_legend(figure, handles)
     kit.panel_labels((left, right), "Learning time", "Step")
     return figure

@@ -5,6 +5,7 @@ weights.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,27 +32,35 @@ some Gaussian draws.
 """
 
 
-def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
-    """Find the best step of every depth, from either law of the weights.
+@dataclass(frozen=True)
+class Start:
+    """The best step of every depth from one law of the weights.
 
     `iterations` (D,) to 1 % of the loss of the zero network, infinite where no step gets there, of
     the matrices `depths` (D,), ascending; `losses` (T,) of the deepest of `DEPTHS` over the zero
     network's.
     """
+
+    depths: kit.Ints
+    iterations: kit.Floats
+    losses: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> dict[str, Start]:
+    """Find the best step of every depth, from either law of the weights."""
     by_start = {}
     for start in START:
         best: dict[int, tuple[float, kit.Floats]] = {}
         for role, run in runs.items():
             if not role.startswith(start):
                 continue
-            losses = np.asarray(run.losses) / (0.5 * np.mean(np.sum(run.dataset().y ** 2, axis=1)))
-            reached = np.flatnonzero(losses <= LEFT)
-            took = float(run.loss_iterations[reached[0]]) if len(reached) else float("inf")
+            losses = run.losses / (0.5 * np.mean(np.sum(run.dataset().y ** 2, axis=1)))
+            took = np.nan_to_num(kit.first_at(run.loss_iterations, losses <= LEFT), nan=np.inf)
             depth = len(run.config.architecture.widths) + 1  # type: ignore[attr-defined]
             if depth not in best or took < best[depth][0]:
                 best[depth] = (took, losses)
         depths = sorted(best)
-        by_start[start] = kit.Evidence(
+        by_start[start] = Start(
             depths=np.array(depths),
             iterations=np.array([best[n][0] for n in depths]),
             losses=best[DEPTHS[-1]][1],
@@ -59,13 +68,13 @@ def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
     return by_start
 
 
-def growth(run: kit.Evidence, n: int) -> float:
+def growth(run: Start, n: int) -> float:
     """Return how much longer n matrices take than n/2."""
     (long,), (short,) = (run.iterations[run.depths == depth] for depth in (n, n // 2))
     return float(long / short)
 
 
-def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
+def claims(e: Mapping[str, Start]) -> list[kit.Claim]:
     """Compare with Figure 6A: depth costs nothing from orthogonal weights, and much from
     Gaussian ones.
     """
@@ -97,14 +106,13 @@ def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: Mapping[str, kit.Evidence]) -> kit.Drawing:
+def draw(e: Mapping[str, Start]) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
-    for color, (name, run) in zip(kit.SERIES, e.items(), strict=False):
+    for k, (name, run) in enumerate(e.items()):
         left.loglog(
-            run.depths, run.iterations, color=color, marker=kit.MARKER, label=f"{name} weights"
+            run.depths, run.iterations, color=f"C{k}", marker=kit.MARKER, label=f"{name} weights"
         )
-        right.loglog(np.arange(1, len(run.losses)), run.losses[1:], color=color)
+        right.loglog(np.arange(1, len(run.losses)), run.losses[1:], color=f"C{k}")
     ticks = next(iter(e.values())).depths
     left.set_xticks(ticks, labels=[str(n) for n in ticks])
     left.minorticks_off()
@@ -112,7 +120,7 @@ def draw(e: Mapping[str, kit.Evidence]) -> kit.Drawing:
     right.axhline(LEFT, color=kit.PALETTE.theory, ls=":", lw=0.8)
     right.set(xlabel="iteration", ylabel="loss / zero network's")
     kit.panel_labels((left, right), "Best step", f"$n = {DEPTHS[-1]}$; dotted: 1 %")
-    kit.figure_legend(figure, left.get_legend_handles_labels()[0])
+    kit.figure_legend(figure, kit.labelled(left))
     return figure
 
 

@@ -4,6 +4,7 @@ Figure 3).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 D = 30
 
 
-def silent(run: kit.Run) -> kit.Evidence:
-    """Read a run of a linear network on whitened data, K recorded states.
+@dataclass(frozen=True)
+class Silent:
+    """A linear network on whitened data, K recorded states.
 
     `losses` (K,) over the first at `times` (K,), and the `alignment` (K,) of the tangent kernel
     with the labels, whose last is `final`; `moves` is its range once a tenth of the loss has gone,
@@ -34,6 +36,23 @@ def silent(run: kit.Run) -> kit.Evidence:
     1/2; `aligned`, of 90 % of the rise of the alignment to its end in theory, NaN where that is not
     reached, with the loss `left` then, over the first.
     """
+
+    sigma: float
+    depth: int
+    times: kit.Floats
+    losses: kit.Floats
+    alignment: kit.Floats
+    final: float
+    moves: float
+    half: float
+    predicted: float
+    turned: float
+    aligned: float
+    left: float
+
+
+def silent(run: kit.Run) -> Silent:
+    """Read a run of a linear network on whitened data, K recorded states."""
     x = run.dataset().x
     y = run.dataset().y
     initialization, optimizer = (
@@ -55,22 +74,22 @@ def silent(run: kit.Run) -> kit.Evidence:
         predicted = float(np.log((np.sqrt(2) - 1) * (1 - c0) / c0) / 2) if c0 < 1 else np.nan
     at = run.snapshot_iterations
     depth = len(run.parameters)
-    alignment = np.asarray(run.measures["kernel_alignment"])
+    alignment = run.measures["kernel_alignment"]
     times = float(optimizer.lr) * at
-    losses = np.asarray(run.losses)[at] / run.losses[0]
+    losses = run.losses[at] / run.losses[0]
     cosine = np.einsum("i,kij,j->k", beta, gram, beta) / np.linalg.norm(gram, axis=(1, 2))
     start = alignment[0]
     final = float(alignment[-1])
     late = alignment[losses < 0.9]
     aligned = kit.crossing(times, alignment, start + 0.9 * (final_alignment(depth) - start))
-    return kit.Evidence(
+    return Silent(
         sigma=float(initialization.scale),
         depth=depth,
         times=times,
         losses=losses,
         alignment=alignment,
         final=final,
-        moves=float(np.ptp(late)) / final if len(late) else float("nan"),
+        moves=float(np.ptp(late)) / final if len(late) else np.nan,
         half=kit.crossing(times, -losses, -0.5),
         predicted=predicted,
         turned=kit.crossing(times, cosine, 0.5),
@@ -79,13 +98,27 @@ def silent(run: kit.Run) -> kit.Evidence:
     )
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the runs, and do kernel regression with the first and the last kernel of the ReLU
-    network.
+@dataclass(frozen=True)
+class Evidence:
+    """All linear networks, and the ReLU network beside its kernels.
 
     Linear networks of `two`, `three` and `deeper` matrices by sigma, and `anisotropic` ones;
     `relu_first` and `relu_last` are relative distances on new points of the ReLU network from
     regression with its kernels, and `fitted` the share of its training loss that is left.
+    """
+
+    two: list[Silent]
+    three: list[Silent]
+    deeper: list[Silent]
+    anisotropic: list[Silent]
+    relu_first: float
+    relu_last: float
+    fitted: float
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs, and do kernel regression with the first and the last kernel of the ReLU
+    network.
     """
     run: Any = runs["relu"]
     x = run.dataset().x
@@ -103,10 +136,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     roles = [f"2 {s}" for s in SMALL], [f"3 {s}" for s in DEEP], [f"{L} matrices" for L in DEEPER]
     bent = [silent(runs[f"gamma {gamma}"]) for gamma in GAMMAS]
     two, three, deeper = ([silent(runs[role]) for role in some] for some in roles)
-    return kit.Evidence(
-        two=two,
-        three=three,
-        deeper=deeper,
+    return Evidence(
+        two,
+        three,
+        deeper,
         anisotropic=bent,
         relu_first=errors[0],
         relu_last=errors[1],
@@ -125,18 +158,16 @@ def slope(x: kit.Floats, y: kit.Floats) -> float:
     """Return the slope of a line through points (K,); NaN where all have one x, or some y is
     none.
     """
-    return float(np.polyfit(x, y, 1)[0]) if np.ptp(x) > 0 and np.isfinite(y).all() else float("nan")
+    return float(np.polyfit(x, y, 1)[0]) if np.ptp(x) > 0 and np.isfinite(y).all() else np.nan
 
 
-def power(runs: list[kit.Evidence], times: list[float]) -> float:
+def power(runs: list[Silent], times: list[float]) -> float:
     """Return the power of sigma with which times grow; NaN where one was not reached."""
     all_reached = min(times) > 0  # never for NaN
-    return (
-        slope(np.log([run.sigma for run in runs]), np.log(times)) if all_reached else float("nan")
-    )
+    return slope(np.log([run.sigma for run in runs]), np.log(times)) if all_reached else np.nan
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     small = e.two[1:]  # sigma^2 <= 1e-3
     halved, turned = ([getattr(run, name) for run in e.three] for name in ("half", "turned"))
     aligned = [run.aligned for run in small]
@@ -248,14 +279,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.68, extra_height=0.3)
     for panel, runs in enumerate((e.two, e.three)):
-        for color, run in zip(kit.SERIES, runs, strict=False):
+        for k, run in enumerate(runs):
             label = rf"$\sigma^2 = 10^{{{2 * np.log10(run.sigma):.0f}}}$"
-            axes[panel].plot(run.times, run.losses, color=color, label=label)
-            axes[panel].plot(run.times, run.alignment, color=color, ls="--", lw=1.0)
+            axes[panel].plot(run.times, run.losses, color=f"C{k}", label=label)
+            axes[panel].plot(run.times, run.alignment, color=f"C{k}", ls="--", lw=1.0)
         axes[panel].axhline(
             final_alignment(runs[0].depth), color=kit.PALETTE.theory, ls=":", lw=0.9
         )
@@ -291,7 +321,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         xticks=GAMMAS,
     )
     kit.panel_label(axes[3], 3, "Inputs not white")
-    kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0])
+    kit.figure_legend(figure, kit.labelled(axes[0]))
     return figure
 
 
