@@ -69,15 +69,23 @@ class DeepCurve(ModeCurve):
         return np.array([kit.crossing(self.t, self.P, level) for level in LEVELS])
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Compare all modes of the runs with Eq. 5.
+@dataclass(frozen=True)
+class Evidence:
+    """The trained modes, and where both depths take the same time.
 
     `even` (2,) are the initial logits, for norms 1 and 2, from which both depths take the same time
     to P = 0.99.
     """
+
+    curves: list[DeepCurve]
+    even: list[float]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Compare all modes of the runs with Eq. 5."""
     curves = [_curve(run, label) for run in runs.values() for label in (1, -1)]
     depths = curves[0].depth, curves[-1].depth
-    return kit.Evidence(
+    return Evidence(
         curves=curves, even=[even_start(1 - LEVELS[1], depths, norm) for norm in (1.0, 2.0)]
     )
 
@@ -108,7 +116,7 @@ def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
     return time, float(np.interp(time, deep.t, deep.P))
 
 
-def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
+def _claims(e: Evidence, source: str) -> list[kit.Claim]:
     """Compare the curves with Eq. 5 and the statements of the paper on norms, and in `source` on
     depth.
     """
@@ -180,7 +188,7 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return below which initial logit the deeper network is the slower one, and the ratio of
     the times to P = 0.9.
     """
@@ -202,19 +210,19 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
     lines = []
     end = min(float(curve.t[-1]) for curve in e.curves)
     for k, curve in enumerate(e.curves):
-        color = kit.SERIES[k % len(kit.SERIES)]
+        color = f"C{k}"
         dots = np.arange(6 + 4 * k, len(curve.t), max(int((curve.t < end).sum()) // 12, 1))
         for panel, theory, trained in (
             (axes[0], curve.y_theory, curve.y),
             (axes[1], curve.P_theory, curve.P),
         ):
             (line,) = panel.plot(curve.t, theory, color=color, label=curve.name)
-            draw_trained(panel, curve.t[dots], trained[dots], color)
+            draw_trained(panel, curve.t, trained, color, at=dots)
         lines.append(line)
     for shallow, deep in zip(e.curves[:2], e.curves[2:], strict=True):
         (mark,) = axes[1].plot(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,16 @@ SIZE = 170.0
 """Area of a unit, in square points."""
 
 
-def evidence(_: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """The network that is drawn."""
+
+    widths: tuple[int, int, int]
+    weights: int
+    difference: float
+
+
+def evidence(_: kit.Runs) -> Evidence:
     """Build the network and evaluate it beside the formula."""
     architecture = TwoLayer(kind="two_layer", width=NEURONS)
     shapes = architecture.shapes(INPUTS)
@@ -27,14 +37,14 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     W = weights["hidden_weight"]
     Z = weights["output_weight"]
     formula = np.array([Z @ np.maximum(W @ point, 0.0) for point in x])
-    return kit.Evidence(
+    return Evidence(
         widths=(INPUTS, shapes["hidden_weight"][0], 1),
         weights=sum(int(np.prod(shape)) for shape in shapes.values()),
         difference=float(np.abs(architecture.function(weights)(x) - formula).max()),
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     d, h, _ = e.widths
     return [
         kit.theory(
@@ -54,8 +64,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(width=kit.COLUMN_WIDTH, aspect=0.62)
     places = [
         np.column_stack([np.full(n, float(k)), np.arange(n) - (n - 1) / 2])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ SAMPLES = 2000
 GRID = 96
 BANDWIDTH = 0.5
 """Of the densities, in deviations of the data's Gaussians."""
-COLORS = {"logistic": kit.SERIES[0], "hinge": kit.SERIES[1]}
+COLORS = {"logistic": "C0", "hinge": "C1"}
 
 
 def coverage(samples: kit.Floats, modes: kit.Floats, deviation: float) -> tuple[int, float]:
@@ -50,13 +51,24 @@ def energy_distance(samples: kit.Floats, others: kit.Floats) -> float:
     return 2 * across - within - of_others
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """The data and what both losses make of them."""
+
+    centres: kit.Floats
+    shown: dict[str, kit.Floats]
+    histories: dict[str, list[History]]
+    extent: float
+    densities: dict[str, kit.Floats]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Sample every generator at all recorded states; roles are `<loss>-<seed>`. `shown` are
     points by panel.
     """
     first, *_ = runs.values()
     mixture: Any = first.config.dataset
-    histories: dict[str, list[kit.Evidence]] = {loss: [] for loss in LOSSES}
+    histories: dict[str, list[History]] = {loss: [] for loss in LOSSES}
     for role, run in runs.items():
         histories[role.split("-")[0]].append(_history(run))
     extent = 1.6 * mixture.radius
@@ -65,7 +77,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         "data": first.dataset().x[:SAMPLES],
         **{loss: several[0].samples for loss, several in histories.items()},
     }
-    return kit.Evidence(
+    return Evidence(
         centres=mixture.centres(),
         shown=shown,
         histories=histories,
@@ -74,7 +86,18 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def _history(run: kit.Run) -> kit.Evidence:
+@dataclass(frozen=True)
+class History:
+    """A generator at its recorded steps (K,), and its last samples (n, 2)."""
+
+    steps: kit.Ints
+    covered: kit.Floats
+    good: kit.Floats
+    distance: kit.Floats
+    samples: kit.Floats
+
+
+def _history(run: kit.Run) -> History:
     gan: Any = run.config.architecture
     mixture: Any = run.config.dataset
     z = np.random.default_rng(run.config.seed).standard_normal((SAMPLES, gan.noise_dim))
@@ -83,8 +106,8 @@ def _history(run: kit.Run) -> kit.Evidence:
         [coverage(points, mixture.centres(), mixture.deviation) for points in samples]
     ).T
     data = run.dataset().x[:SAMPLES]
-    return kit.Evidence(
-        steps=np.asarray(run.snapshot_iterations),
+    return History(
+        steps=run.snapshot_iterations,
         covered=covered,
         good=good,
         distance=np.array([energy_distance(points, data) for points in samples]),
@@ -116,7 +139,7 @@ def wanted(seeds: int, *overrides: str) -> dict[str, kit.Wanted]:
     }
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 5: the least meaning of "incomparably better"."""
     hinge = e.histories["hinge"]
     entropy = e.histories["logistic"]
@@ -149,12 +172,12 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def average(histories: list[kit.Evidence], measure: str) -> float:
+def average(histories: list[History], measure: str) -> float:
     """Return the mean over seeds of a measure at the end of training."""
     return float(np.mean([getattr(history, measure)[-1] for history in histories]))
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return modes, good samples and distances at the end, by loss, means over the seeds."""
     named = {
         "covered": "modes covered",
@@ -168,7 +191,7 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 3, aspect=0.96)
     scale = PowerNorm(0.5, 0.0, float(max(counts.max() for counts in e.densities.values())))
     for k, (name, samples) in enumerate(e.shown.items()):
@@ -228,7 +251,7 @@ def _square(axes: Axes, extent: float) -> None:
     axes.set_ylabel("$x_2$")
 
 
-def _draw_history(axes: Axes, e: kit.Evidence, measure: str) -> None:
+def _draw_history(axes: Axes, e: Evidence, measure: str) -> None:
     for loss, histories in e.histories.items():
         values = np.array(
             [getattr(history, measure) for history in histories], dtype=float

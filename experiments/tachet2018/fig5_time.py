@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 
 from .theory.confidence_times import cross_entropy_time, hinge_time
-from .trained import draw_trained, largest_error, mode_curve, trained_handle
+from .trained import ModeCurve, draw_trained, largest_error, mode_curve, trained_handle
 
 CONFIG = "tachet2018/two_classes.yaml"
 U0 = 0.04
@@ -19,11 +21,23 @@ END = 10.0
 SUM = "loss.reduction=sum"
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Closed forms, and the times (2, levels) of trained networks beside them."""
+
+    confidence: kit.Floats
+    cross_entropy: kit.Floats
+    hinge: kit.Floats
+    trained: kit.Floats
+    theory: kit.Floats
+    curves: tuple[ModeCurve, ModeCurve]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Evaluate the closed forms and time the trained networks."""
     curves = (mode_curve(runs["cross-entropy"], 1), mode_curve(runs["hinge"], 1))
     confidence = 0.5 + 0.4999 * np.linspace(0.03, 1.0, 400)
-    return kit.Evidence(
+    return Evidence(
         confidence=confidence,
         cross_entropy=cross_entropy_time(1 - confidence, U0),
         hinge=hinge_time(confidence, U0),
@@ -35,7 +49,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     entropy, hinge = e.curves
     ratios = (e.trained[1] / e.trained[0])[LEVELS >= 0.8]
     limit = float(hinge_time(1.0, U0))
@@ -82,13 +96,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(aspect=0.78, extra_height=0.15)
     inset = axes.inset_axes((0.14, 0.5, 0.48, 0.44))
     lines = []
     series = (
         (e.cross_entropy, "cross-entropy", kit.PALETTE.measured),
-        (e.hinge, "hinge", kit.SERIES[1]),
+        (e.hinge, "hinge", "C1"),
     )
     for (times, name, color), trained, curve in zip(series, e.trained, e.curves, strict=True):
         lines += axes.plot(e.confidence, times, color=color, label=name)
@@ -100,8 +114,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             lw=1.1,
         )
         dots = np.searchsorted(curve.t, np.arange(0.2, END, 0.7))
-        dots = dots[dots < len(curve.t)]
-        draw_trained(inset, curve.t[dots], curve.P[dots], color, size=2, edge=0.7)
+        draw_trained(inset, curve.t, curve.P, color, at=dots, size=2, edge=0.7)
     axes.set(
         xlim=(0.5, 1.005),
         ylim=(0, 30),

@@ -8,7 +8,7 @@ images and a wider network. The digits run everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,36 +26,57 @@ TITLES = {
 HUNDRED = kit.Interval(0.995, 1.0, "100 % (rounded)")
 
 
-def accuracy(h: kit.Floats, y: kit.Floats) -> kit.Evidence:
-    """Return the shares of right outputs `h` (n,) for labels ±1, 0 being wrong, of `both` classes
-    and of each.
+@dataclass(frozen=True)
+class Accuracy:
+    """Shares of images that are classified rightly.
 
     The `first`, labelled 1, is dark under the light effect.
     """
+
+    images: int
+    both: float
+    first: float
+    second: float
+
+
+def accuracy(h: kit.Floats, y: kit.Floats) -> Accuracy:
+    """Return the shares of right outputs `h` (n,) for labels ±1, 0 being wrong, of `both` classes
+    and of each.
+    """
     right = h * y > 0
-    return kit.Evidence(
+    return Accuracy(
         images=len(y), both=right.mean(), first=right[y > 0].mean(), second=right[y < 0].mean()
     )
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Score the trained network on modified and untouched images.
+@dataclass(frozen=True)
+class Evidence:
+    """What the network gets right.
 
     `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on
     `real`.
     """
+
+    brightness: float
+    substitute: bool
+    classes: tuple[str, str]
+    accuracy: dict[str, Accuracy]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Score the trained network on modified and untouched images."""
     run = runs["network"]
     control = runs["control"]
     digits: tuple[int, int] | None = getattr(run.config.dataset, "digits", None)
     lit, plain = (each.config.dataset.load(Streams(each.config.seed)) for each in (run, control))
     network = run.network(-1)
 
-    def tested(trained: Callable[[kit.Floats], kit.Floats], data: Samples) -> kit.Evidence:
+    def tested(trained: Callable[[kit.Floats], kit.Floats], data: Samples) -> Accuracy:
         assert data.x_test is not None
         assert data.y_test is not None
         return accuracy(trained(data.x_test), data.y_test)
 
-    return kit.Evidence(
+    return Evidence(
         brightness=brightness_accuracy(lit, plain),
         substitute=digits is not None,
         classes=(
@@ -92,11 +113,11 @@ def wanted(config: str, *overrides: str) -> dict[str, kit.Wanted]:
     }
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     real, test, control = (e.accuracy[part] for part in ("real", "test", "control"))
     where = "Table 2, there for cats and dogs" if e.substitute else "Table 2"
     noise = 2 * 0.5 / float(np.sqrt(real.images))  # two standard deviations of a coin's accuracy
-    kept = (real.both - 0.5) / (test.both - 0.5) if test.both > 0.5 else float("nan")
+    kept = (real.both - 0.5) / (test.both - 0.5) if test.both > 0.5 else np.nan
     made = [
         kit.claim(
             "train",
@@ -155,12 +176,12 @@ def printed_claim(where: str, accuracy: float, brightness: float) -> kit.Claim:
     )
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return what the mean brightness alone gives on the untouched test images."""
     return {"accuracy of a threshold on the mean brightness, untouched images": e.brightness}
 
 
-def table(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
+def table(e: Evidence) -> tuple[list[str], list[list[str]]]:
     """Return the table: our accuracies, beside the paper's where these are its images."""
     paper = [] if e.substitute else ["Paper"]
     header = ["Set", "Images", *paper, "Here", *(f"{name} only" for name in e.classes)]
@@ -176,7 +197,7 @@ def table(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     header, rows = table(e)
     return kit.table_figure(header, rows, align="l" + "r" * (len(header) - 1))
 

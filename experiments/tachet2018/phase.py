@@ -4,12 +4,13 @@ of several modes.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter, minimum_filter
 
 from dynamics_cli import kit
@@ -17,6 +18,7 @@ from dynamics_cli import kit
 from .theory.hinge_class import hinge_class
 from .theory.modes import Mode, Outcome, logistic_mode, outcome
 from .trained import (
+    ModeCurve,
     Paths,
     draw_curves,
     if_learnt,
@@ -65,11 +67,21 @@ def configs(*changes: str) -> dict[str, kit.Wanted]:
     }
 
 
-def diagram(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Diagram:
+    """The grid, the curves, and their gaps to the asymptote."""
+
+    grid: Grid
+    curves: list[ModeCurve]
+    gaps: list[kit.Floats]
+    step: float
+
+
+def diagram(runs: kit.Runs) -> Diagram:
     """Train the grid of the run `phase` and compare the curves with their closed forms."""
     curves = [mode_curve(runs[name], label) for name in STARTS for label in (1, -1)]
     gaps = [gap(runs[name], label) for name in STARTS if name != "c = 0" for label in (1, -1)]
-    return kit.Evidence(
+    return Diagram(
         grid=train_grid(runs["phase"]), curves=curves, gaps=gaps, step=step(runs["c = 0"])
     )
 
@@ -88,18 +100,29 @@ def gap(run: kit.Run, label: int) -> kit.Floats:
     return np.abs(y - z)[[0, -1]] / (y + z)[[0, -1]]
 
 
-def train_grid(run: kit.Run) -> kit.Evidence:
-    """Train the single neuron of a run on its single point, of this `norm`, from every cell of the
-    grid.
+@dataclass(frozen=True)
+class Grid:
+    """The grid of initialisations, trained.
 
     `trained` (G, G) are outcomes of training, y0 down the rows, values of `Outcome`, `VANISHES`
     where neither came to pass. `disagree_inside` counts cells that disagree with Section 3.3
     although all cells around them are in the same region there. `cases` are the neurons of `CASES`,
     trained.
     """
+
+    norm: float
+    trained: NDArray[np.int8]
+    disagree_inside: int
+    cases: Paths
+
+
+def train_grid(run: kit.Run) -> Grid:
+    """Train the single neuron of a run on its single point, of this `norm`, from every cell of the
+    grid.
+    """
     x = float(run.dataset().x[0, 0])
     axis: kit.Floats = (np.arange(CELLS, dtype=np.float64) + 0.5) * (2 * REACH / CELLS) - REACH
-    z0, y0 = (array.ravel() for array in np.meshgrid(axis, axis))
+    z0, y0 = np.reshape(np.meshgrid(axis, axis), (2, -1))
     total = run.iterations
     path = train_together(run, (y0 / x)[:, None], z0, snapshots=[total])
     y = path.w[0, :, 0] * x
@@ -120,7 +143,7 @@ def train_grid(run: kit.Run) -> kit.Evidence:
         for outcomes in (ends.astype(np.int8), outcome(y0, z0, abs(x)))
     )
     inside = maximum_filter(theory, 3) == minimum_filter(theory, 3)
-    return kit.Evidence(
+    return Grid(
         norm=abs(x),
         trained=trained,
         disagree_inside=int(((trained != theory) & inside).sum()),
@@ -129,7 +152,7 @@ def train_grid(run: kit.Run) -> kit.Evidence:
 
 
 def draw_diagram(
-    shown: kit.Evidence, titles: tuple[str, str, str], *, label: str, until: float | None = None
+    shown: Diagram, titles: tuple[str, str, str], *, label: str, until: float | None = None
 ) -> tuple[kit.Drawing, list[Axes]]:
     """Draw the grid on the left, y and P (the axis `label`) on the right; return the figure and
     the three panels.
@@ -145,7 +168,7 @@ def draw_diagram(
     return figure, axes
 
 
-def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
+def _draw_grid(axes: Axes, grid: Grid) -> list[Patch]:
     """Draw regions, hyperbolas, asymptotes and the three cases; return handles for a legend."""
     edges = np.linspace(-REACH, REACH, CELLS + 1)
     axes.pcolormesh(
@@ -161,11 +184,8 @@ def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
     for c in (0.03, 0.12, 0.3):
         upper = np.sqrt(c + (grid.norm * line) ** 2)
         right = np.sqrt(np.maximum((line**2 + c) / grid.norm**2, 0.0))
-        look: dict[str, Any] = {"color": kit.PALETTE.muted, "lw": 0.6}
-        axes.plot(line, upper, **look)
-        axes.plot(line, -upper, **look)
-        axes.plot(right, line, **look)
-        axes.plot(-right, line, **look)
+        for x, y in ((line, upper), (line, -upper), (right, line), (-right, line)):
+            axes.plot(x, y, color=kit.PALETTE.muted, lw=0.6)
     _draw_flow(axes, grid.norm)
     for slope in (1, -1):
         axes.plot(line, slope * grid.norm * line, color=kit.PALETTE.theory, lw=0.9)
@@ -217,16 +237,24 @@ ODE_STARTS = (
 )
 
 
-def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Fig2Evidence:
+    """The diagram of cross-entropy."""
+
+    diagram: Diagram
+    drift: float
+
+
+def evidence_fig2(runs: kit.Runs) -> Fig2Evidence:
     """Train the diagram, compare all curves with their closed forms, and integrate (largest
     drift of the invariant).
     """
-    return kit.Evidence(
+    return Fig2Evidence(
         diagram=diagram(runs), drift=max(ode_drift(*start, until=40.0) for start in ODE_STARTS)
     )
 
 
-def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig2(e: Fig2Evidence) -> list[kit.Claim]:
     grid = e.diagram.grid
     curves = e.diagram.curves
     late = np.array([kit.crossing(curve.t, curve.P, 0.9) for curve in curves])
@@ -236,7 +264,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     decay = (
         float(np.log(y[-2, 0] / y[-1, 0]) / np.diff(grid.cases.t)[-1])
         if (y[:, 0] > 0).all()
-        else float("nan")
+        else np.nan
     )
     t = np.linspace(0.0, 50.0, 4000)
     balanced = max(
@@ -346,7 +374,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig2(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig2(e: Fig2Evidence) -> dict[str, float]:
     """Return the largest gap to the asymptote at the start, and what is left of it."""
     early, late = max(e.diagram.gaps, key=lambda gaps: gaps[1] / gaps[0])
     return {
@@ -355,7 +383,7 @@ def numbers_fig2(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw_fig2(e: kit.Evidence) -> kit.Drawing:
+def draw_fig2(e: Fig2Evidence) -> kit.Drawing:
     figure, axes = draw_diagram(
         e.diagram, ("Phase diagram", "Preactivation", "Confidence"), label="$P_t$"
     )
@@ -410,12 +438,22 @@ CASE_3 = kit.Wanted(
 )
 
 
-def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
-    """Train the diagram and compare the curves with Eq. 27.
+@dataclass(frozen=True)
+class Fig9Evidence:
+    """The diagram of the hinge loss, and two single runs.
 
     `outputs` (K, 3) are those on the points of `GENERAL`, trained, and by C.2 piece by piece
     (`theory`); `death` is when the trained neuron of c_3 dies.
     """
+
+    diagram: Diagram
+    outputs: kit.Floats
+    theory: kit.Floats
+    death: float
+
+
+def evidence_fig9(runs: kit.Runs) -> Fig9Evidence:
+    """Train the diagram and compare the curves with Eq. 27."""
     run = runs["general"]
     dataset = run.dataset()
     x = dataset.x[dataset.y == 1]
@@ -423,7 +461,7 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     z0 = float(layers(run)[1][0, 0, 0])
     dying = runs["c_3"]
     y = layers(dying)[0][:, 0, 0] * float(dying.dataset().x[0, 0])
-    return kit.Evidence(
+    return Fig9Evidence(
         diagram=diagram(runs),
         outputs=outputs(run, x),
         theory=hinge_class(times(run), x, w0, z0),
@@ -431,7 +469,7 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig9(e: Fig9Evidence) -> list[kit.Claim]:
     grid = e.diagram.grid
     curves = e.diagram.curves
     z3, y3 = CASES["c_3"]
@@ -487,7 +525,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_fig9(e: kit.Evidence) -> kit.Drawing:
+def draw_fig9(e: Fig9Evidence) -> kit.Drawing:
     titles = ("Initialisations", "Preactivation", "Output")
     figure, axes = draw_diagram(e.diagram, titles, label="output $|u_t|$", until=5.0)
     for panel in axes[1:]:

@@ -194,7 +194,7 @@ ZERO = 1e-3
 """Distance from 0 within which a weight has reached it: it stops within a step, here of 1e-3
 times its gradient.
 """
-STARTS_COLORS = (kit.SERIES[0], kit.SERIES[3], kit.SERIES[1])
+STARTS_COLORS = ("C0", "C3", "C1")
 """Of the three starts, none of which is the green or the yellow of the winners."""
 NORMS = (1.0, 2.0)
 """Of both points, for the limit of Theorem 3.4."""
@@ -204,14 +204,31 @@ SHOWN = 20.0
 """Time that the right panel shows."""
 
 
-def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
-    """Integrate and train all trajectories.
+@dataclass(frozen=True)
+class Fig3Evidence:
+    """Trajectories on the hyperboloid, and what Theorem 3.4 says of others.
 
     The stationary point is in the middle of the separatrix `curve` (n, 3); `attracted` starts on it
     where alpha is 0.2; `three` are the starts of the caption; `winners` (R,) says whether the
     winner, trained with ten times the step, agrees with the side of the curve on which the start
     lies.
     """
+
+    trajectories: list[Trajectory]
+    curve: kit.Floats
+    attracted: Trajectory
+    three: list[Trajectory]
+    winners: kit.Bools
+    limit: kit.Floats
+    """(3,) of Theorem 3.4, for points of the norms `NORMS`."""
+    nearest: kit.Floats
+    """(3,) state at which a neuron comes nearest to it."""
+    cone: float
+    """When beta reaches 0 from `CONE`."""
+
+
+def evidence_fig3(runs: kit.Runs) -> Fig3Evidence:
+    """Integrate and train all trajectories."""
     curve = separatrix(C_3)
     upper = curve[curve[:, 2] > 0]
     on_curve = upper[np.argmin(np.abs(upper[:, 0] - 0.2))]
@@ -221,13 +238,12 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
         [[0.05, 0.05, 0.05, 0.05, 1.0, 0.5, 0.4], [1.1, 1.35, 1.6, 1.9, 0.6, 1.2, 1.8]]
     )
     shown = on_sheet(alpha, beta, C_3)
-    r, phi = (
-        a.ravel()
-        for a in np.meshgrid(np.linspace(1.02, 2.2, 9), np.linspace(0.06, np.pi / 2 - 0.06, 9))
-    )
+    radii = np.linspace(1.02, 2.2, 9)
+    r, phi = np.reshape(np.meshgrid(radii, np.linspace(0.06, np.pi / 2 - 0.06, 9)), (2, -1))
     above = on_sheet(r * np.cos(phi), r * np.sin(phi), C_3)
     grid = np.concatenate([above, above * np.array([1.0, 1.0, -1.0])])
-    return kit.Evidence(
+    limit, nearest = to_limit()
+    return Fig3Evidence(
         trajectories=follow(
             runs["shared"], np.concatenate([shown, mirrored(shown)]), until=UNTIL, points=600
         ),
@@ -235,24 +251,21 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
         attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
         three=follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
         winners=trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
-        **limits(),
+        limit=limit,
+        nearest=nearest,
+        cone=float(shared_neuron(np.array([0.0, UNTIL]), CONE)[1][1]),
     )
 
 
-def limits() -> dict[str, kit.Floats | float]:
-    """Return what Theorem 3.4 says beyond c = 1 and norms 1.
-
-    `nearest` (3,) is the state at which a neuron for points of the norms `NORMS`, on the curve
-    between both outcomes, comes nearest to the `limit` (3,) of the theorem, `cone` when beta
-    reaches 0 from `CONE`.
+def to_limit() -> tuple[kit.Floats, kit.Floats]:
+    """Return the limit (3,) of Theorem 3.4 for points of the norms `NORMS`, and the state (3,) at
+    which a neuron comes nearest to it, from the curve between both outcomes.
     """
     start = between(0.3, 0.4, NORMS, UNTIL * 10)
     alpha, beta, z = start.tolist()
     limit = stationary(float(hyperboloid(alpha, beta, z, NORMS)), NORMS)
     path = shared_neuron(np.linspace(0.0, UNTIL * 5, 3000), start, NORMS)[0]
-    nearest = path[np.argmin(np.linalg.norm(path - limit, axis=1))]
-    cone = shared_neuron(np.array([0.0, UNTIL]), CONE)[1][1]
-    return {"limit": limit, "nearest": nearest, "cone": float(cone)}
+    return limit, path[np.argmin(np.linalg.norm(path - limit, axis=1))]
 
 
 def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
@@ -264,7 +277,7 @@ def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
     return np.where(starts[:, 2] > np.interp(phi, angles[ascending], curve[ascending, 2]), 1, 2)
 
 
-def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig3(e: Fig3Evidence) -> list[kit.Claim]:
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
     return [
@@ -323,7 +336,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
             "Above the curve $C_c$ $D_1$ prevails, below it $D_2$ (share of trained networks)",
             "Theorem 3.4, Figure 3 left",
             kit.exactly(1),
-            float(e.winners.mean()),
+            e.winners.mean(),
         ),
         kit.theory(
             "yellow-P",
@@ -352,7 +365,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
             "From the curve $C_c$ neurons go to the stationary point (least distance, Eq. 4)",
             "Theorem 3.4, Figure 3 left",
             kit.at_most(0.01),
-            float(np.linalg.norm(e.attracted.ode - e.curve[len(e.curve) // 2], axis=1).min()),
+            np.linalg.norm(e.attracted.ode - e.curve[len(e.curve) // 2], axis=1).min(),
         ),
         kit.theory(
             "limit-norms",
@@ -361,7 +374,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
             "the theorem's, Eq. 4)",
             "Theorem 3.4",
             kit.near(1, 0.01),
-            float(e.nearest[0] / e.limit[0]),
+            e.nearest[0] / e.limit[0],
         ),
         kit.theory(
             "cone",
@@ -374,7 +387,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig3(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig3(e: Fig3Evidence) -> dict[str, float]:
     """Return the limit of Theorem 3.4 for other norms, and when beta reaches 0 for c = 0."""
     return {
         "alpha and beta of the limit for norms 1 and 2": e.limit[0],
@@ -383,7 +396,7 @@ def numbers_fig3(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw_fig3(e: kit.Evidence) -> kit.Drawing:
+def draw_fig3(e: Fig3Evidence) -> kit.Drawing:
     figure, (flat, *axes) = kit.new_figure(2, 2, aspect=0.85, extra_height=0.42)
     flat.remove()
     sheet: Axes3D = figure.add_subplot(2, 2, 1, projection="3d")
@@ -458,14 +471,20 @@ STARTS = np.array(
 """(alpha0, beta0) of the trajectories that are drawn."""
 
 
-def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Fig7Evidence:
+    """Trajectories from both sheets, and the winners of many starts."""
+
+    drawn: list[Trajectory]
+    winners: NDArray[np.int8]
+
+
+def evidence_fig7(runs: kit.Runs) -> Fig7Evidence:
     """Integrate and train from starts on both sheets."""
-    alpha, beta = (
-        array.ravel()
-        for array in np.meshgrid(np.linspace(0.02, 2.0, 25), np.linspace(0.02, 2.0, 25))
-    )
+    grid = np.linspace(0.02, 2.0, 25)
+    alpha, beta = np.reshape(np.meshgrid(grid, grid), (2, -1))
     starts = on_sheet(STARTS[:, 0], STARTS[:, 1], C_7)
-    return kit.Evidence(
+    return Fig7Evidence(
         drawn=follow(
             runs["shared"], np.concatenate([starts, mirrored(starts)]), until=UNTIL, points=600
         ),
@@ -480,7 +499,7 @@ def _slack(path: Trajectory) -> float:
     return float((-np.sqrt(-C_7) / 2 - rate)[beta > 0].min())
 
 
-def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig7(e: Fig7Evidence) -> list[kit.Claim]:
     upper = e.drawn[: len(STARTS)]
     lower = e.drawn[len(STARTS) :]
     return [
@@ -490,7 +509,7 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
             "networks)",
             "Theorem 3.4, Figure 7",
             kit.exactly(1),
-            float(np.mean(e.winners == 1)),
+            np.mean(e.winners == 1),
         ),
         kit.claim(
             "overlay",
@@ -521,12 +540,12 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
             "trajectories on the lower sheet)",
             "Section 3.4, symmetry of Eq. 4",
             kit.exactly(1),
-            float(np.mean([p.winner == 2 for p in lower])),
+            np.mean([p.winner == 2 for p in lower]),
         ),
     ]
 
 
-def draw_fig7(e: kit.Evidence) -> kit.Drawing:
+def draw_fig7(e: Fig7Evidence) -> kit.Drawing:
     figure, (flat,) = kit.new_figure(1, 1, width=kit.COLUMN_WIDTH, aspect=0.95, extra_height=0.3)
     flat.remove()
     axes: Axes3D = figure.add_subplot(projection="3d")

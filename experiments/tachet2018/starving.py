@@ -5,6 +5,7 @@ integrated and bounded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from dynamics_cli import kit
 
 from .theory.confidence_times import required_logit
 from .theory.shared_neuron import hyperboloid
-from .theory.starvation import simple_bound, starvation_path, stopping_points, theorem_d2
+from .theory.starvation import Neuron, simple_bound, starvation_path, stopping_points, theorem_d2
 from .trained import LEARNT, confidence, draw_trained, layers, times, trained_handle
 
 LAMBDAS = (0.5, 0.2, 0.1, 0.01)
@@ -54,26 +55,50 @@ def wanted(lambda_: float, fair: bool, *extra: str) -> kit.Wanted:
     return kit.Wanted("tachet2018/starvation.yaml", (*changes, *extra))
 
 
-def evidence(runs: kit.Runs, bounds: Mapping[str, kit.Floats], *kinds: Kind) -> kit.Evidence:
-    """Compare all runs with Eq. 8, and draw random cases of these kinds.
+@dataclass(frozen=True)
+class Evidence:
+    """All runs, the bounds that are drawn, and random cases.
 
     `trained` is by the role of the run, `fine` the networks of all lambdas, in the order of
     `LAMBDAS`. `bounds` (lambdas, D) by name are drawn beside them, `cases` are by kind.
     """
+
+    trained: dict[str, Starved]
+    fine: list[Starved]
+    bounds: Mapping[str, kit.Floats]
+    cases: dict[Kind, Cases]
+
+
+def evidence(runs: kit.Runs, bounds: Mapping[str, kit.Floats], *kinds: Kind) -> Evidence:
+    """Compare all runs with Eq. 8, and draw random cases of these kinds."""
     trained = {role: starve(run) for role, run in runs.items()}
     fine = [measured for role, measured in trained.items() if role.startswith("lambda")]
     cases = {kind: random_cases(kind) for kind in kinds}
-    return kit.Evidence(trained=trained, fine=fine, bounds=bounds, cases=cases)
+    return Evidence(trained, fine, bounds, cases)
 
 
-def starve(run: kit.Run) -> kit.Evidence:
-    """Compare a trained network, K times, with Eq. 8.
+@dataclass(frozen=True)
+class Starved:
+    """A trained network beside Eq. 8.
 
     `start` is alpha0, beta0, z0; `frequent` and `rare` (K,) are trained confidences on (x1, 0) and
     (0, x2), `error` is the largest difference of either from Eq. 8, `z` (K,) the trained output
     weight, `drift` the largest departure of the ODE from its invariant, `truth` (D,) the confidence
     on (0, x2) at t* for `DELTAS`.
     """
+
+    lambda_: float
+    start: kit.Floats
+    frequent: kit.Floats
+    rare: kit.Floats
+    z: kit.Floats
+    error: float
+    drift: float
+    truth: kit.Floats
+
+
+def starve(run: kit.Run) -> Starved:
+    """Compare a trained network, K times, with Eq. 8."""
     x = run.dataset().x
     lambda_ = float(np.mean(x[:, 1] != 0))
     W, a = layers(run)
@@ -81,11 +106,11 @@ def starve(run: kit.Run) -> kit.Evidence:
     path = starvation_path(times(run), start, lambda_)
     frequent, rare = (confidence(run, np.array(point), 1) for point in ([1.0, 0.0], [0.0, 1.0]))
     invariant = hyperboloid(path.alpha, path.beta, path.z)
-    return kit.Evidence(
-        lambda_=lambda_,
-        start=start,
-        frequent=frequent,
-        rare=rare,
+    return Starved(
+        lambda_,
+        start,
+        frequent,
+        rare,
         z=a[:, 0, 0],
         error=float(max(np.abs(frequent - path.frequent).max(), np.abs(rare - path.rare).max())),
         drift=float(np.abs(invariant - invariant[0]).max()),
@@ -93,7 +118,17 @@ def starve(run: kit.Run) -> kit.Evidence:
     )
 
 
-def random_cases(kind: Kind) -> kit.Evidence:
+@dataclass(frozen=True)
+class Cases:
+    """Random starts, and the neuron when training stops."""
+
+    lambda_: kit.Floats
+    delta: kit.Floats
+    start: tuple[kit.Floats, kit.Floats, kit.Floats]
+    stop: Neuron
+
+
+def random_cases(kind: Kind) -> Cases:
     """Draw `DRAWS` cases: beta0 > 0; with `alpha0 >= beta0 / lambda > 0` (Theorem 6.1); with `0
     > beta0 > -alpha0`.
     """
@@ -106,12 +141,10 @@ def random_cases(kind: Kind) -> kit.Evidence:
     if kind != "positive":
         beta0 = alpha0 * (lambda_ if kind == "strong" else -1.0) * rng.uniform(0, 1, DRAWS)
     start = alpha0, beta0, z0
-    return kit.Evidence(
-        lambda_=lambda_, delta=delta, start=start, stop=stopping_points(delta, start, lambda_)
-    )
+    return Cases(lambda_, delta, start, stop=stopping_points(delta, start, lambda_))
 
 
-def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:
+def claims_of_both(e: Evidence) -> list[kit.Claim]:
     """Compare the trained networks with Eq. 8."""
     return [
         kit.claim(
@@ -132,7 +165,7 @@ def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def worst(e: kit.Evidence, measure: Callable[[kit.Evidence], kit.Floats | float]) -> float:
+def worst(e: Evidence, measure: Callable[[Starved], kit.Floats | float]) -> float:
     """Return the largest `measure`, one number or (K,), of trained networks from the confidence
     `LEARNT` in x1 on.
 
@@ -142,24 +175,19 @@ def worst(e: kit.Evidence, measure: Callable[[kit.Evidence], kit.Floats | float]
     late = [
         np.broadcast_to(measure(run), run.frequent.shape)[run.frequent >= LEARNT] for run in e.fine
     ]
-    return (
-        float(max(part.max(initial=-np.inf) for part in late))
-        if all(map(len, late))
-        else float("nan")
-    )
+    return float(max(part.max(initial=-np.inf) for part in late)) if all(map(len, late)) else np.nan
 
 
-def draw(e: kit.Evidence, columns: int) -> kit.Drawing:
+def draw(e: Evidence, columns: int) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(aspect=0.92, extra_height=0.3)
     handles: list[Line2D] = []
-    looks: list[dict[str, Any]] = [{"ls": (0, (4, 2)), "lw": 1.2}, {"ls": (0, (1, 1.2)), "lw": 1.4}]
+    looks: list[dict[str, Any]] = [{"ls": kit.DASHED, "lw": 1.2}, {"ls": (0, (1, 1.2)), "lw": 1.4}]
     for run, color, *values in zip(e.fine, kit.SERIES, *e.bounds.values(), strict=False):
         for bound, look in zip(values, looks, strict=False):
             axes.plot(1 - DELTAS, bound, color=color, **look)
         axes.plot(1 - DELTAS, run.truth, color=color, lw=1.3)
         dots = np.searchsorted(run.frequent, np.arange(0.56 + 0.015 * len(handles), 0.99, 0.08))
-        dots = dots[dots < len(run.frequent)]
-        draw_trained(axes, run.frequent[dots], run.rare[dots], color)
+        draw_trained(axes, run.frequent, run.rare, color, at=dots)
         handles.append(Line2D([], [], color=color, label=rf"$\lambda={run.lambda_:g}$"))
     axes.plot([0.5, 1.0], [0.5, 1.0], color=kit.PALETTE.muted, lw=0.6)
     axes.set(xlim=(0.5, 1.0), ylim=(0.5, 1.0), xlabel=r"confidence in $x_1$, $1-\delta$")
@@ -172,7 +200,7 @@ def draw(e: kit.Evidence, columns: int) -> kit.Drawing:
     return figure
 
 
-def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
+def evidence_fig6(runs: kit.Runs) -> Evidence:
     """Measure the runs of Figure 6 beside both bounds of Theorem D.2 with z* = alpha*.
 
     As printed it is Eq. 7, since `beta0 - alpha0` is 0; with `beta0 - lambda alpha0` in its place
@@ -188,9 +216,7 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
         )
         for name, printed in (("D.2 printed (= Eq. 7)", True), ("D.2 likely meant", False))
     }
-    measured = evidence(runs, bounds, "positive", "negative")
-    measured.terms = exponent_terms(0.01, 1e-4)
-    return measured
+    return evidence(runs, bounds, "positive", "negative")
 
 
 def exponent_terms(lambda_: float, delta: float) -> tuple[float, float]:
@@ -203,7 +229,7 @@ def exponent_terms(lambda_: float, delta: float) -> tuple[float, float]:
     return lambda_ * float(required_logit(delta)), z_star * (0.1 - lambda_ * 0.1)
 
 
-def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig6(e: Evidence) -> list[kit.Claim]:
     cases = e.cases["positive"]
     negative = e.cases["negative"]
     about = (cases.delta, cases.lambda_, cases.start, cases.stop.z)
@@ -211,7 +237,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         (cases.stop.rare > theorem_d2(*about, printed=printed) + 1e-12).sum()
         for printed in (True, False)
     ]
-    main, extra = e.terms
+    main, extra = exponent_terms(0.01, 1e-4)
     below_0 = (negative.stop.rare > simple_bound(negative.delta, negative.lambda_) + 1e-12).sum()
     return [
         *claims_of_both(e),
@@ -272,9 +298,9 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig6(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig6(e: Evidence) -> dict[str, float]:
     """Return both terms of the exponent."""
-    main, extra = e.terms
+    main, extra = exponent_terms(0.01, 1e-4)
     return {
         "lambda log((1 - delta) / delta) for lambda = 0.01, delta = 1e-4": main,
         "the term of alpha0 and beta0 there": extra,
@@ -296,7 +322,7 @@ FIGURE_6 = kit.Figure(
 )
 
 
-def evidence_fig10(runs: kit.Runs) -> kit.Evidence:
+def evidence_fig10(runs: kit.Runs) -> Evidence:
     """Measure the runs of Figure 10 beside Eq. 7."""
     return evidence(
         runs,
@@ -305,7 +331,7 @@ def evidence_fig10(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig10(e: Evidence) -> list[kit.Claim]:
     cases = e.cases["strong"]
     late = e.trained["late"]
     violations = (cases.stop.rare > simple_bound(cases.delta, cases.lambda_) + 1e-12).sum()

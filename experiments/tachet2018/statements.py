@@ -4,6 +4,7 @@ the logit.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,12 +87,28 @@ def orthogonal(m: int) -> kit.Wanted:
     return kit.Wanted(TWO_CLASSES, changes)
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the networks of all statements, and evaluate Eq. 2.
+@dataclass(frozen=True)
+class Evidence:
+    """The networks of all statements, beside closed forms.
 
     `ratios` are those of Corollary 3.3 for `DELTAS` by A.5, `trained_ratio` the trained one for
     `DELTA`, `rates` the logit over log t at `LOG_TIMES`.
     """
+
+    independent: Independent
+    limit: float
+    ratios: kit.Floats
+    shown: kit.Floats
+    trained_ratio: float
+    three: Logit
+    by_eq_14: kit.Floats
+    of_m: dict[int, Logit]
+    reached: dict[int, float]
+    rates: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure the networks of all statements, and evaluate Eq. 2."""
     modes = [_neuron(runs["unequal"], label) for label in (1, -1)]
     (norm_1, p, u_1), (norm_2, q, u_2) = ((mode.norm, mode.p, mode.u[0]) for mode in modes)
     first, second = (kit.crossing(mode.t, expit(mode.u), 1 - DELTA) for mode in modes)
@@ -100,28 +117,42 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         for u, norm, share in ((u_1, norm_1, p), (u_2, norm_2, q))
     )
     ratios = times_2 / times_1
+    three = _neuron(runs["three"], 1)
     of_m = {m: _class_of(runs[f"m = {m}"]) for m in POINTS}
-    return kit.Evidence(
+    return Evidence(
         independent=independent(runs["independent"]),
         limit=norm_1 / norm_2 * p / q,
         ratios=ratios[: len(DELTAS)],
         shown=ratios[len(DELTAS) :],
         trained_ratio=second / first,
-        three=_sum_of(runs["three"]),
+        three=three,
+        by_eq_14=deep_logit(three.t, float(three.u[0]), 2, three.norm, p=three.p),
         of_m=of_m,
-        reached={m: kit.crossing(one.t, one.P, LEVEL) for m, one in of_m.items()},
+        reached={m: kit.crossing(one.t, expit(one.u), LEVEL) for m, one in of_m.items()},
         rates=np.array([logit_after(power) / (power * np.log(10)) for power in LOG_TIMES]),
     )
 
 
-def independent(run: kit.Run) -> kit.Evidence:
-    """Follow a run of several neurons per class over all its K states.
+@dataclass(frozen=True)
+class Independent:
+    """Several neurons per class over all K states.
 
     `violations` counts the neurons, points and states with an activity that Lemma 3.1 rules out,
     and the output weights that do not have the sign of their class; `active` (K, h) is the largest
     preactivation of each neuron on the other class, `own` (K, h) the least on its own; `least` is
     the least confidence in the end.
     """
+
+    steps: kit.Ints
+    own: kit.Floats
+    other: kit.Floats
+    violations: int
+    least: float
+    signs: kit.Floats
+
+
+def independent(run: kit.Run) -> Independent:
+    """Follow a run of several neurons per class over all its K states."""
     data = run.dataset()
     W, a = layers(run)
     z = W @ data.x.T  # (K, h, n)
@@ -129,8 +160,8 @@ def independent(run: kit.Run) -> kit.Evidence:
     right = signs[:, None] * data.y > 0  # (h, n)
     wrong = np.where(right, z <= 0, z > 0)
     end = expit(data.y * outputs(run, data.x)[-1])
-    return kit.Evidence(
-        steps=np.asarray(run.snapshot_iterations),
+    return Independent(
+        steps=run.snapshot_iterations,
         own=np.where(right, z, np.inf).min(axis=2),
         other=np.where(right, -np.inf, z).max(axis=2),
         violations=int(wrong.sum()) + int((np.sign(a[:, 0]) != signs).sum()),
@@ -139,22 +170,24 @@ def independent(run: kit.Run) -> kit.Evidence:
     )
 
 
-def _neuron(run: kit.Run, label: int) -> kit.Evidence:
+@dataclass(frozen=True)
+class Logit:
+    """The logit of a class over time, (K,), its norm and its rate."""
+
+    t: kit.Floats
+    u: kit.Floats
+    norm: float = 1.0
+    p: float = 1.0
+
+
+def _neuron(run: kit.Run, label: int) -> Logit:
     x, norm, p = one_point(run, label)
-    return kit.Evidence(t=times(run), u=label * outputs(run, x[None])[:, 0], norm=norm, p=p)
+    return Logit(t=times(run), u=label * outputs(run, x[None])[:, 0], norm=norm, p=p)
 
 
-def _sum_of(run: kit.Run) -> kit.Evidence:
-    """Compare the logit of several neurons of D_1 with Eq. 14 for their sum."""
-    mode = _neuron(run, 1)
-    theory = deep_logit(mode.t, float(mode.u[0]), 2, mode.norm, p=mode.p)
-    return kit.Evidence(t=mode.t, u=mode.u, theory=theory)
-
-
-def _class_of(run: kit.Run) -> kit.Evidence:
-    """Return the confidence of a class of orthogonal points over time: the least of them."""
-    u = outputs(run, run.dataset().x).min(axis=1)
-    return kit.Evidence(t=times(run), u=u, P=expit(u))
+def _class_of(run: kit.Run) -> Logit:
+    """Return the logit of a class of orthogonal points over time: the least of them."""
+    return Logit(times(run), outputs(run, run.dataset().x).min(axis=1))
 
 
 def logit_after(power: float) -> float:
@@ -170,7 +203,7 @@ def logit_after(power: float) -> float:
     return float(brentq(late, U0 * (1 + 1e-9), 705.0))
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     three_reached = float(expit(e.three.u).max())
     gains = {m: e.reached[1] / e.reached[m] / np.sqrt(m) for m in POINTS[1:]}
     deviations = np.abs(e.shown / e.limit - 1)
@@ -215,7 +248,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             " of confidences)",
             "A.4; limit of small steps",
             kit.at_most(1e-3),
-            if_learnt(three_reached, float(np.abs(expit(e.three.u) - expit(e.three.theory)).max())),
+            if_learnt(three_reached, float(np.abs(expit(e.three.u) - expit(e.by_eq_14)).max())),
         ),
         *[
             kit.claim(
@@ -247,7 +280,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return ratios, logits and rates that the notes quote."""
     rates = dict(zip(LOG_TIMES, e.rates, strict=True))
     return {
@@ -258,20 +291,20 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
         },
         "trained ratio for delta = 0.01": e.trained_ratio,
         "last logit of three neurons, trained": e.three.u[-1],
-        "the same by Eq. 14": e.three.theory[-1],
+        "the same by Eq. 14": e.by_eq_14[-1],
         "logit over log t at t = 1e2": rates[2.0],
         "logit over log t at t = 1e12": logit_after(12.0) / (12.0 * np.log(10)),
         "logit over log t at t = 1e300": e.rates[-1],
     }
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (modes, ratio, logits, rate) = kit.new_figure(2, 2, aspect=0.78, extra_height=0.2)
     kept = e.independent.own
     other = e.independent.other
     for values, color, name in (
         (kept, kit.PALETTE.measured, "own class, least"),
-        (other, kit.SERIES[1], "other class, largest"),
+        (other, "C1", "other class, largest"),
     ):
         lines = modes.plot(e.independent.steps, values, color=color, lw=0.9)
         lines[0].set_label(name)
@@ -280,24 +313,23 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     modes.set_ylabel("preactivation")
     low, high = modes.get_ylim()
     modes.set_ylim(low, high + 0.35 * (high - low))  # room for the legend
-    modes.legend(frameon=False, fontsize=kit.SMALL, loc="upper left")
+    modes.legend(fontsize=kit.SMALL, loc="upper left")
     ratio.semilogx(DELTAS, e.ratios, color=kit.PALETTE.measured, lw=1.2)
-    ratio.axhline(e.limit, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    ratio.axhline(e.limit, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
     draw_trained(ratio, np.array([DELTA]), np.array([e.trained_ratio]), kit.PALETTE.measured)
     ratio.invert_xaxis()
     ratio.set(xlabel=r"$\delta$", ylabel=r"$t_2^*/t_1^*$")
     handles: list[Any] = []
-    for (m, one), color in zip(e.of_m.items(), kit.SERIES, strict=False):
+    for k, (m, one) in enumerate(e.of_m.items()):
         name = f"{m} points" if m > 1 else "1 point"
         theory = deep_logit(one.t, U0, 2, np.sqrt(m))
-        handles += logits.plot(one.t, theory, color=color, lw=1.1, label=name)
+        handles += logits.plot(one.t, theory, color=f"C{k}", lw=1.1, label=name)
         dots = np.searchsorted(one.t, np.linspace(0.5, SHOWN_UNTIL, 9))
-        dots = dots[dots < len(one.t)]
-        draw_trained(logits, one.t[dots], one.u[dots], color)
-    logits.legend(handles=[*handles, trained_handle()], frameon=False, fontsize=kit.SMALL)
+        draw_trained(logits, one.t, one.u, f"C{k}", at=dots)
+    logits.legend(handles=[*handles, trained_handle()], fontsize=kit.SMALL)
     logits.set(xlim=(0, SHOWN_UNTIL), ylim=(None, 7.5), xlabel="time $t$", ylabel="logit")
     rate.plot(LOG_TIMES, e.rates, color=kit.PALETTE.measured, lw=1.2)
-    rate.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    rate.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
     rate.set(xlabel=r"$\log_{10} t$", ylabel=r"$u(t)\,/\,\log t$")
     kit.panel_labels(
         (modes, ratio, logits, rate),

@@ -89,9 +89,7 @@ def layers(run: kit.Run) -> list[kit.Floats]:
     """Return the weights of every layer over time, `(K, rows, columns)`; the last of one output
     has one row.
     """
-    parameters = {
-        name: np.asarray(value, dtype=np.float64) for name, value in run.parameters.items()
-    }
+    parameters = kit.in_double(run.parameters)
     if "hidden_weight" in parameters:
         return [parameters["hidden_weight"], parameters["output_weight"][:, None, :]]
     count = len(parameters)
@@ -219,13 +217,12 @@ def draw_curves(
     the lines.
     """
     lines = []
-    for k, (curve, color) in enumerate(zip(curves, kit.SERIES, strict=False)):
+    for k, curve in enumerate(curves):
         lines += axes.plot(
-            curve.t, getattr(curve, f"{values}_theory"), color=color, lw=1.2, label=curve.name
+            curve.t, getattr(curve, f"{values}_theory"), color=f"C{k}", lw=1.2, label=curve.name
         )
         dots = np.linspace(0, len(curve.t) - 1, 16).astype(int)[1:-1] + 2 * k
-        dots = dots[dots < len(curve.t)]
-        draw_trained(axes, curve.t[dots], getattr(curve, values)[dots], color, size=2.6)
+        draw_trained(axes, curve.t, getattr(curve, values), f"C{k}", at=dots, size=2.6)
     end = until or float(max(curve.t[-1] for curve in curves))
     axes.set_xlim(0, end)
     kit.set_axis_label(axes.xaxis, "time $t$", (0.0, end))
@@ -234,10 +231,20 @@ def draw_curves(
 
 
 def draw_trained(
-    axes: Axes, x: kit.Floats, y: kit.Floats, color: str, *, size: float = 2.8, edge: float = 0.8
+    axes: Axes,
+    x: kit.Floats,
+    y: kit.Floats,
+    color: str,
+    *,
+    at: kit.Ints | None = None,
+    size: float = 2.8,
+    edge: float = 0.8,
 ) -> None:
-    """Draw values of trained networks as white dots with a coloured edge."""
-    axes.plot(x, y, kit.MARKER, ms=size, mfc="white", mec=color, mew=edge)
+    """Draw values (K,) of trained networks as white dots with a coloured edge, of all states or of
+    those of the numbers `at` that there are.
+    """
+    shown = slice(None) if at is None else at[at < len(x)]
+    axes.plot(x[shown], y[shown], kit.MARKER, ms=size, mfc="white", mec=color, mew=edge)
 
 
 def trained_handle(size: float = 2.8) -> Line2D:
