@@ -4,6 +4,8 @@ layer alone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -28,52 +30,70 @@ RELEASED = (
 )
 
 
-def network(run: kit.Run) -> kit.Evidence:
-    """Return errors and margins of a network, and of the max-margin output layer on its initial
-    neurons.
-
-    `f1` is the margin over the mean of the squared weights of a neuron, as released, at the best
-    snapshot. A margin of variation norm 1 is twice as large: weights of equal length are the best
-    of a norm.
+@dataclass(frozen=True)
+class Evidence:
+    """Networks at each number of samples, dimension or width `at` (points,); else (points,
+    networks).
     """
+
+    at: kit.Floats
+    fits: kit.Floats
+    """Whether a network separates its samples, 1 or 0."""
+    both: kit.Floats
+    """Held-out errors,"""
+    output: kit.Floats
+    """and of the max-margin output layer on the initial neurons."""
+    f1: kit.Floats
+    """Margin over the mean of the squared weights of a neuron, as released, at the best snapshot. A
+    margin of variation norm 1 is twice as large: weights of equal length are the best of a norm.
+    """
+    f1_output: kit.Floats
+
+
+@dataclass(frozen=True)
+class MarginEvidence(Evidence):
+    """The networks by width, and what their margins are compared with."""
+
+    limit: float
+    """The largest margin found of any network on their samples,"""
+    bound: float
+    """and the bound that was found for it."""
+    alone: float
+    """Margin of the trained output layer over the solver's,"""
+    agree: float
+    """and the share of held-out samples that both put into one class."""
+
+
+def network(run: kit.Run) -> tuple[float, ...]:
+    """Return `fits`, `both`, `output`, `f1` and `f1_output` of one network."""
     samples, width = run.dataset(), run.config.architecture.width  # type: ignore[attr-defined]
     a = np.asarray(run.parameters["hidden_weight"][0])
     weights = run.measures["weight_norm"] ** 2 / width
     b = output_layer(a, samples.x, samples.y)
     assert samples.x_test is not None
     assert samples.y_test is not None
-    error = (
-        np.mean((hidden(a, samples.x_test) @ b) * samples.y_test <= 0)
-        if np.isfinite(b).all()
-        else np.nan
-    )
+    wrong = (hidden(a, samples.x_test) @ b) * samples.y_test <= 0
     last = np.flatnonzero(np.isfinite(weights))[-1]
-    return kit.Evidence(
-        fits=run.measures["train_accuracy"][last] == 1,
-        both=1 - run.measures["test_accuracy"][last],
-        output=error,
-        f1=np.nanmax(run.measures["margin"] / weights),
-        f1_output=width / (2 * np.abs(b) @ np.linalg.norm(a, axis=1)),
+    return (
+        run.measures["train_accuracy"][last] == 1,
+        1 - run.measures["test_accuracy"][last],
+        kit.given(np.isfinite(b).all(), np.mean(wrong)),
+        np.nanmax(run.measures["margin"] / weights),
+        width / (2 * np.abs(b) @ np.linalg.norm(a, axis=1)),
     )
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the networks at each number of samples, dimension or width: arrays (points,
-    networks).
-    """
-    points: dict[float, list[dict[str, float]]] = {}
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure the networks at each number of samples, dimension or width."""
+    points: dict[float, list[tuple[float, ...]]] = {}
     for role, run in runs.items():
         if " = " in role:
-            points.setdefault(float(role.split()[2]), []).append(vars(network(run)))
-    names = next(iter(points.values()))[0]
-    numbers = {
-        name: np.array([[values[name] for values in row] for row in points.values()])
-        for name in names
-    }
-    return kit.Evidence(at=np.array([*points]), **numbers)
+            points.setdefault(float(role.split()[2]), []).append(network(run))
+    numbers = np.array([*points.values()])  # (points, networks, quantities)
+    return Evidence(np.array([*points]), *np.moveaxis(numbers, -1, 0))
 
 
-def _claims(e: kit.Evidence) -> list[kit.Claim]:
+def _claims(e: Evidence) -> list[kit.Claim]:
     """Return the claims that hold for samples and dimensions alike."""
     fits = bool(e.fits.all())
     return [
@@ -96,7 +116,7 @@ def _claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def claims_samples(e: kit.Evidence) -> list[kit.Claim]:
+def claims_samples(e: Evidence) -> list[kit.Claim]:
     fits = bool(e.fits.all())
     both = e.both.mean(1)
     output = e.output.mean(1)
@@ -127,7 +147,7 @@ def ratios(margins: kit.Floats) -> kit.Floats:
     return np.asarray(means[1:] / means[:-1])
 
 
-def claims_dimension(e: kit.Evidence) -> list[kit.Claim]:
+def claims_dimension(e: Evidence) -> list[kit.Claim]:
     fits = bool(e.fits.all())
     both = e.both.mean(1)
     output = e.output.mean(1)
@@ -160,31 +180,30 @@ def claims_dimension(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def evidence_margin(runs: kit.Runs) -> kit.Evidence:
+def evidence_margin(runs: kit.Runs) -> MarginEvidence:
     """Measure the networks of each width, the largest margin of any on their samples, and the
     trained output layer.
     """
-    e = evidence(runs)
     samples = next(iter(runs.values())).dataset()
-    e.limit, e.bound = np.array(largest_margin(samples.x, samples.y)) / 2
+    limit, bound = largest_margin(samples.x, samples.y)
     alone = runs["output"]
     few = runs["output"].dataset()
     a = np.asarray(alone.parameters["hidden_weight"][0])
     b = np.asarray(alone.parameters["output_weight"][-1])
     solved = output_layer(a, few.x, few.y)
-    e.alone = (
-        (few.y * (hidden(a, few.x) @ b)).min()
-        * np.linalg.norm(solved)
-        / len(a)
-        / max(np.linalg.norm(b), 1e-300)
-    )
+    margin = (few.y * (hidden(a, few.x) @ b)).min() / len(a)
     assert few.x_test is not None
     outputs = hidden(a, few.x_test)
-    e.agree = np.mean((outputs @ b) * (outputs @ solved) > 0)
-    return e
+    return MarginEvidence(
+        **vars(evidence(runs)),
+        limit=limit / 2,
+        bound=bound / 2,
+        alone=float(margin * np.linalg.norm(solved) / max(np.linalg.norm(b), 1e-300)),
+        agree=float(np.mean((outputs @ b) * (outputs @ solved) > 0)),
+    )
 
 
-def claims_margin(e: kit.Evidence) -> list[kit.Claim]:
+def claims_margin(e: MarginEvidence) -> list[kit.Claim]:
     fits = bool(e.fits[-1].all())
     return [
         kit.claim(
@@ -221,7 +240,7 @@ def claims_margin(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_margin(e: kit.Evidence) -> dict[str, float]:
+def numbers_margin(e: MarginEvidence) -> dict[str, float]:
     """Return the largest margin that was found, and the mean margin at the largest width over
     it.
     """
@@ -231,7 +250,7 @@ def numbers_margin(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def _draw(e: kit.Evidence, label: str) -> kit.Drawing:
+def _draw(e: Evidence, label: str) -> kit.Drawing:
     figure, (errors, margins) = kit.new_figure(2, aspect=0.8)
     for color, name, pairs in zip(
         kit.SERIES,
@@ -249,26 +268,23 @@ def _draw(e: kit.Evidence, label: str) -> kit.Drawing:
     return figure
 
 
-@kit.styled
-def draw_samples(e: kit.Evidence) -> kit.Drawing:
+def draw_samples(e: Evidence) -> kit.Drawing:
     figure = _draw(e, "samples, $n$")
     for axes in figure.axes:
         axes.set_xscale("log", base=2)
     return figure
 
 
-@kit.styled
-def draw_dimension(e: kit.Evidence) -> kit.Drawing:
+def draw_dimension(e: Evidence) -> kit.Drawing:
     return _draw(e, "input dimension with the bias, $d$")
 
 
-@kit.styled
-def draw_margin(e: kit.Evidence) -> kit.Drawing:
+def draw_margin(e: MarginEvidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, aspect=0.75)
     layers = ("both layers", e.f1), ("output layer alone", e.f1_output)
-    for color, (name, values) in zip(kit.SERIES, layers, strict=False):
-        axes.plot(e.at, values.mean(1), color=color, label=name)
-        axes.plot(e.at, values, color=color, ls="", marker="+", ms=5)
+    for k, (name, values) in enumerate(layers):
+        axes.plot(e.at, values.mean(1), color=f"C{k}", label=name)
+        axes.plot(e.at, values, color=f"C{k}", ls="", marker="+", ms=5)
     axes.plot([], [], color=kit.PALETTE.muted, ls="", marker="+", ms=5, label="single networks")
     axes.axhline(e.limit, color="black", ls=":", label="largest found (solver)")
     axes.axhspan(
