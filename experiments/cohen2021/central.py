@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -9,20 +11,37 @@ from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.gradients.lanczos import largest_eigenvalues
 from dynamics_cli.training.problem import build_problem
 
-from .theory.central_flow import averaged, central_flow, states_of, trained_weights
+from .theory.central_flow import CentralFlow, averaged, central_flow, states_of, trained_weights
 
 MARGIN = 100
 """Iterations at either end where the smoothed loss is too biased to be compared."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Integrate the central flow from the initial weights of the run.
+@dataclass(frozen=True)
+class Evidence:
+    """Gradient descent, gradient flow and the central flow.
 
     Losses, raw, `smoothed` and of gradient `flow`, are those at the steps 0..N; `to_flow`,
     `to_central` (N,) are distances of the midpoints of gradient descent, `variance` (N,) its
     squared half step in the eigenvectors near the edge, and `top` the median sharpness at midpoints
     in the second half over 2/eta.
     """
+
+    eta: float
+    inner: slice
+    measured: tuple[kit.Ints, kit.Floats]
+    losses: kit.Floats
+    smoothed: kit.Floats
+    flow: kit.Floats
+    central: CentralFlow
+    to_flow: kit.Floats
+    to_central: kit.Floats
+    variance: kit.Floats
+    top: float
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Integrate the central flow from the initial weights of the run."""
     run = runs["descent"]
     flow = runs["flow"]
     problem = build_problem(run.config, run.dataset())
@@ -41,15 +60,15 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         largest_eigenvalues(product, np.ones(w.shape[1]), tolerance=1e-4)[0][0]
         for product in products
     ]
-    sharpness = np.asarray(run.measures["sharpness"])
+    sharpness = run.measures["sharpness"]
     known = np.isfinite(sharpness).all(axis=1)
-    return kit.Evidence(
+    return Evidence(
         eta=eta,
         inner=slice(MARGIN, N + 1 - MARGIN),
         measured=(run.snapshot_iterations[known], sharpness[known]),
-        losses=np.asarray(run.losses),
+        losses=run.losses,
         smoothed=averaged(run.losses, run.loss_iterations),
-        flow=np.asarray(flow.losses),
+        flow=flow.losses,
         central=central,
         to_flow=np.linalg.norm(middle - v[:-1], axis=1),
         to_central=np.linalg.norm(middle - central.weights[:-1], axis=1),
@@ -58,7 +77,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the central flow's predictions: its loss from the edge on, before which it is
     gradient flow.
     """
@@ -112,8 +131,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (loss, top, away) = kit.new_figure(3, aspect=0.95, extra_height=0.5)
     c = e.central
     steps = np.arange(len(e.losses))
@@ -122,7 +140,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         "flow": kit.PALETTE.muted,
         "central": kit.PALETTE.rank,
     }
-    loss.plot(steps, e.losses, color=kit.SERIES[5], lw=0.5, label="gradient descent")
+    loss.plot(steps, e.losses, color="C5", lw=0.5, label="gradient descent")
     loss.plot(
         steps[e.inner],
         e.smoothed[e.inner],
@@ -137,14 +155,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         steps,
         c.predicted,
         color=kit.PALETTE.theory,
-        ls=(0, (4, 2)),
+        ls=kit.DASHED,
         lw=1.0,
         label=r"central flow $+\ \mathrm{tr}\,\Sigma/\eta$",
     )
     at, values = e.measured
-    top.plot(at, values * e.eta / 2, color=kit.SERIES[5], lw=0.5)
+    top.plot(at, values * e.eta / 2, color="C5", lw=0.5)
     top.plot(steps, c.top * e.eta / 2, color=colors["central"], lw=0.9)
-    top.axhline(1, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.8)
+    top.axhline(1, color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.8)
     away.plot(steps[:-1], e.to_flow, color=colors["flow"], ls=":")
     away.plot(steps[:-1], e.to_central, color=colors["central"])
     for panel in (loss, top, away):
@@ -154,7 +172,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     top.set_ylabel(r"eigenvalue $\times\ \eta/2$")
     away.set_ylabel("distance from descent")
     kit.panel_labels((loss, top, away), "Loss", "Eigenvalues", "Distance")
-    kit.figure_legend(figure, loss.get_legend_handles_labels()[0], columns=3)
+    kit.figure_legend(figure, kit.labelled(loss), columns=3)
     return figure
 
 

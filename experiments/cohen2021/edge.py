@@ -4,6 +4,7 @@ after the crossing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,35 +13,31 @@ from numpy.typing import ArrayLike
 from dynamics_cli import kit
 from dynamics_cli.recording.curvature import stability_threshold
 
-NAN = float("nan")
+NAN = np.nan
 WINDOWS = 10
 """"In the long run" is over this many equal parts of the time after the crossing."""
 BAND = kit.Interval(0.95, 1.15)
 """"Hovers at, or just above": the median of the sharpness over its bound."""
 
 
-def edge(run: kit.Run) -> kit.Evidence:
+def edge(run: kit.Run) -> Edge:
     """Describe a run that recorded its sharpness and every loss; the bound belongs to its first
     step.
     """
     optimizer: Any = run.config.optimizer
     plain = optimizer.model_copy(update={"schedule": None})
     bound = stability_threshold({**dict(run.config), "optimizer": plain})
-    top = np.asarray(run.measures["sharpness"], np.float64).reshape(
-        len(run.snapshot_iterations), -1
-    )
-    steps = np.asarray(run.snapshot_iterations)
-    losses = np.asarray(run.losses)
+    top = run.measures["sharpness"].reshape(len(run.snapshot_iterations), -1)
+    steps = run.snapshot_iterations
+    losses = run.losses
     return described(
         float(optimizer.lr), bound[1] if bound is not None else NAN, steps, top[:, 0], losses
     )
 
 
-def described(
-    lr: float, bound: float, iterations: kit.Ints, sharpness: kit.Floats, losses: kit.Floats
-) -> kit.Evidence:
-    """Describe gradient descent by its sharpness (K,) at `iterations` (K,), and its loss (L,) at
-    every iteration.
+@dataclass(frozen=True)
+class Edge:
+    """What a run shows of the edge of stability.
 
     `first` is the first record above the bound, K where there is none, `crossing` its iteration.
     The run is `unstable` when the loss rose after the crossing, and sharpness fell: a run that ends
@@ -50,6 +47,28 @@ def described(
     mean losses of `WINDOWS` equal parts of the time after the crossing `falls` counts those below
     the one before, and `share_left` is the last over the loss at the crossing. NaN where there is
     no such time.
+    """
+
+    lr: float
+    bound: float
+    iterations: kit.Ints
+    sharpness: kit.Floats
+    losses: kit.Floats
+    first: int
+    crossing: float
+    unstable: bool
+    band: float
+    rises_before: float
+    rises_after: float
+    falls: float
+    share_left: float
+
+
+def described(
+    lr: float, bound: float, iterations: kit.Ints, sharpness: kit.Floats, losses: kit.Floats
+) -> Edge:
+    """Describe gradient descent by its sharpness (K,) at `iterations` (K,), and its loss (L,) at
+    every iteration.
     """
     above = np.flatnonzero(sharpness >= bound)
     first = int(above[0]) if len(above) else len(sharpness)
@@ -69,26 +88,26 @@ def described(
         windows = np.array([part.mean() for part in np.array_split(after, WINDOWS)])
         falls = float(np.sum(np.diff(windows) < 0))
         share_left = float(windows[-1] / after[0])
-    return kit.Evidence(
-        lr=lr,
-        bound=bound,
-        iterations=iterations,
-        sharpness=sharpness,
-        losses=losses,
-        first=first,
-        crossing=crossing,
-        unstable=unstable,
-        band=band,
-        rises_before=rises_before,
-        rises_after=rises_after,
-        falls=falls,
-        share_left=share_left,
+    return Edge(
+        lr,
+        bound,
+        iterations,
+        sharpness,
+        losses,
+        first,
+        crossing,
+        unstable,
+        band,
+        rises_before,
+        rises_after,
+        falls,
+        share_left,
     )
 
 
 def draw_sharpness(
-    axes: kit.Axes, x: ArrayLike, descent: kit.Evidence, color: str, label: str = "", **look: Any
+    axes: kit.Axes, x: ArrayLike, descent: Edge, color: str, label: str = "", **look: Any
 ) -> None:
     """Draw the sharpness over `x` (K,), and its bound as a dashed line of the same colour."""
     axes.plot(x, descent.sharpness, color=color, label=label, **{"lw": 1.0, **look})
-    axes.axhline(descent.bound, color=color, ls=(0, (4, 2)), lw=0.8)
+    axes.axhline(descent.bound, color=color, ls=kit.DASHED, lw=0.8)

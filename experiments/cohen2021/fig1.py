@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .edge import BAND, draw_sharpness, edge
+from .edge import BAND, Edge, draw_sharpness, edge
 
 STEPS = {
     "chebyshev": {"0.4": 15000, "0.2": 30000},
@@ -17,19 +17,22 @@ STEPS = {
 NAMES = {"chebyshev": "Chebyshev", "classes": "two classes", "deep_linear": "deep linear"}
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the runs: `edges` by config and step size."""
-    edges = {key: [edge(runs[f"{key} {lr}"]) for lr in steps] for key, steps in STEPS.items()}
-    return kit.Evidence(edges=edges)
+Evidence = dict[str, list[Edge]]
+"""Config -> its runs by step size."""
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
+    return {key: [edge(runs[f"{key} {lr}"]) for lr in steps] for key, steps in STEPS.items()}
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the abstract: the sharpness rises to 2/eta and stays, the loss falls, not at
     every step.
     """
     made = []
 
-    for key, edges in e.edges.items():
+    for key, edges in e.items():
         name = NAMES[key]
         made += [
             kit.claim(
@@ -88,22 +91,21 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return made
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 2, aspect=0.9)
-    for column, (key, edges) in enumerate(e.edges.items()):
+    for column, (key, edges) in enumerate(e.items()):
         loss = axes[column]
         sharp = axes[3 + column]
-        for color, run in zip(kit.SERIES, edges, strict=False):
+        for k, run in enumerate(edges):
             kit.draw_curve(
                 loss,
                 np.arange(len(run.losses)),
                 run.losses,
-                color=color,
+                color=f"C{k}",
                 lw=0.8,
                 label=rf"$\eta = {run.lr:g}$",
             )
-            draw_sharpness(sharp, run.iterations, run, color)
+            draw_sharpness(sharp, run.iterations, run, f"C{k}")
         loss.set_yscale("log")
         longest = np.arange(max(len(run.losses) for run in edges))
         for panel in (loss, sharp):

@@ -4,11 +4,13 @@ al. 2021).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 
-from .edge import NAN, draw_sharpness, edge
+from .edge import NAN, Edge, draw_sharpness, edge
 from .theory.central_flow import trained_weights
 
 STEPS = {"0.4": 3750, "0.2": 7500}
@@ -17,7 +19,25 @@ EVERY = 10.0
 """Time between two states that are compared."""
 
 
-def distance_at(path: kit.Evidence, multiple: float) -> float:
+@dataclass(frozen=True)
+class Path:
+    """Gradient descent beside the flow."""
+
+    edge: Edge
+    distance: kit.Floats
+    """(T,) from the flow, over how far that has moved from the start; NaN at 0."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Gradient flow at `times` (T,), and gradient descent beside it."""
+
+    times: kit.Floats
+    sharpness: kit.Floats
+    paths: list[Path]
+
+
+def distance_at(path: Path, multiple: float) -> float:
     """Return the distance at a multiple of the time of the crossing; NaN where that is after the
     end.
     """
@@ -25,11 +45,8 @@ def distance_at(path: kit.Evidence, multiple: float) -> float:
     return float(path.distance[round(i)]) if i <= len(path.distance) - 1 else NAN
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the distances of `paths` from the flow of this `sharpness` (T,) at `times` (T,).
-
-    The `distance` (T,) of a path is over how far the flow has moved from the start; NaN at 0.
-    """
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure how far gradient descent is from the flow."""
     flow = runs["flow"]
     flowed = trained_weights(flow)
     moved = np.linalg.norm(flowed - flowed[0], axis=1)
@@ -46,15 +63,15 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         distance[1:count] = (
             np.linalg.norm(chosen[1:count] - flowed[1:count], axis=1) / moved[1:count]
         )
-        paths.append(kit.Evidence(edge=edge(run), distance=distance))
-    return kit.Evidence(
+        paths.append(Path(edge(run), distance))
+    return Evidence(
         times=np.arange(len(flowed), dtype=np.float64) * EVERY,
-        sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(flowed)),
+        sharpness=flow.measures["sharpness"].reshape(len(flowed)),
         paths=paths,
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     bounds = [path.edge.bound for path in e.paths]
     rises = e.sharpness.max() > max(bounds)
     return [
@@ -99,22 +116,21 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (sharp, away) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
     sharp.plot(e.times, e.sharpness, color=kit.PALETTE.theory, label="gradient flow")
-    for color, path in zip(kit.SERIES, e.paths, strict=False):
+    for k, path in enumerate(e.paths):
         label = rf"gradient descent, $\eta = {path.edge.lr:g}$"
-        draw_sharpness(sharp, path.edge.lr * path.edge.iterations, path.edge, color, label)
-        away.semilogy(e.times, path.distance, color=color, lw=1.0)
-        away.axvline(path.edge.crossing * path.edge.lr, color=color, ls=":", lw=0.9)
+        draw_sharpness(sharp, path.edge.lr * path.edge.iterations, path.edge, f"C{k}", label)
+        away.semilogy(e.times, path.distance, color=f"C{k}", lw=1.0)
+        away.axvline(path.edge.crossing * path.edge.lr, color=f"C{k}", ls=":", lw=0.9)
     for panel in (sharp, away):
         kit.set_time_axis(panel, e.times, label=r"time ($\eta \times$ iteration)")
     sharp.set_ylim(0, None)
     sharp.set_ylabel(r"sharpness; dashed: $2/\eta$")
     away.set_ylabel("distance / distance moved")
     kit.panel_labels((sharp, away), "Progressive sharpening", "Distance; dotted: crossing")
-    kit.figure_legend(figure, sharp.get_legend_handles_labels()[0], columns=3)
+    kit.figure_legend(figure, kit.labelled(sharp), columns=3)
     return figure
 
 

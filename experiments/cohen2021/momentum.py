@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .edge import BAND, draw_sharpness, edge
+from .edge import BAND, Edge, draw_sharpness, edge
 
 STEPS = {
     ("polyak", "0.9"): "0.15",
@@ -20,7 +20,7 @@ ITERATIONS = 40000
 and again.
 """
 WORDS = {"polyak": "(2 + 2 beta)/eta", "nesterov": "(2 + 2 beta)/(eta (1 + 2 beta))"}
-Evidence = dict[tuple[str, str], kit.Evidence]
+Evidence = dict[tuple[str, str], Edge]
 """Kind and momentum -> what the run shows."""
 
 
@@ -54,14 +54,13 @@ def claims(e: Evidence) -> list[kit.Claim]:
     return made
 
 
-@kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, aspect=0.8)
     for panel, kind in enumerate(("polyak", "nesterov")):
         mine = {beta: run for (of, beta), run in e.items() if of == kind}
-        for color, (beta, run) in zip(kit.SERIES, mine.items(), strict=False):
+        for k, (beta, run) in enumerate(mine.items()):
             draw_sharpness(
-                axes[panel], run.iterations, run, color, rf"$\beta = {beta},\ \eta = {run.lr:g}$"
+                axes[panel], run.iterations, run, f"C{k}", rf"$\beta = {beta},\ \eta = {run.lr:g}$"
             )
         kit.set_time_axis(
             axes[panel], np.arange(max(run.iterations[-1] for run in mine.values()) + 1)

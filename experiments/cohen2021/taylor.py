@@ -4,13 +4,15 @@ et al. 2021).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
 
-from .edge import BAND, NAN, described, draw_sharpness, edge
+from .edge import BAND, NAN, Edge, described, draw_sharpness, edge
 from .theory.central_flow import loss_of, states_of, trained_weights
 
 BEFORE = 0.9
@@ -26,7 +28,18 @@ CUT = 1400
 """Iteration at which the step is halved."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """A run, the models begun on it, and a run whose step is cut."""
+
+    run: Edge
+    before: Model
+    peak: Model
+    cut: Edge
+    later: Edge
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Continue the models begun `before` and at the `peak` of a `run`; `later` begins after a
     `cut` step.
     """
@@ -45,17 +58,29 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     later = described(
         c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.sharpness[kept], c.losses[CUT:]
     )
-    return kit.Evidence(
+    return Evidence(
         run=descent, before=taylor(run, before), peak=taylor(run, peak), cut=c, later=later
     )
 
 
-def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
-    """Continue gradient descent from snapshot `i` on `L + g d + d H d / 2`, exactly, in the
-    eigenvectors of H.
+@dataclass(frozen=True)
+class Model:
+    """Gradient descent on the quadratic model.
 
     From its `iteration` on: `losses` (S + 1,) of the model, while finite, and `actual` ones of the
     network. The model's loss grows by `rate` a step in the end, `(eta S - 1)^2` is `predicted`.
+    """
+
+    iteration: int
+    losses: kit.Floats
+    actual: kit.Floats
+    rate: float
+    predicted: float
+
+
+def taylor(run: kit.Run, i: int, steps: int = STEPS) -> Model:
+    """Continue gradient descent from snapshot `i` on `L + g d + d H d / 2`, exactly, in the
+    eigenvectors of H.
     """
     eta, at = float(run.config.optimizer.lr), int(run.snapshot_iterations[i])  # type: ignore[attr-defined]
     state = states_of(build_problem(run.config, run.dataset()))(trained_weights(run)[i])
@@ -71,12 +96,10 @@ def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
     rate = (losses[-1] - losses[-2]) / (losses[-2] - losses[-3])
     actual = np.asarray(run.losses[at : at + steps + 1])
     predicted = float((eta * values[-1] - 1) ** 2)
-    return kit.Evidence(
-        iteration=at, losses=losses, actual=actual, rate=float(rate), predicted=predicted
-    )
+    return Model(iteration=at, losses=losses, actual=actual, rate=float(rate), predicted=predicted)
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     b = e.before
     p = e.peak
     later = e.later
@@ -135,8 +158,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.3)
     for panel, (model, title) in enumerate(
         ((e.before, "Before the edge"), (e.peak, "At the edge"))
@@ -156,14 +178,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         kit.panel_label(axes[panel], panel, title)
     axes[0].set_ylabel("training loss")
     axes[1].set_yscale("log")
-    draw_sharpness(axes[2], e.cut.iterations, e.cut, kit.SERIES[0])
-    axes[2].axhline(2 * e.cut.bound, color=kit.SERIES[1], ls=(0, (4, 2)), lw=0.8)
+    draw_sharpness(axes[2], e.cut.iterations, e.cut, "C0")
+    axes[2].axhline(2 * e.cut.bound, color="C1", ls=kit.DASHED, lw=0.8)
     axes[2].axvline(CUT, color=kit.PALETTE.muted, ls=":")
     kit.set_time_axis(axes[2], e.cut.iterations)
     axes[2].set_ylim(0, None)
     axes[2].set_ylabel("sharpness")
     kit.panel_label(axes[2], 2, "Step halved")
-    kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0], columns=2)
+    kit.figure_legend(figure, kit.labelled(axes[0]), columns=2)
     return figure
 
 

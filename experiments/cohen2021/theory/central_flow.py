@@ -251,20 +251,18 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the averaged loss and the largest eigenvalues of the Hessian."""
         problem = build_problem(run.config, run.dataset())
-        steps = np.asarray(run.loss_iterations)
+        steps = run.loss_iterations
         start = problem.initial_parameters()
         w = np.concatenate(
             [np.asarray(start[name], np.float64).ravel() for name in trained_names(problem)]
         )
-        measured = np.asarray(run.measures["sharpness"], np.float64).reshape(
-            len(run.snapshot_iterations), -1
-        )
+        measured = run.measures["sharpness"].reshape(len(run.snapshot_iterations), -1)
         k = measured.shape[1]
         at = np.isfinite(measured).all(axis=1)
         c = central_flow(
             problem, w, run.config.optimizer.lr, _end(run), top=min(max(k, 3), len(w)), states=False
         )
-        when = np.asarray(run.snapshot_iterations)[at]
+        when = run.snapshot_iterations[at]
         losses = averaged(run.losses, steps), averaged(c.predicted[steps], steps)
         return {
             "loss": Curve("loss, averaged", steps.astype(np.float64), losses[0], losses[1]),
