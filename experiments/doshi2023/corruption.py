@@ -12,7 +12,7 @@ from dynamics_cli import kit
 from ..gromov2023.grokking import layers
 from ..gromov2023.theory.analytic import participation
 
-NAN = float("nan")
+NAN = np.nan
 ZERO = 1e-12
 """A network is 0 if its loss is that of outputs 0 to this share: rounding alone decides its
 largest output.
@@ -90,7 +90,7 @@ def corrupted(run: kit.Run) -> Corrupted:
     data = run.config.dataset
     measures = run.measures
     p, noise = int(data.p), float(data.replaced_labels or 0.0)  # type: ignore[attr-defined]
-    epochs = np.asarray(run.snapshot_iterations)
+    epochs = run.snapshot_iterations
     train = np.asarray(measures["train_accuracy"])
     by_part = (
         measures["train_accuracy_by_replaced"]
@@ -101,8 +101,8 @@ def corrupted(run: kit.Run) -> Corrupted:
     parts = np.column_stack([train, by_part, measures["test_accuracy"]])
     parts[np.abs(loss - 1) < ZERO] = NAN
     return Corrupted(
-        p=p,
-        noise=noise,
+        p,
+        noise,
         replaced_pairs=round(noise * round(data.train_fraction * p**2)),  # type: ignore[attr-defined]
         epochs=epochs,
         train=parts[:, 0],
@@ -121,8 +121,8 @@ def draw_parts(
     (`plateau` < 1).
     """
     looks = {
-        "kept labels": ("kept", kit.SERIES[2]),
-        "replaced labels": ("replaced", kit.SERIES[3]),
+        "kept labels": ("kept", "C2"),
+        "replaced labels": ("replaced", "C3"),
         "training pairs": ("train", kit.PALETTE.measured),
         "test pairs": ("test", kit.PALETTE.rank),
     }

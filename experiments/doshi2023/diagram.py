@@ -5,8 +5,10 @@ that are replaced.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli import kit
 
@@ -33,18 +35,27 @@ def phase(net: Corrupted) -> str:
     return "M" if train > RIGHT else ""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """The last states, (decays, noises, shares) each."""
+
+    train: kit.Floats
+    test: kit.Floats
+    letters: NDArray[np.str_]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Read the last states: `train`, `test` and `letters` are (decays, noises, shares)."""
     shape = (len(DECAYS), len(NOISES), len(SHARES))
     last = [corrupted(run) for run in runs.values()]
-    return kit.Evidence(
+    return Evidence(
         train=np.array([net.train[-1] for net in last]).reshape(shape),
         test=np.array([net.test[-1] for net in last]).reshape(shape),
         letters=np.array([phase(net) for net in last]).reshape(shape),
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     none, some = (e.test[k] > RIGHT for k in range(2))
     fitted = e.train[0].min() > RIGHT  # else test accuracies say nothing of generalisation
     return [
@@ -98,8 +109,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 2, aspect=0.95, extra_height=0.35)
     for row, (title, accuracy) in enumerate((("Training", e.train), ("Test", e.test))):
         for column, values in enumerate(accuracy):

@@ -195,7 +195,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 2, aspect=0.8, extra_height=0.45)
     for k, (name, run) in enumerate(e.items()):
@@ -207,7 +206,7 @@ def draw(e: Evidence) -> kit.Drawing:
         kit.panel_label(axes[k], k, f"{name.capitalize()}{size}")
     for k in (0, 3):
         axes[k].set_ylabel("accuracy")
-    kit.figure_legend(figure, axes[1].get_legend_handles_labels()[0])
+    kit.figure_legend(figure, kit.labelled(axes[1]))
     return figure
 
 

@@ -4,6 +4,8 @@ rule.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -65,16 +67,25 @@ def first(curves: dict[str, kit.Floats], where: kit.Bools, known: kit.Bools) -> 
     return {name: float(values[at[0]]) if len(at) else np.nan for name, values in curves.items()}
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """The network of the coexistence phase, pruned."""
+
+    curves: dict[str, dict[str, kit.Floats]]
+    ipr: kit.Floats
+    run: Corrupted
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Prune from both ends: `curves` is end -> name -> (J,), `ipr` (N,) of neurons."""
     run = runs["coexistence"]
     ipr = mean_ipr(*layers(run, -1))
     order = np.argsort(ipr)
     curves = {LOWEST: pruned(run, order), HIGHEST: pruned(run, order[::-1])}
-    return kit.Evidence(curves=curves, ipr=ipr, run=corrupted(run))
+    return Evidence(curves, ipr, run=corrupted(run))
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the abstract (ii): pruning takes the replaced labels from the network and
     leaves the rule.
     """
@@ -140,8 +151,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (low, high, neurons) = kit.new_figure(3, aspect=0.95, extra_height=0.45)
     for axes, end in ((low, LOWEST), (high, HIGHEST)):
         draw_parts(axes, e.curves[end]["share"], e.curves[end], e.run.plateau)
@@ -150,7 +160,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     neurons.hist(e.ipr, bins=np.linspace(0, 1, 41).tolist(), color=kit.PALETTE.measured)
     neurons.set(xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
     kit.panel_labels(figure.axes, "Lowest IPR first", "Highest IPR first", "All neurons")
-    kit.figure_legend(figure, low.get_legend_handles_labels()[0])
+    kit.figure_legend(figure, kit.labelled(low))
     return figure
 
 
