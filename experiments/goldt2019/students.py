@@ -5,6 +5,7 @@ overparametrisation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,20 @@ FLOOR = 1e-10
 """Smaller test errors are the rounding and the tolerance of the integration, and are not drawn."""
 
 
-def curve(run: kit.Run, name: str = "") -> kit.Evidence:
+@dataclass(frozen=True)
+class Curve:
+    """A student and the ODE, at T snapshots."""
+
+    name: str
+    alpha: kit.Floats
+    error: kit.Floats
+    exact: kit.Floats
+    R: kit.Floats
+    R_ode: kit.Floats
+    end: Order
+
+
+def curve(run: kit.Run, name: str = "") -> Curve:
     """Return test errors and `v_k R_km` of a run, and of the ODE from its first state, at its T
     snapshots.
     """
@@ -46,7 +60,7 @@ def curve(run: kit.Run, name: str = "") -> kit.Evidence:
         np.array([(order.v[:, None] * order.R).ravel() for order in orders])
         for orders in (seen, exact)
     ]
-    return kit.Evidence(
+    return Curve(
         name=name,
         alpha=np.asarray(run.snapshot_iterations, np.float64) / run.config.dataset.dim,  # type: ignore[attr-defined]
         error=errors[0],
@@ -108,15 +122,23 @@ def final_error(K: int, *, shared: bool, eta: float = SMALL) -> float:
     return end.error / unit(eta, NOISE)
 
 
-def evidence_dynamics(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Dynamics:
+    """Both runs, and plateaus by the number of students."""
+
+    curves: list[Curve]
+    plateaus: dict[int, tuple[float, float]]
+
+
+def evidence_dynamics(runs: kit.Runs) -> Dynamics:
     """Read both runs; plateaus by the ODE."""
-    return kit.Evidence(
+    return Dynamics(
         curves=[curve(run, role) for role, run in runs.items()],
         plateaus={K: plateau(K) for K in (2, 3)},
     )
 
 
-def follows(run: kit.Evidence) -> float:
+def follows(run: Curve) -> float:
     """Return the mean ratio of the test error to the ODE's, alpha 10 to 100; NaN unless it fell to
     half by then.
 
@@ -124,7 +146,7 @@ def follows(run: kit.Evidence) -> float:
     """
     before = (run.alpha >= 10) & (run.alpha <= 100)
     if not before.any() or run.error[before][0] > 0.5 * run.error[0]:
-        return float("nan")
+        return np.nan
     return float(np.mean((run.error / run.exact)[before]))
 
 
@@ -137,7 +159,7 @@ def alignment(end: Order) -> float:
     return float(cosines.max(axis=1).min()) if len(set(teachers.tolist())) == len(teachers) else 0.0
 
 
-def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
+def claims_dynamics(e: Dynamics) -> list[kit.Claim]:
     first = e.curves[0]
     return [
         kit.claim(
@@ -187,7 +209,7 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
+def draw_dynamics(e: Dynamics) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
     for k, run in enumerate(e.curves):
@@ -196,12 +218,12 @@ def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
             run.error[1:],
             "x",
             ms=4,
-            color=kit.SERIES[k],
+            color=f"C{k}",
             label=run.name.replace("K", "$K$"),
         )
-        axes[0].plot(run.alpha[1:], run.exact[1:], color=kit.SERIES[k])
+        axes[0].plot(run.alpha[1:], run.exact[1:], color=f"C{k}")
         handles.append(dots)
-    value = axes[0].axhline(plateau_theory(2)[0], color="black", lw=0.9, ls=(0, (4, 2)))
+    value = axes[0].axhline(plateau_theory(2)[0], color="black", lw=0.9, ls=kit.DASHED)
     value.set_label("plateau, small steps, $K = M = 2$")
     axes[0].set(
         xscale="log",
@@ -234,11 +256,23 @@ def fitted(sizes: kit.Floats, squares: kit.Floats) -> tuple[float, float]:
     return float(slope), float(constant)
 
 
-def evidence_size(runs: kit.Runs) -> kit.Evidence:
-    """Return mean square differences of test errors from the ODE (S, R), S sizes and R teachers,
-    and the fitted line.
+@dataclass(frozen=True)
+class Size:
+    """Deviations from the ODE by the input dimension.
 
     The standard error of the slope comes from leaving out one teacher at a time (jackknife).
+    """
+
+    sizes: kit.Floats
+    rms: kit.Floats
+    line: tuple[float, float]
+    fell: float
+    error: float
+
+
+def evidence_size(runs: kit.Runs) -> Size:
+    """Return mean square differences of test errors from the ODE (S, R), S sizes and R teachers,
+    and the fitted line.
     """
     sizes = np.array([run.config.dataset.dim for run in runs.values()], np.float64)  # type: ignore[attr-defined]
     curves = [[curve(replica) for replica in replicas_of(run)] for run in runs.values()]
@@ -248,7 +282,7 @@ def evidence_size(runs: kit.Runs) -> kit.Evidence:
     R = squares.shape[1]
     without = [fitted(sizes, np.delete(squares, k, axis=1))[0] for k in range(R)]
     fell = np.array([[path.error[-1] / path.error[0] for path in row] for row in curves])
-    return kit.Evidence(
+    return Size(
         sizes=sizes,
         rms=np.sqrt(squares.mean(axis=1)),
         line=fitted(sizes, squares),
@@ -257,7 +291,7 @@ def evidence_size(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims_size(e: kit.Evidence) -> list[kit.Claim]:
+def claims_size(e: Size) -> list[kit.Claim]:
     """Compare with fluctuations of the size 1 / sqrt(N); students that did not learn have none
     to compare.
     """
@@ -272,11 +306,9 @@ def claims_size(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_size(e: kit.Evidence) -> kit.Drawing:
+def draw_size(e: Size) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, 1, extra_height=0.2)
-    (dots,) = axes.plot(
-        e.sizes, e.rms, kit.MARKER, color=kit.SERIES[0], label="simulation less ODE"
-    )
+    (dots,) = axes.plot(e.sizes, e.rms, kit.MARKER, color="C0", label="simulation less ODE")
     slope, constant = e.line
     label = rf"fit, $N^{{{slope:.2f}\pm{e.error:.2f}}}$"
     (line,) = axes.plot(
@@ -294,13 +326,23 @@ def draw_size(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def evidence_overparam(runs: kit.Runs) -> kit.Evidence:
-    """Return final errors in units of the formula for K = M at their own step.
+@dataclass(frozen=True)
+class Overparam:
+    """Final errors by the number of students.
 
     By the ODE from informed starts: of soft committees, of both layers, of committees at half the
     step; and of the networks trained from random starts, `layers` -> (K, R), means over the last
     quarter of the training.
     """
+
+    committee: list[float]
+    both: list[float]
+    halved: list[float]
+    trained: dict[str, kit.Floats]
+
+
+def evidence_overparam(runs: kit.Runs) -> Overparam:
+    """Return final errors in units of the formula for K = M at their own step."""
     trained: dict[str, list[list[float]]] = {"soft": [], "both": []}
     for role, run in runs.items():
         last = 3 * len(run.snapshot_iterations) // 4
@@ -311,7 +353,7 @@ def evidence_overparam(runs: kit.Runs) -> kit.Evidence:
                 for replica in replicas_of(run)
             ]
         )
-    return kit.Evidence(
+    return Overparam(
         committee=[final_error(K, shared=False) for K in STUDENTS],
         both=[final_error(K, shared=True) for K in STUDENTS],
         halved=[final_error(K, shared=False, eta=SMALL / 2) for K in STUDENTS],
@@ -342,7 +384,7 @@ def medians(trained: Mapping[str, kit.Floats]) -> dict[str, kit.Floats]:
     }
 
 
-def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
+def claims_overparam(e: Overparam) -> list[kit.Claim]:
     formula = [expected(K, shared=False) for K in STUDENTS]
     median = medians(e.trained)
     soft = median["soft"]
@@ -403,11 +445,11 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_overparam(e: kit.Evidence) -> kit.Drawing:
+def draw_overparam(e: Overparam) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
     for k, (layers, name) in enumerate((("soft", "soft committee"), ("both", "both layers"))):
-        color = kit.SERIES[k]
+        color = f"C{k}"
         rows = e.trained[layers]
         axes[0].plot(np.repeat(STUDENTS, rows.shape[1]), rows.ravel(), "x", ms=4, color=color)
         handles += axes[0].plot(STUDENTS, np.median(rows, axis=1), color=color, lw=1.0, label=name)
