@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -15,7 +17,17 @@ DRAWS = 5
 """Draws of the phases."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Networks of analytic weights."""
+
+    accuracy: dict[int, kit.Floats]
+    rest: float
+    ipr: kit.Floats
+    rows: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Evaluate the networks on all pairs: `accuracy` is p -> (widths, draws), all else is of p =
     97, the last draw.
     """
@@ -35,7 +47,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         np.cos(2 * np.pi * np.outer(np.arange(p), s) / p).sum(1) / 2
     )  # (p,): the output, without random phases
     noise = f - wave[(truth[..., None] - np.arange(p)) % p]
-    return kit.Evidence(
+    return Evidence(
         accuracy={p: np.array(accuracies) for p, accuracies in accuracy.items()},
         rest=float(noise.std()) / np.sqrt(N),
         ipr=np.stack([participation(weights) for weights in (U, V, W.T)]),
@@ -43,7 +55,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     p = 97
     N = WIDTHS[97][-1]
     return [
@@ -73,12 +85,11 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (accuracy, row, spectrum) = kit.new_figure(3, aspect=0.95)
-    for color, (p, accuracies) in zip(kit.SERIES, e.accuracy.items(), strict=False):
-        accuracy.plot(WIDTHS[p], accuracies.mean(1), color=color, label=f"$p = {p}$")
-        accuracy.plot(WIDTHS[p], accuracies, ls="none", marker=".", color=color, ms=3)
+    for k, (p, accuracies) in enumerate(e.accuracy.items()):
+        accuracy.plot(WIDTHS[p], accuracies.mean(1), color=f"C{k}", label=f"$p = {p}$")
+        accuracy.plot(WIDTHS[p], accuracies, ls="none", marker=".", color=f"C{k}", ms=3)
     accuracy.set(xscale="log", xlabel="width $N$", ylabel="accuracy on all pairs", ylim=(0, 1.03))
     accuracy.set_xticks(TICKS, labels=[str(N) for N in TICKS])
     accuracy.minorticks_off()

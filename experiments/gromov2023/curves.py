@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, MOMENTUM, NAN, NO_DECAY, Evidence, chosen, evidence, own_form
+from .grokking import ADAMW, GD, KEYS, MOMENTUM, NAN, NO_DECAY, Evidence, chosen, evidence, own_form
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -14,7 +14,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     made = []
 
     for name, run in e.items():
-        key = {GD: "gd", MOMENTUM: "momentum", ADAMW: "adamw"}[name]
+        key = KEYS[name]
         memorised = run.at(
             run.test, run.t_train
         )  # where most test pairs are right by then, nothing is delayed
@@ -55,7 +55,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     return made
 
 
-@kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 2, aspect=0.85, extra_height=0.3)
     for column, (name, run) in enumerate(e.items()):
@@ -76,7 +75,7 @@ def draw(e: Evidence) -> kit.Drawing:
         kit.panel_label(axes[3 + column], 3 + column)
     axes[0].set_ylabel("loss")
     axes[3].set_ylabel("accuracy")
-    kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0])
+    kit.figure_legend(figure, kit.labelled(axes[0]))
     return figure
 
 

@@ -4,11 +4,13 @@ decay.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, FULL, GD, NO_DECAY, grokking
+from .grokking import ADAMW, FULL, GD, KEYS, NO_DECAY, Grokking, grokking
 
 SHARES = {ADAMW: (0.2, 0.3, 0.4, 0.5, 0.6, 0.7), GD: (0.3, 0.5, 0.6, 0.7)}
 """Optimizer -> shares of the pairs."""
@@ -22,7 +24,15 @@ CONFIG = {
 }
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Runs by optimizer and share, and by decay."""
+
+    shares: dict[str, dict[float, Grokking]]
+    decays: dict[float, Grokking]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Read the runs: `shares` by optimizer and share, `decays` by decay."""
     shares = {
         name: dict(
@@ -35,19 +45,17 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         for name in SHARES
     }
     decays = {decay: grokking(runs[f"decay {decay:g}"]) for decay in DECAYS}
-    return kit.Evidence(
-        shares=shares, decays=dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items()))
-    )
+    return Evidence(shares=shares, decays=dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items())))
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare: below some share nothing generalises, above it the sooner the more pairs are
     trained.
     """
     made = []
 
     for name, of in e.shares.items():
-        key = {GD: "gd", ADAMW: "adamw"}[name]
+        key = KEYS[name]
         times = np.array([run.t_test for run in of.values()])
         late = times[np.isfinite(times)]
         least = next(iter(of))
@@ -73,24 +81,23 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return made
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (times, final, decay) = kit.new_figure(3, aspect=1.0, extra_height=0.4)
-    for color, (name, of) in zip(kit.SERIES, e.shares.items(), strict=False):
+    for k, (name, of) in enumerate(e.shares.items()):
         x = list(of)
-        times.semilogy(x, [run.t_train for run in of.values()], color=color, ls=":", marker=".")
+        times.semilogy(x, [run.t_train for run in of.values()], color=f"C{k}", ls=":", marker=".")
         times.semilogy(
-            x, [run.t_test for run in of.values()], color=color, marker=kit.MARKER, label=name
+            x, [run.t_test for run in of.values()], color=f"C{k}", marker=kit.MARKER, label=name
         )
-        final.plot(x, [run.test[-1] for run in of.values()], color=color, marker=kit.MARKER)
+        final.plot(x, [run.test[-1] for run in of.values()], color=f"C{k}", marker=kit.MARKER)
     times.set(xlabel="share trained", ylabel="epoch learnt", ylim=(4, 2000))
     final.set(xlabel="share trained", ylabel="final test accuracy", ylim=(-0.03, 1.05))
-    for color, (value, run) in zip(kit.SERIES[2:], e.decays.items(), strict=False):
-        decay.semilogx(run.epochs[1:], run.test[1:], color=color, label=f"decay {value:g}")
+    for k, (value, run) in enumerate(e.decays.items(), 2):
+        decay.semilogx(run.epochs[1:], run.test[1:], color=f"C{k}", label=f"decay {value:g}")
     decay.set(xlabel="epoch", ylabel="test accuracy", ylim=(-0.03, 1.05))
     kit.panel_labels(figure.axes, "When learnt", "Final accuracy", "AdamW, one half")
     times.plot([], [], color=kit.PALETTE.muted, ls=":", marker=".", label="training pairs")
-    handles = times.get_legend_handles_labels()[0] + decay.get_legend_handles_labels()[0]
+    handles = kit.labelled(times) + kit.labelled(decay)
     kit.figure_legend(figure, handles, columns=4)
     return figure
 

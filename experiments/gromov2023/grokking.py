@@ -12,7 +12,7 @@ from .theory.analytic import participation
 
 LEARNT = 0.99
 """Accuracy from which on a split counts as learnt."""
-NAN = float("nan")
+NAN = np.nan
 FULL = (
     "dataset.p=97",
     "dataset.train_fraction=0.49",
@@ -24,6 +24,8 @@ FULL = (
 GD = "gradient descent"
 MOMENTUM = "momentum"
 ADAMW = "AdamW"
+KEYS = {GD: "gd", MOMENTUM: "momentum", ADAMW: "adamw"}
+"""In the ids of claims."""
 RUNS: dict[str, kit.Wanted] = {
     GD: kit.Wanted("gromov2023/addition.yaml"),
     MOMENTUM: kit.Wanted(
@@ -101,8 +103,7 @@ class Grokking:
 
     def learnt(self, accuracy: kit.Floats) -> float:
         """Return the first recorded epoch at which a split is learnt; NaN where none is."""
-        learnt = np.flatnonzero(accuracy > LEARNT)
-        return float(self.epochs[learnt[0]]) if len(learnt) else NAN
+        return kit.first_at(self.epochs, accuracy > LEARNT)
 
     @property
     def t_train(self) -> float:
@@ -121,25 +122,25 @@ class Grokking:
 
 def layers(run: kit.Run, i: int) -> tuple[kit.Floats, kit.Floats, kit.Floats]:
     """Return U (N, p), V (N, p), W (p, N) of snapshot i."""
-    state = {name: np.asarray(value, np.float64) for name, value in run.state(i).items()}
+    state = kit.in_double(run.state(i))
     U, V = np.split(state["hidden_weight"], 2, axis=1)
     return U, V, state["output_weight"]
 
 
 def grokking(run: kit.Run) -> Grokking:
     """Read a run."""
-    epochs = np.asarray(run.snapshot_iterations)
+    epochs = run.snapshot_iterations
     states = [layers(run, i) for i in range(len(epochs))]
     p = states[0][0].shape[1]
     return Grokking(
-        p=p,
-        epochs=epochs,
+        p,
+        epochs,
         first=states[0],
         last=states[-1],
-        train=np.asarray(run.measures["train_accuracy"]),
-        test=np.asarray(run.measures["test_accuracy"]),
-        train_loss=np.asarray(run.losses)[np.searchsorted(run.loss_iterations, epochs)] / p,
-        test_loss=np.asarray(run.measures["test_loss"]) / p,
+        train=run.measures["train_accuracy"],
+        test=run.measures["test_accuracy"],
+        train_loss=run.losses[np.searchsorted(run.loss_iterations, epochs)] / p,
+        test_loss=run.measures["test_loss"] / p,
         ipr=np.array([[participation(rows).mean() for rows in (U, V, W.T)] for U, V, W in states]),
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, NO_DECAY, Evidence, chosen, evidence, own_form
+from .grokking import ADAMW, GD, KEYS, NO_DECAY, Evidence, chosen, evidence, own_form
 from .theory.analytic import participation
 
 
@@ -14,7 +14,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     made = []
 
     for name, run in e.items():
-        key = {GD: "gd", ADAMW: "adamw"}[name]
+        key = KEYS[name]
         mean = run.ipr.mean(1)
         made += [
             kit.theory(
@@ -43,14 +43,13 @@ def claims(e: Evidence) -> list[kit.Claim]:
     return made
 
 
-@kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     run = e[ADAMW]
     figure, axes = kit.new_figure(2, 2, aspect=0.72)
     curve, row, spectrum, histogram = axes
     curve.plot(run.epochs, run.test, color=kit.PALETTE.rank, label="test accuracy")
     for part, color, style in zip(
-        "UVW", (kit.SERIES[k] for k in (0, 3, 2)), ("-", "--", ":"), strict=True
+        "UVW", (f"C{k}" for k in (0, 3, 2)), ("-", "--", ":"), strict=True
     ):
         curve.plot(
             run.epochs,
@@ -65,7 +64,7 @@ def draw(e: Evidence) -> kit.Drawing:
     k = int(np.argsort(participation(run.last[0]))[len(run.last[0]) // 2])  # the median neuron
     for label, weights, color in (
         ("start", run.first[0], kit.PALETTE.muted),
-        ("end", run.last[0], kit.SERIES[0]),
+        ("end", run.last[0], "C0"),
     ):
         row.plot(weights[k] / np.abs(weights[k]).max(), color=color, label=label)
         power = np.abs(np.fft.rfft(weights[k]))

@@ -4,30 +4,41 @@ phi_V = phi_W.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, NO_DECAY, chosen, layers, own_form
+from .grokking import ADAMW, GD, KEYS, NO_DECAY, chosen, layers, own_form
 from .theory.analytic import analytic_weights, phase_sums
 
 CLOSE = 0.3
 """Radians; a random phase is as near to 0 in 10 % of the cases."""
 
 
-def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> kit.Evidence:
-    """Analyse weights U (N, p), V (N, p), W (p, N).
+@dataclass(frozen=True)
+class Phases:
+    """The phases of the weights of N neurons.
 
     `same` (N,) says which neurons have one strongest frequency in all, `total` (N,) is `phi_U +
     phi_V - phi_W`, `close` the share of these neurons whose phases nearly add up, NaN unless most
     neurons are among them.
     """
+
+    same: kit.Floats
+    total: kit.Floats
+    close: float
+
+
+def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> Phases:
+    """Analyse weights U (N, p), V (N, p), W (p, N)."""
     same, total = phase_sums(U, V, W)
     close = float(np.mean(np.abs(total[same > 0]) < CLOSE)) if same.mean() > 0.5 else np.nan
-    return kit.Evidence(same=same, total=total, close=close)
+    return Phases(same, total, close)
 
 
-Evidence = dict[str, kit.Evidence]
+Evidence = dict[str, Phases]
 """Optimizer, or analytic weights -> phases."""
 
 
@@ -46,7 +57,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     made = []
 
     for name in (ADAMW, GD):
-        key = {GD: "gd", ADAMW: "adamw"}[name]
+        key = KEYS[name]
         net = e[name]
         least = {GD: 0.8, ADAMW: 0.95}[name]
         made += [
@@ -77,14 +88,13 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, aspect=0.9)
     for panel, (name, net) in enumerate(e.items()):
         axes[panel].hist(
             net.total[net.same > 0],
             bins=np.linspace(-np.pi, np.pi, 32).tolist(),
-            color=kit.SERIES[panel],
+            color=f"C{panel}",
         )
         axes[panel].set(xlabel=r"$\phi_U + \phi_V - \phi_W$", xticks=[-np.pi, 0, np.pi])
         axes[panel].set_xticklabels([r"$-\pi$", "0", r"$\pi$"])
