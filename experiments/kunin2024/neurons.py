@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -15,14 +17,15 @@ ONE = ("dataset.x=[[0.5, 1.0]]", "dataset.y=[1.1]")
 """The single sample of Figure 4(b)."""
 
 
-def evidence(runs: kit.Runs) -> list[kit.Evidence]:
+def evidence(runs: kit.Runs) -> list[Path]:
     """Read all runs, ascending in delta; runs on one sample last."""
     paths = [path(run) for run in runs.values()]
     return sorted(paths, key=lambda neuron: (bool(np.isnan(neuron.exact_a[0])), neuron.delta))
 
 
-def path(run: kit.Run) -> kit.Evidence:
-    """Read a trained neuron at times `t` (T,), and solve its equations.
+@dataclass(frozen=True)
+class Path:
+    """A trained neuron at T times, and its equations.
 
     Measured are `w` (T, 2), `a` (T,), `predictor` `a w` (T, 2), the kernel distance `S` (T,),
     `alignment` (T,), the cosine of w and the least-norm interpolator `beta` (2,), and `aligned`,
@@ -30,12 +33,29 @@ def path(run: kit.Run) -> kit.Evidence:
     inputs are not white. `error` is the largest difference between both, `drift` the largest change
     of `a^2 - |w|^2`: NaN unless the neuron has moved.
     """
+
+    delta: float
+    t: kit.Floats
+    w: kit.Floats
+    a: kit.Floats
+    S: kit.Floats
+    beta: kit.Floats
+    exact_w: kit.Floats
+    exact_a: kit.Floats
+    predictor: kit.Floats
+    alignment: kit.Floats
+    aligned: float
+    error: float
+    drift: float
+
+
+def path(run: kit.Run) -> Path:
+    """Read a trained neuron at times `t` (T,), and solve its equations."""
     samples = run.dataset()
-    S = np.asarray(run.measures["kernel_distance"], np.float64)
-    w, a = (
-        np.asarray(run.parameters[name], np.float64)[:, 0]
-        for name in ("hidden_weight", "output_weight")
-    )
+    S = run.measures["kernel_distance"]
+    W, output = kit.recorded(run, "hidden_weight", "output_weight")
+    w = W[:, 0]
+    a = output[:, 0]
     t = times_of(run, run.snapshot_iterations)
     beta = np.asarray(np.linalg.lstsq(samples.x, samples.y, rcond=None)[0], np.float64)
     exact_w = np.full_like(w, np.nan)
@@ -45,7 +65,7 @@ def path(run: kit.Run) -> kit.Evidence:
     cosines = kit.cosines(w, beta)
     imbalance = a**2 - np.sum(w**2, axis=1)
     moved = np.linalg.norm(w[-1] - w[0]) > 0.1
-    return kit.Evidence(
+    return Path(
         delta=float(imbalance[0]),
         t=t,
         w=w,
@@ -62,7 +82,7 @@ def path(run: kit.Run) -> kit.Evidence:
     )
 
 
-def claims_fig3(paths: list[kit.Evidence]) -> list[kit.Claim]:
+def claims_fig3(paths: list[Path]) -> list[kit.Claim]:
     by = dict(zip(DELTAS, paths, strict=True))
     limits = {delta: last_distance(delta, float(np.linalg.norm(p.beta))) for delta, p in by.items()}
     gap = [abs(p.S[-1] - limits[delta]) for delta, p in by.items() if delta >= -2]
@@ -119,7 +139,7 @@ def claims_fig3(paths: list[kit.Evidence]) -> list[kit.Claim]:
             "sooner)",
             "Figure 3, middle",
             kit.exactly(1.0),
-            float(np.mean(np.diff(aligned[1:]) < 0)),
+            np.mean(np.diff(aligned[1:]) < 0),
         ),
         kit.claim(
             "never",
@@ -147,7 +167,7 @@ def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Flo
     return np.asarray(beta + n * kept * np.sqrt(K + np.hypot(K, np.linalg.norm(beta))))
 
 
-def claims_fig4(paths: list[kit.Evidence]) -> list[kit.Claim]:
+def claims_fig4(paths: list[Path]) -> list[kit.Claim]:
     white = paths[: len(DELTAS)]
     single = paths[len(DELTAS) :]
     gaps = [
@@ -199,7 +219,7 @@ def _color(delta: float) -> str:
     )
 
 
-def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
+def draw_fig3(paths: list[Path]) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     handles = []
     for neuron in paths:
@@ -213,7 +233,7 @@ def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
         for panel, (measured, theory) in zip(axes, rows, strict=True):
             (line,) = panel.plot(neuron.t, measured, color=_color(neuron.delta), lw=2.0, alpha=0.8)
             (dashes,) = panel.plot(
-                neuron.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution"
+                neuron.t, theory, color="black", lw=0.8, ls=kit.DASHED, label="exact solution"
             )
         line.set_label(rf"$\delta={neuron.delta:g}$")
         handles.append(line)
@@ -226,7 +246,7 @@ def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
     return figure
 
 
-def draw_fig4(paths: list[kit.Evidence]) -> kit.Drawing:
+def draw_fig4(paths: list[Path]) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     handles = []
     white = paths[: len(DELTAS)]
@@ -242,7 +262,7 @@ def draw_fig4(paths: list[kit.Evidence]) -> kit.Drawing:
             if k == 0:
                 exact = neuron.exact_a[:, None] * neuron.exact_w
                 (dashes,) = axes[0].plot(
-                    *exact.T, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution"
+                    *exact.T, color="black", lw=0.8, ls=kit.DASHED, label="exact solution"
                 )
                 handles.append(line)
         axes[k].plot(*some[0].predictor[0], "s", color="black", ms=4)

@@ -4,6 +4,7 @@ tau and delta.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,13 +80,23 @@ PRINTED = {
 """
 
 
-def plane(run: kit.Run) -> kit.Evidence:
+@dataclass(frozen=True)
+class Plane:
+    """A run in the plane."""
+
+    tau: float
+    paths: kit.Floats
+    signs: kit.Floats
+    changed: float
+    drift: float
+    recovered: float
+
+
+def plane(run: kit.Run) -> Plane:
     """Read a run in the plane: `paths` (K, m, 2) are `|a_j| w_j`, `recovered` is a share of the
     norms `|a_j| |w_j|`.
     """
-    W, a = (
-        np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight")
-    )
+    W, a = kit.recorded(run, "hidden_weight", "output_weight")
     imbalance = a**2 - np.sum(W**2, axis=2)
     mass = np.abs(a[-1]) * np.linalg.norm(W[-1], axis=1)
     cosines = np.where(
@@ -94,7 +105,7 @@ def plane(run: kit.Run) -> kit.Evidence:
     fitted = (
         run.final_loss < FITTED * run.losses[0]
     )  # before, neither signs nor imbalances are put to the test
-    return kit.Evidence(
+    return Plane(
         tau=float(run.config.initialization.scale),  # type: ignore[attr-defined]
         paths=np.abs(a)[:, :, None] * W,
         signs=np.sign(a[-1]),
@@ -114,10 +125,7 @@ def cell(run: kit.Run) -> kit.Floats:
     replicas = replicas_of(run) if "replicas" in run.info else [run]
     names = ("test_loss", "kernel_distance", "activation_flips", "distance")
     means = np.mean(
-        [
-            [np.asarray(replica.measures[name], np.float64)[1:] for name in names]
-            for replica in replicas
-        ],
+        [[replica.measures[name][1:] for name in names] for replica in replicas],
         axis=0,
     )
     null = np.mean([np.mean(np.square(replica.dataset().y_test)) for replica in replicas])  # type: ignore[arg-type]
@@ -125,14 +133,28 @@ def cell(run: kit.Run) -> kit.Floats:
     return np.asarray(means * np.array([1 / null, 1.0, m, 1.0])[:, None])
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Runs in the plane, and maps (times, deltas, taus)."""
+
+    plane: dict[str, Plane]
+    times: kit.Ints
+    taus: kit.Floats
+    deltas: kit.Floats
+    test: kit.Floats
+    kernel: kit.Floats
+    flips: kit.Floats
+    moved: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Read all runs; the maps `test`, `kernel`, `flips`, `moved` are (times, deltas, taus)."""
     cells = {role: cell(run) for role, run in runs.items() if role not in PLANE}
     at = {tuple(int(word) for word in role.split()[1:]): values for role, values in cells.items()}
     columns, rows = (sorted({place[k] for place in at}) for k in (0, 1))
     maps = np.array([[at[i, j] for i in columns] for j in rows])  # (deltas, taus, 4, times)
     test, kernel, flips, moved = maps.transpose(2, 3, 0, 1)
-    return kit.Evidence(
+    return Evidence(
         plane={role: plane(runs[role]) for role in PLANE},
         times=next(run.snapshot_iterations[1:] for role, run in runs.items() if role not in PLANE),
         taus=TAUS[columns],
@@ -144,7 +166,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     nets = e.plane
     drawn = "Figure 1b, map drawn by the released notebook"
 
@@ -251,8 +273,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     count = len(e.times)
     figure, axes = kit.new_figure(4, 1 + (2 * count + 3) // 4, aspect=1.08, extra_height=0.25)
     for k, (name, net) in enumerate(e.plane.items()):
@@ -287,7 +308,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         )[0]
         for s in (1.0, -1.0)
     ]
-    handles += axes[0].plot([], [], color="black", lw=0.9, ls=(0, (4, 2)), label="teacher")
+    handles += axes[0].plot([], [], color="black", lw=0.9, ls=kit.DASHED, label="teacher")
     handles += axes[0].plot(
         [], [], color="black", lw=0.8, ls=":", label=r"radius $\tau^2$, the start"
     )
@@ -295,7 +316,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_plane(axes: kit.Axes, net: kit.Evidence) -> None:
+def _draw_plane(axes: kit.Axes, net: Plane) -> None:
     reach = 1.15 * max(float(np.abs(net.paths).max()), 1.2 * net.tau**2)
     for j in range(net.paths.shape[1]):
         look: dict[str, Any] = {"color": kit.PALETTE.sign(net.signs[j])}
@@ -306,7 +327,7 @@ def _draw_plane(axes: kit.Axes, net: kit.Evidence) -> None:
             *np.outer(t, [0, 2 * reach]),
             color=kit.PALETTE.sign(s),
             lw=0.9,
-            ls=(0, (4, 2)),
+            ls=kit.DASHED,
             zorder=0,
         )
     angle = np.linspace(0, 2 * np.pi, 100)
