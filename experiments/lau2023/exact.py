@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -51,15 +52,28 @@ def networks() -> list[tuple[tuple[int, ...], int]]:
     return [(sizes, min(sizes)) for sizes, _, _ in PRINTED.values()] + list(DRAWN)
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Estimates of all networks beside their exact values."""
+
+    exact: kit.Floats
+    mean: kit.Floats
+    spread: kit.Floats
+    hessian: kit.Floats
+    weights: kit.Floats
+    names: list[str]
+    printed: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Compare the estimates at the end of training with the exact values; NaN where labels are
     not fitted.
     """
     nets = networks()
     finished = list(runs.values())
     fitted = np.array([run.final_loss < FITTED * run.losses[0] for run in finished])
-    estimates = np.array([np.asarray(run.measures["llc"])[-1] for run in finished])
-    return kit.Evidence(
+    estimates = np.array([run.measures["llc"][-1] for run in finished])
+    return Evidence(
         exact=np.array([dln_learning_coefficient(rank, sizes)[0] for sizes, rank in nets]),
         mean=np.where(fitted, estimates[:, 0], np.nan),
         spread=np.where(fitted, estimates[:, 1], np.nan),
@@ -70,7 +84,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     fitted = bool(np.isfinite(e.mean).all())
     ratio = e.mean / e.exact
     k = len(PRINTED)
@@ -130,16 +144,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.95, extra_height=0.55)
     k = len(PRINTED)
     ends = np.array([0.8, 1.2]) * [np.min(e.exact), np.max(e.exact)]
     handles: list[Any] = axes[0].plot(
-        ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), label="exact"
+        ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=kit.DASHED, label="exact"
     )
     looks = (
-        ("largest rank", slice(0, k), kit.SERIES[0]),
-        ("lower rank", slice(k, None), kit.SERIES[1]),
+        ("largest rank", slice(0, k), "C0"),
+        ("lower rank", slice(k, None), "C1"),
     )
     at = np.arange(len(e.exact))
     for name, part, color in looks:
@@ -167,10 +181,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     }
     handles += axes[0].plot(e.exact[:k], e.printed, zorder=3, **cross)
     axes[1].plot(at[:k] + 0.3, e.printed / e.exact[:k], zorder=3, **cross)
-    axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), zorder=1)
+    axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=kit.DASHED, zorder=1)
     for values, marker, color, name in (
-        (e.hessian, "s", kit.SERIES[2], "half the rank of the Hessian"),
-        (e.weights / 2, "+", kit.SERIES[3], "half the number of weights"),
+        (e.hessian, "s", "C2", "half the rank of the Hessian"),
+        (e.weights / 2, "+", "C3", "half the number of weights"),
     ):
         handles += axes[1].plot(at - 0.3, values / e.exact, marker, ms=4.5, color=color, label=name)
     axes[0].set(

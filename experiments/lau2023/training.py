@@ -4,6 +4,7 @@ saddle.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -73,23 +74,36 @@ def of_sampler(
     return float(np.sum(h * np.mean(variance, 0)) / 2)
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Losses and estimates along the training, and their means at the saddles."""
+
+    steps: kit.Ints
+    losses: kit.Floats
+    states: kit.Ints
+    curves: dict[str, kit.Floats]
+    at_rank: dict[str, kit.Floats]
+    within: dict[str, kit.Floats]
+    counts: list[int]
+    expected: kit.Floats
+    exact: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Find the states at the saddles, and average the estimates of both samplers there."""
     (run,) = runs.values()
     target = np.array(run.config.dataset.singular_values)  # type: ignore[attr-defined]
-    layers = (
-        np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.matrices
-    )
+    layers = kit.recorded(run, *run.config.architecture.matrices)
     values = np.linalg.svd(reduce(lambda product, W: W @ product, layers), compute_uv=False)
-    states = np.asarray(run.snapshot_iterations)
+    states = run.snapshot_iterations
     learnt = values >= LEARNT * target
     left = values <= NOT_YET * target
     saddles = [learnt[:, :r].all(1) & left[:, r:].all(1) for r in RANKS]
     released = [at & (states <= LENGTH) for at in saddles]
-    steps = np.asarray(run.loss_iterations)
-    losses = np.asarray(run.losses) / SIDE
+    steps = run.loss_iterations
+    losses = run.losses / SIDE
     at_states = np.interp(states, steps, losses)
-    curves = {name: np.asarray(run.measures[name]) for name in SAMPLERS}
+    curves = {name: run.measures[name] for name in SAMPLERS}
     at_rank, within = (
         {
             name: np.array(
@@ -102,13 +116,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         }
         for states_of in (saddles, released)
     )
-    return kit.Evidence(
-        steps=steps,
-        losses=losses,
-        states=states,
-        curves=curves,
-        at_rank=at_rank,
-        within=within,
+    return Evidence(
+        steps,
+        losses,
+        states,
+        curves,
+        at_rank,
+        within,
         counts=[int(at.sum()) for at in saddles],
         expected=np.array([of_sampler(target[:r]) for r in RANKS]),
         exact=np.array(
@@ -127,7 +141,7 @@ def _means(estimates: kit.Floats, losses: kit.Floats) -> tuple[float, float, flo
     return float(estimates[:, 0].mean()), float(estimates[:, 0].std()), float(losses.mean())
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     released, fine = (e.within[name][:, 0] for name in SAMPLERS)
     losses = e.within["llc_released"][:, 2]
     source = "DLN_phase_transition.ipynb, output of cell 2"
@@ -197,7 +211,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return the estimates at the end of all steps, which are twice the released ones, and the
     states they rest on.
     """
@@ -208,14 +222,14 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
-    axes[0].plot(e.steps, e.losses, color=kit.SERIES[0])
+    axes[0].plot(e.steps, e.losses, color="C0")
     axes[0].set(
         xscale="log", yscale="log", xlabel="SGD step", ylabel="training loss", ylim=(0.1, 3e3)
     )
     axes[0].set_xlim(FROM, 1.1 * e.steps[-1])
-    colors = dict(zip(SAMPLERS, (kit.SERIES[1], kit.SERIES[0]), strict=True))
+    colors = dict(zip(SAMPLERS, ("C1", "C0"), strict=True))
     handles: list[Any] = []
     for name, label in SAMPLERS.items():
         mean, spread, _ = e.curves[name].T
@@ -226,7 +240,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     ranks = np.array(RANKS)
     steps_of_theory = [regular(r) for r in RANKS]
     for value in steps_of_theory:
-        dashed = axes[1].axhline(value, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+        dashed = axes[1].axhline(value, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
     dashed.set_label("half the dimension")
     axes[1].set(
         xscale="log",
@@ -245,9 +259,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             capsize=2.5,
             color=colors[name],
         )
-    axes[2].plot(ranks, steps_of_theory, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)), zorder=1)
+    axes[2].plot(ranks, steps_of_theory, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED, zorder=1)
     handles += axes[2].plot(
-        ranks, e.expected, "_", ms=11, color=kit.SERIES[2], label="expected, released step"
+        ranks, e.expected, "_", ms=11, color="C2", label="expected, released step"
     )
     handles += axes[2].plot(
         ranks, [PRINTED[r][1] for r in RANKS], "x", ms=5, color="black", label="printed, mean"
