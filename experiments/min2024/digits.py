@@ -4,6 +4,7 @@ default number.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.patches import Rectangle
 from dynamics_cli import kit
 from dynamics_cli.kinds import Streams, stream
 
-from .shared import first_at, read_states
+from .shared import read_states
 from .theory.cones import centres, correlated_shares, least_correlation
 
 SHOWN = 120
@@ -23,8 +24,9 @@ GROWTH_OVER = 2
 """Recorded states over which the growth of the neurons is measured, 100 iterations."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure a run on two digits.
+@dataclass(frozen=True)
+class Evidence:
+    """A run on two digits.
 
     `products` (2 SHOWN, 2 SHOWN) are `<x_i, x_j>`, positive label first, `same` and `different`
     shares of correlated pairs, `chance` is the larger p-value of the two among permuted labels.
@@ -33,6 +35,28 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     the loss falls, over `|x_+| / n`. `tiles` (2, 2, d) are `x_+ / |I_+|` and `x_- / |I_-|`, and
     below them the mean neurons of V_+ and V_- at the end, of the same lengths.
     """
+
+    iterations: kit.Ints
+    loss_iterations: kit.Ints
+    losses: kit.Floats
+    products: kit.Floats
+    same: float
+    different: float
+    mu: float
+    chance: float
+    x_plus: kit.Floats
+    x_minus: kit.Floats
+    plus: Alignment
+    minus: Alignment
+    squared_norm: kit.Floats
+    stable_rank: kit.Floats
+    growth: float
+    tiles: kit.Floats
+    mean: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure a run on two digits."""
     run = runs["digits"]
     config: Any = run.config
     states = read_states(run)
@@ -47,20 +71,14 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
     above = np.count_nonzero(null >= shares, axis=0)
     groups = [np.flatnonzero(sign * y > 0) for sign in (1, -1)]
-    shown = x[
-        [
-            k
-            for rows in groups
-            for k in rows[np.linspace(0, len(rows) - 1, min(SHOWN, len(rows))).astype(int)]
-        ]
-    ]
+    shown = np.concatenate([_spread(x[rows]) for rows in groups])
     raw = run.config.dataset.model_copy(update={"center": False}).load(Streams(run.config.seed))
-    top = np.linalg.eigvalsh(W @ W.swapaxes(1, 2))[:, -1]
+    top = np.asarray(np.linalg.eigvalsh(W @ W.swapaxes(1, 2))[:, -1], np.float64)
     squares = np.sum(W**2, axis=(1, 2))
-    falls = first_at(states.loss_iterations, states.losses < 0.99)
+    falls = kit.first_at(states.loss_iterations, states.losses < 0.99)
     times = states.iterations * config.optimizer.lr
     pace = growth(times, squares, falls * config.optimizer.lr)
-    return kit.Evidence(
+    return Evidence(
         iterations=states.iterations,
         loss_iterations=states.loss_iterations,
         losses=states.losses,
@@ -75,23 +93,37 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         minus=alignment(W, v < 0, x_minus),
         squared_norm=top,
         stable_rank=squares / top,
-        growth=pace * len(x) / np.linalg.norm(x_plus),
+        growth=float(pace * len(x) / np.linalg.norm(x_plus)),
         tiles=_tiles(x, y, W[-1], v[-1]),
         mean=raw.x[:, : x.shape[1]].mean(axis=0),
     )
 
 
-def alignment(W: kit.Floats, members: kit.Bools, target: kit.Floats) -> kit.Evidence:
-    """Return cosines (K,) of neurons `W` (K, m, d) with `target` (d,): of the `mean` of `members`
-    (K, m), and of each.
+@dataclass(frozen=True)
+class Alignment:
+    """Cosines (K,) of neurons with a vector.
 
     `low` is the least of them and `high` the largest; all are NaN while there are no members.
     """
+
+    mean: kit.Floats
+    low: kit.Floats
+    high: kit.Floats
+
+
+def alignment(W: kit.Floats, members: kit.Bools, target: kit.Floats) -> Alignment:
+    """Return cosines (K,) of neurons `W` (K, m, d) with `target` (d,): of the `mean` of `members`
+    (K, m), and of each.
+    """
     each = np.where(members, kit.cosines(W, target), np.nan)
     mean = kit.cosines(np.where(members[..., None], W, 0.0).sum(axis=1), target)
-    return kit.Evidence(
-        mean=mean, low=np.fmin.reduce(each, axis=1), high=np.fmax.reduce(each, axis=1)
-    )
+    return Alignment(mean=mean, low=np.fmin.reduce(each, axis=1), high=np.fmax.reduce(each, axis=1))
+
+
+def _spread(images: kit.Floats) -> kit.Floats:
+    """Return `SHOWN` images at most, evenly spread over all (n, d)."""
+    n = len(images)
+    return images[np.linspace(0, n - 1, min(SHOWN, n)).astype(np.int64)]
 
 
 def growth(times: kit.Floats, squares: kit.Floats, until: float) -> float:
@@ -103,7 +135,7 @@ def growth(times: kit.Floats, squares: kit.Floats, until: float) -> float:
     last = int(np.count_nonzero(times < until)) - 1
     first = last - GROWTH_OVER
     if first < 0 or squares[first] <= 0:
-        return float("nan")
+        return np.nan
     return float(np.log(squares[last] / squares[first]) / (2 * (times[last] - times[first])))
 
 
@@ -117,7 +149,7 @@ def _tiles(x: kit.Floats, y: kit.Floats, W: kit.Floats, v: kit.Floats) -> kit.Fl
     return np.stack([centre, neurons])
 
 
-def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
+def claims(e: Evidence, figure: str, text: bool) -> list[kit.Claim]:
     """Compare a run with Section 4 and Appendix A.4; the source is `figure`.
 
     With `text` Section 4 speaks of these digits; of the others (Figures 10, 11) there are only
@@ -133,7 +165,7 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
     w_plus, w_minus = (
         kit.cosines(w[None], x)[0] for w, x in zip(e.tiles[1], (e.x_plus, e.x_minus), strict=True)
     )
-    falls = {level: first_at(e.loss_iterations, losses < level) for level in (0.99, 0.9)}
+    falls = {level: kit.first_at(e.loss_iterations, losses < level) for level in (0.99, 0.9)}
     at_fall = at(falls[0.99], smaller) if np.isfinite(falls[0.99]) else np.nan
     good = f"Section 4, {figure}; 0.9 is our reading of good"
     of_text: list[kit.Claim] = []
@@ -168,7 +200,7 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
                 "with a least cosine of 0.9)",
                 f"{good} (second, band)",
                 kit.around(2000),
-                first_at(e.iterations, least >= 0.9),
+                kit.first_at(e.iterations, least >= 0.9),
             ),
             kit.claim(
                 "aligned-mean",
@@ -250,7 +282,7 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return how far the images are from Assumption 1, and readings of the curves that no claim
     has.
     """
@@ -260,17 +292,16 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
         "least y_i y_j cos(x_i, x_j); Assumption 1 asks for more than 0": e.mu,
         "share of pairs of one label with positive correlation": e.same,
         "share of pairs of two labels with negative correlation": e.different,
-        "first iteration with a least cosine of 0.9": first_at(e.iterations, least >= 0.9),
-        "first loss below 0.99": first_at(times, e.losses < 0.99),
-        "first loss below 0.95": first_at(times, e.losses < 0.95),
+        "first iteration with a least cosine of 0.9": kit.first_at(e.iterations, least >= 0.9),
+        "first loss below 0.99": kit.first_at(times, e.losses < 0.99),
+        "first loss below 0.95": kit.first_at(times, e.losses < 0.95),
         "cosine of the mean neuron of V+ at the end": e.plus.mean[-1],
         "cosine of the mean neuron of V- at the end": e.minus.mean[-1],
         "stable rank at the end": e.stable_rank[-1],
     }
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.76)
     _heat_map(figure, axes[0], e.products)
     _alignment(axes[1], e)
@@ -303,7 +334,7 @@ def _heat_map(figure: kit.Drawing, axes: kit.Axes, products: kit.Floats) -> None
     bar.ax.tick_params(labelsize=kit.SMALL)
 
 
-def _alignment(axes: kit.Axes, e: kit.Evidence) -> None:
+def _alignment(axes: kit.Axes, e: Evidence) -> None:
     for group, sign, style in ((e.plus, "+", "-"), (e.minus, "-", "--")):
         color = kit.PALETTE.sign(float(f"{sign}1"))
         label = rf"$\cos(\overline{{w}}_{sign}, x_{sign})$"
@@ -316,11 +347,11 @@ def _alignment(axes: kit.Axes, e: kit.Evidence) -> None:
     axes.legend(loc="center right")
 
 
-def _convergence(axes: kit.Axes, e: kit.Evidence) -> None:
+def _convergence(axes: kit.Axes, e: Evidence) -> None:
     lines = [
         (e.loss_iterations, e.losses, r"loss $\mathcal{L}$", kit.PALETTE.measured, "-"),
         (e.iterations, e.stable_rank, r"$\|W\|_F^2/\|W\|_2^2$", kit.PALETTE.rank, "--"),
-        (e.iterations, e.squared_norm, r"$\|W\|_2^2$", kit.SERIES[2], "-."),
+        (e.iterations, e.squared_norm, r"$\|W\|_2^2$", "C2", "-."),
     ]
     for times, values, label, color, style in lines:
         kit.draw_curve(axes, times, values, label=label, color=color, ls=style)

@@ -4,6 +4,8 @@ the caption.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -12,15 +14,27 @@ from .shared import read_states
 from .theory.cones import DEAD, MINUS, PLUS, regions
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Find positive neurons that start active on all negative and no positive data, and take the
-    last to arrive.
+@dataclass(frozen=True)
+class Evidence:
+    """Two neurons, and what no positive neuron may do.
 
     `living` goes to S_+, `dying` to S_dead; where no neuron does, it is the last of all that start
     so. Each has its `changes` (c,), iterations, and `patterns` (c + 1, n) between them. `forbidden`
     counts activations on positive data lost, or on negative data gained, by positive neurons of the
     whole run, `died_active` positive neurons that died although they were active on a positive
     point at first.
+    """
+
+    y: kit.Floats
+    forbidden: int
+    died_active: int
+    living: Branch
+    dying: Branch
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Find positive neurons that start active on all negative and no positive data, and take the
+    last to arrive.
     """
     states = read_states(runs["descent"])
     active = kit.activation_patterns(states.x, states.W)  # (K, n, m)
@@ -44,23 +58,29 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         gains[:, states.y < 0] > 0
     )
     touched = active[0][states.y > 0].any(axis=0)  # (m,)
-    return kit.Evidence(
+    return Evidence(
         y=states.y,
         **branches,
         forbidden=int(wrong),
-        died_active=np.count_nonzero(always & touched & (reached[-1] == DEAD)),
+        died_active=int((always & touched & (reached[-1] == DEAD)).sum()),
     )
 
 
-def _branch(iterations: kit.Ints, active: kit.Bools) -> kit.Evidence:
+@dataclass(frozen=True)
+class Branch:
+    """The patterns of a neuron, and the iterations of its changes."""
+
+    changes: kit.Floats
+    patterns: kit.Bools
+
+
+def _branch(iterations: kit.Ints, active: kit.Bools) -> Branch:
     """Return when the activation (K, n) of a neuron changes, and its patterns."""
     changed = np.flatnonzero((active[1:] != active[:-1]).any(axis=1)) + 1
-    return kit.Evidence(
-        changes=iterations[changed].astype(np.float64), patterns=active[[0, *changed]]
-    )
+    return Branch(changes=iterations[changed].astype(np.float64), patterns=active[[0, *changed]])
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     source = "Section 3.3, Figure 4"
     living = e.living
     dying = e.dying
@@ -108,8 +128,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, width=6.3, aspect=0.72, extra_height=0.35)
     _draw_branch(axes[0], e.y, e.dying)
     _draw_branch(axes[1], e.y, e.living)
@@ -118,17 +137,16 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         (kit.PALETTE.positive, "P", "$y_i=+1$, active"),
         (kit.PALETTE.negative, "s", "$y_i=-1$, active"),
     )
-    handles = [
-        axes[0].plot([], [], ls="none", marker=m, ms=7, color=c, label=t)[0] for c, m, t in looks
-    ]
+    handles: list[kit.Artist] = []
+    for color, marker, label in looks:
+        handles += axes[0].plot([], [], marker, ms=7, color=color, label=label)
     handles += axes[0].plot(
-        [], [], ls="none", marker="s", ms=7, mfc="white", mec=kit.PALETTE.muted, label="not active"
+        [], [], "s", ms=7, mfc="white", mec=kit.PALETTE.muted, label="not active"
     )
     handles += axes[0].plot(
         [],
         [],
-        ls="none",
-        marker=kit.MARKER,
+        kit.MARKER,
         ms=9,
         mfc="none",
         mec=kit.PALETTE.theory,
@@ -138,7 +156,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_branch(axes: kit.Axes, y: kit.Floats, branch: kit.Evidence) -> None:
+def _draw_branch(axes: kit.Axes, y: kit.Floats, branch: Branch) -> None:
     """Draw a column of marks for each pattern of a neuron."""
     times = [0.0, *branch.changes.tolist()]
     for k, pattern in enumerate(branch.patterns):

@@ -6,6 +6,8 @@ A.5).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -13,7 +15,6 @@ from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.kinds import State
 from dynamics_cli.training.problem import build_problem
 
-from .shared import first_at
 from .theory.cones import centres
 from .theory.motion import motion
 
@@ -22,11 +23,23 @@ BOTH = ("architecture.train_output=true", "initialization.output_value=null")
 FULL = ("dataset.source=full", "optimizer.batch_size=2000")
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure loss, `sum_j d/dt ||w_j||^2` and `sum_j || d/dt w_j/||w_j|| ||` of all data at
-    epochs, each (E,).
+@dataclass(frozen=True)
+class Evidence:
+    """Loss and changes at the ends of epochs, each (E,).
 
     `growth` (E,) is the rate of the logarithm of the norm of W, over `|x_+| / n`.
+    """
+
+    epochs: kit.Ints
+    loss: kit.Floats
+    norms: kit.Floats
+    directions: kit.Floats
+    growth: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure loss, `sum_j d/dt ||w_j||^2` and `sum_j || d/dt w_j/||w_j|| ||` of all data at
+    epochs, each (E,).
     """
     run = runs["sgd"]
     problem = build_problem(run.config, run.dataset())
@@ -47,25 +60,25 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     epochs = run.snapshot_iterations // problem.steps_per_epoch
     data = run.dataset()
     x_plus, _ = centres(data.x, data.y)
-    return kit.Evidence(
-        epochs=epochs,
-        loss=loss,
-        norms=norms,
-        directions=directions,
+    return Evidence(
+        epochs,
+        loss,
+        norms,
+        directions,
         growth=np.array(growth) * data.n / np.linalg.norm(x_plus),
     )
 
 
-def _peak(e: kit.Evidence, values: kit.Floats) -> float:
+def _peak(e: Evidence, values: kit.Floats) -> float:
     """Return the epoch at which values (E,) are largest, epoch 0 apart."""
     return float(e.epochs[1 + int(np.argmax(values[1:]))])
 
 
-def claims_fig12(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig12(e: Evidence) -> list[kit.Claim]:
     """Compare the order of events with the caption of Figure 12 and Appendix A.5: two phases."""
     turned = _peak(e, e.directions)
     grew = _peak(e, e.norms)
-    first_below = first_at(e.epochs, e.loss < 0.99)
+    first_below = kit.first_at(e.epochs, e.loss < 0.99)
     before = max(turned, 1.0)  # a run of one step has no epoch behind it
     norms = abs(kit.value_at(e.epochs, e.norms, turned)) / e.norms[1:].max()
     directions = kit.value_at(e.epochs, e.directions, grew) / e.directions[1:].max()
@@ -113,7 +126,7 @@ def claims_fig12(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig13(e: Evidence) -> list[kit.Claim]:
     """Compare with the caption of Figure 13: one phase."""
     decayed = all(values[-1] < values[1] / 2 for values in (e.norms, e.directions))
     return [
@@ -142,8 +155,7 @@ def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=4.6, aspect=0.6, extra_height=0.2)
     epochs = e.epochs[1:]
     kept = slice(1, None)
@@ -152,7 +164,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     series = (
         (axes, e.loss, "loss", kit.PALETTE.measured, "-"),
         (axes, e.norms, "changes in neuron norms", kit.PALETTE.rank, "--"),
-        (right, e.directions, "changes in neuron directions", kit.SERIES[2], "-."),
+        (right, e.directions, "changes in neuron directions", "C2", "-."),
     )
     for where, values, label, color, style in series:
         lines.append(
@@ -160,8 +172,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         )
     axes.set_ylabel("loss, changes in neuron norms")
     axes.set_ylim(min(0.0, 1.1 * float(e.norms[kept].min())), None)
-    right.set_ylabel("changes in neuron directions", color=kit.SERIES[2])
-    right.tick_params(axis="y", colors=kit.SERIES[2])
+    right.set_ylabel("changes in neuron directions", color="C2")
+    right.tick_params(axis="y", colors="C2")
     right.set_ylim(0.0, 1.08 * float(e.directions[kept].max()))
     right.spines["right"].set_visible(True)
     kit.set_time_axis(axes, epochs, label="epoch")

@@ -15,6 +15,7 @@ from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .theory.cones import DEAD, PLUS, activation_counts, regions, x_a
 from .theory.early_alignment import (
+    AlignmentConstants,
     alignment_constants,
     correspondence,
     edge_times,
@@ -74,13 +75,27 @@ class CountPath:
         return down if loses else ~down
 
 
-def evidence(_: kit.Runs) -> kit.Evidence:
-    """Follow positive neurons of all kinds of starts to S_+ or S_dead; `paths` has the longest
-    first.
+@dataclass(frozen=True)
+class Evidence:
+    """Positive neurons on their way to S_+ or S_dead.
 
     `lost` counts live starts that did not reach S_+ or S_dead, or broke the definition of a path,
     `died_active` the neurons that died although they were active on a positive point at first.
     `maximal_time` is T(P_max), `marched` the time of the slowest neuron by small steps.
+    """
+
+    constants: AlignmentConstants
+    slowest: float
+    marched: float
+    maximal_time: float
+    paths: list[CountPath]
+    lost: int
+    died_active: int
+
+
+def evidence(_: kit.Runs) -> Evidence:
+    """Follow positive neurons of all kinds of starts to S_+ or S_dead; `paths` has the longest
+    first.
     """
     rng = stream(0, "data")
     common = np.zeros(DIM)
@@ -102,7 +117,7 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     dead = ends == DEAD
     started = activation_counts(x, y, W)[:, 0] > 0
     slowest = max(paths, key=lambda path: path.time if len(path.times) else 0.0)
-    return kit.Evidence(
+    return Evidence(
         constants=constants,
         slowest=slowest.time,
         marched=march(x, y, slowest.start),
@@ -110,8 +125,8 @@ def evidence(_: kit.Runs) -> kit.Evidence:
         paths=sorted(
             (path for path in paths if len(path.times)), key=lambda path: -len(path.times)
         ),
-        lost=len(ends) - len(paths) - np.count_nonzero(dead),
-        died_active=np.count_nonzero(dead & started),
+        lost=len(ends) - len(paths) - int(dead.sum()),
+        died_active=int((dead & started).sum()),
     )
 
 
@@ -135,10 +150,10 @@ def march(x: kit.Floats, y: kit.Floats, w: kit.Floats) -> float:
             return k * STEP
         direction = direction + STEP * x_a(x, y, direction)
         direction = direction / np.linalg.norm(direction)
-    return float("nan")
+    return np.nan
 
 
-def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig14(e: Evidence) -> list[kit.Claim]:
     source = "Appendix C.2, Figure 14"
     return [
         kit.theory(
@@ -172,7 +187,7 @@ def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig15(e: Evidence) -> list[kit.Claim]:
     source = "Appendix C.2, Figure 15"
     t1 = e.constants.t1
     sizes = [*product(range(1, FEW + 1), repeat=2)]
@@ -228,7 +243,7 @@ def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def _partners(e: kit.Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
+def _partners(e: Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
     """Check for all measured paths that partners take at least as long and are used once
     (Figures 16 and 17).
     """
@@ -289,7 +304,7 @@ def _draw_path(
         )
 
 
-def _draw_both(axes: kit.Axes, e: kit.Evidence, measured: str, largest: str) -> None:
+def _draw_both(axes: kit.Axes, e: Evidence, measured: str, largest: str) -> None:
     """Draw the longest measured path and the maximal one."""
     _draw_path(axes, e.paths[0].counts, kit.PALETTE.measured, measured, style="-", shift=0.06)
     _draw_path(axes, LARGEST, kit.PALETTE.theory, largest, style="--", shift=-0.06)
@@ -302,8 +317,7 @@ def _shown(paths: list[CountPath]) -> list[CountPath]:
     return found[:: max(1, (len(found) - 1) // 2)][:3]
 
 
-@kit.styled
-def draw_fig14(e: kit.Evidence) -> kit.Drawing:
+def draw_fig14(e: Evidence) -> kit.Drawing:
     figure, axes = _grid(0.35)
     for k, path in enumerate(_shown(e.paths)):
         label = (
@@ -313,17 +327,16 @@ def draw_fig14(e: kit.Evidence) -> kit.Drawing:
         _draw_path(
             axes,
             path.counts,
-            kit.SERIES[k],
+            f"C{k}",
             label,
             style=("-", "--", "-.")[k],
             shift=0.09 * (k - 1),
         )
-    kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=1)
+    kit.figure_legend(figure, kit.labelled(axes), columns=1)
     return figure
 
 
-@kit.styled
-def draw_fig15(e: kit.Evidence) -> kit.Drawing:
+def draw_fig15(e: Evidence) -> kit.Drawing:
     figure, axes = _grid(0.3)
     path = e.paths[0]
     measured = (
@@ -333,12 +346,11 @@ def draw_fig15(e: kit.Evidence) -> kit.Drawing:
     _draw_both(
         axes, e, measured, rf"$P_{{\max}}$: $T$ = {kit.format_number(round(e.maximal_time))}"
     )
-    kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=1)
+    kit.figure_legend(figure, kit.labelled(axes), columns=1)
     return figure
 
 
-@kit.styled
-def _draw_partners(e: kit.Evidence, *, loses: bool) -> kit.Drawing:
+def _draw_partners(e: Evidence, *, loses: bool) -> kit.Drawing:
     """Draw the longest measured path, the maximal one, and arrows between partners."""
     figure, axes = _grid(0.3)
     _draw_both(axes, e, "measured path", r"$P_{\max}$")
@@ -355,7 +367,7 @@ def _draw_partners(e: kit.Evidence, *, loses: bool) -> kit.Drawing:
             }
             axes.annotate("", end, start, arrowprops=look, zorder=4)
     axes.plot([], [], color=kit.PALETTE.rank, lw=0.9, label="takes at least as long")
-    kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=3)
+    kit.figure_legend(figure, kit.labelled(axes), columns=3)
     return figure
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import read_states
+from .shared import States, read_states
 from .theory.cones import MINUS, PLUS, centres, least_correlation, misplaced, regions
 
 SEEDS = 200
@@ -77,12 +76,11 @@ def moments_at(run: kit.Run, iteration: int) -> list[Moment]:
 
 def least_cosine(now: Moment, members: kit.Bools, target: kit.Floats) -> float:
     """Return the least cosine of some neurons (m,) with a vector (2,); NaN when there are none."""
-    return float(kit.cosines(now.W[members], target).min()) if members.any() else float("nan")
+    return float(kit.cosines(now.W[members], target).min()) if members.any() else np.nan
 
 
-@kit.styled
 def draw_moments(
-    states: kit.Evidence,
+    states: States,
     moments: Sequence[Moment],
     titles: Sequence[str],
     *,
@@ -105,8 +103,7 @@ def draw_moments(
             ends = 1.05 * np.linalg.norm(states.x, axis=1).max() * kit.directions(now.W[now.strays])
             axes[k].plot(
                 *ends.T,
-                ls="none",
-                marker=kit.MARKER,
+                kit.MARKER,
                 ms=3,
                 mfc="white",
                 mec=kit.PALETTE.positive,
@@ -120,31 +117,22 @@ def draw_moments(
     handles: list[kit.Artist] = []
     for marker, label in (("^", "+1"), ("v", "-1")):
         if marker == "^" or (states.y < 0).any():
-            look: dict[str, Any] = {
-                "ls": "none",
-                "marker": marker,
-                "ms": 6.0,
-                "color": kit.PALETTE.function,
-            }
-            handles += axes[0].plot([], [], label=f"$x_i$, $y_i={label}$", **look)
+            handles += axes[0].plot(
+                [], [], marker, ms=6, color=kit.PALETTE.function, label=f"$x_i$, $y_i={label}$"
+            )
     for sign, relation in ((1, ">"), (-1, "<")):
         handle = kit.sign_handle(sign, marker=kit.MARKER, size=4.5)
         handle.set_label(f"$v_j{relation}0$")  # the paper's symbol
         handles.append(handle)
     if count_strays:
-        look = {
-            "ls": "none",
-            "marker": kit.MARKER,
-            "ms": 4,
-            "mfc": "white",
-            "mec": kit.PALETTE.positive,
-        }
-        handles += axes[0].plot([], [], label="outside $S_+$", **look)
+        handles += axes[0].plot(
+            [], [], kit.MARKER, ms=4, mfc="white", mec=kit.PALETTE.positive, label="outside $S_+$"
+        )
     kit.figure_legend(figure, handles, columns=4)
     return figure
 
 
-def _losses(axes: kit.Axes, states: kit.Evidence, moments: Sequence[int]) -> None:
+def _losses(axes: kit.Axes, states: States, moments: Sequence[int]) -> None:
     """Draw the loss with rings at the moments of the other panels and lines where it falls
     fastest.
     """
@@ -152,7 +140,7 @@ def _losses(axes: kit.Axes, states: kit.Evidence, moments: Sequence[int]) -> Non
     for at in _drops(states):
         axes.axvline(at, color=kit.PALETTE.theory, lw=0.8, ls=":", zorder=0)
     rings = [kit.value_at(states.loss_iterations, states.losses, at) for at in moments]
-    axes.plot(moments, rings, ls="none", marker=kit.MARKER, ms=4, mfc="white", zorder=5)
+    axes.plot(moments, rings, kit.MARKER, ms=4, mfc="white", zorder=5)
     axes.set_box_aspect(1.0)
     axes.set_ylim(0.0, 1.05 * float(states.losses[0]))
     kit.set_time_axis(axes, states.loss_iterations)
@@ -179,8 +167,7 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
         axes.plot(rays[::2, :, 0], rays[::2, :, 1], color=color, lw=0.8, alpha=0.5, zorder=2)
         axes.plot(
             *tips[members].T,
-            ls="none",
-            marker=kit.MARKER,
+            kit.MARKER,
             ms=3.2,
             mfc=color,
             mec="white",
@@ -188,14 +175,14 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
             zorder=3,
         )
     for label, marker in ((1, "^"), (-1, "v")):
-        look: dict[str, Any] = {
-            "ls": "none",
-            "marker": marker,
-            "ms": 6,
-            "color": kit.PALETTE.function,
-            "mec": "white",
-        }
-        axes.plot(*x[np.sign(y) == label].T, zorder=4, **look)
+        axes.plot(
+            *x[np.sign(y) == label].T,
+            marker,
+            ms=6,
+            color=kit.PALETTE.function,
+            mec="white",
+            zorder=4,
+        )
     power = int(np.floor(np.log10(largest) + 1e-9))
     number = (
         f"{largest:g}" if -2 <= power <= 2 else rf"{largest / 10.0**power:g}\cdot 10^{{{power}}}"
@@ -213,17 +200,29 @@ MANY_6 = (
 )
 
 
-def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
-    """Measure the run by gradient descent, and its balanced twin that follows gradient flow.
+@dataclass(frozen=True)
+class Fig6Evidence:
+    """The run by gradient descent, its twin along the flow, and networks of other seeds.
 
     `flow_reached` (K, m) are regions of the neurons of the twin, `networks` moments of `SEEDS`
     seeds at `ALIGNED`.
     """
+
+    states: States
+    flow: States
+    stable_rank: kit.Floats
+    flow_reached: kit.Ints
+    moments: list[Moment]
+    networks: list[Moment]
+
+
+def evidence_fig6(runs: kit.Runs) -> Fig6Evidence:
+    """Measure the run by gradient descent, and its balanced twin that follows gradient flow."""
     states = read_states(runs["descent"])
     flow = read_states(runs["flow"])
-    return kit.Evidence(
-        states=states,
-        flow=flow,
+    return Fig6Evidence(
+        states,
+        flow,
         stable_rank=kit.stable_rank(states.W),
         flow_reached=regions(flow.x, flow.y, flow.W),
         moments=[moments_at(runs["descent"], iteration)[0] for iteration in (0, ALIGNED, END)],
@@ -231,7 +230,7 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def _drops(states: kit.Evidence) -> list[int]:
+def _drops(states: States) -> list[int]:
     """Return when the loss falls fastest above, and below, 0.45 of its first value."""
     times = states.loss_iterations
     rates = -np.gradient(states.losses, times)
@@ -240,33 +239,33 @@ def _drops(states: kit.Evidence) -> list[int]:
     return [int(times[part][np.argmax(rates[part])]) for part in parts if part.any()]
 
 
-def _lull(states: kit.Evidence) -> float:
+def _lull(states: States) -> float:
     """Return the least speed of the loss between its two decreases over the speed of the slower;
     NaN without two.
     """
     drops = _drops(states)
     times = states.loss_iterations
     if len(drops) < 2:
-        return float("nan")
+        return np.nan
     rates = -np.gradient(states.losses, times)
     between = rates[(times >= drops[0]) & (times <= drops[1])]
     slower = min(between[0], between[-1])
-    return float(between.min() / slower) if slower > 0 else float("nan")
+    return float(between.min() / slower) if slower > 0 else np.nan
 
 
-def _rate(states: kit.Evidence) -> float:
+def _rate(states: States) -> float:
     """Return the power of t with which the loss falls over the last 30 % of a run; NaN for fewer
     than 3 points.
     """
     late = (states.loss_iterations >= 0.7 * states.loss_iterations[-1]) & (states.losses > 0)
     if np.count_nonzero(late) < 3:
-        return float("nan")
+        return np.nan
     return float(
         np.polyfit(np.log(states.loss_iterations[late]), np.log(states.losses[late]), 1)[0]
     )
 
 
-def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig6(e: Fig6Evidence) -> list[kit.Claim]:
     source = "Appendix A.1, Figure 6"
     x = e.states.x
     y = e.states.y
@@ -374,7 +373,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_fig6(e: kit.Evidence) -> kit.Drawing:
+def draw_fig6(e: Fig6Evidence) -> kit.Drawing:
     titles = ("Initialisation", "End of alignment", "End of training")
     return draw_moments(e.states, e.moments, titles, losses=True)
 
@@ -422,20 +421,33 @@ def points(angle: float) -> kit.Floats:
     return np.array([[1.0, 0.0], [np.sin(angle), np.cos(angle)]])
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Look at the three moments of a run on two points, and count neurons in the networks of other
-    seeds.
+@dataclass(frozen=True)
+class Evidence:
+    """A run on two points, and networks of other seeds.
 
     `outside` (3,) counts live neurons of V_+ outside S_+ at the moments, `others` (3, R) the same
     in networks of many seeds, and `converged` (R,) says which of these fit the points at the end;
     both are (0,) without any.
     """
+
+    states: States
+    moments: list[Moment]
+    outside: list[int]
+    others: kit.Ints
+    converged: kit.Bools
+    inside: list[float] = field(default_factory=list)
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Look at the three moments of a run on two points, and count neurons in the networks of other
+    seeds.
+    """
     moments = [moments_at(runs["descent"], iteration)[0] for iteration in ITERATIONS]
     many = [runs["seeds"]] if "seeds" in runs else []
-    return kit.Evidence(
+    return Evidence(
         states=read_states(runs["descent"]),
         moments=moments,
-        outside=[np.count_nonzero(now.strays) for now in moments],
+        outside=[int(now.strays.sum()) for now in moments],
         others=np.array(
             [
                 [np.count_nonzero(now.strays) for now in moments_at(run, at)]
@@ -449,26 +461,25 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
+def evidence_fig9(runs: kit.Runs) -> Evidence:
     """Look at a run on orthogonal points, and count the neurons of V_+ in S_+ at the end for other
     seeds.
 
     `inside` are their means over networks on orthogonal points and on points of correlation sin
     0.1.
     """
-    e = evidence({"descent": runs["descent"]})
-    e.inside = [
+    inside = [
         float(np.mean([_inside(now) for now in moments_at(runs[role], ITERATIONS[-1])]))
         for role in ("orthogonal", "separated")
     ]
-    return e
+    return replace(evidence({"descent": runs["descent"]}), inside=inside)
 
 
 def _inside(now: Moment) -> int:
     return int(np.count_nonzero(now.plus & (now.reached == PLUS)))
 
 
-def _common(e: kit.Evidence, source: str, angle: float) -> list[kit.Claim]:
+def _common(e: Evidence, source: str, angle: float) -> list[kit.Claim]:
     """Compare the statements of all three: positive neurons in S+ at iteration 7000, and the
     loss at the end.
     """
@@ -500,7 +511,7 @@ def _common(e: kit.Evidence, source: str, angle: float) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig8(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig8(e: Evidence) -> dict[str, float]:
     """Return the least cosine with x_+ of positive neurons in S_+ after the alignment phase."""
     late = e.moments[2]
     x_plus, _ = centres(e.states.x, e.states.y)
@@ -508,7 +519,7 @@ def numbers_fig8(e: kit.Evidence) -> dict[str, float]:
     return {f"least cosine in S+ at {late.iteration}": least_cosine(late, inside, x_plus)}
 
 
-def numbers_fig9(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig9(e: Evidence) -> dict[str, float]:
     """Return how many neurons are in S_+ at the end, in the mean over networks."""
     orthogonal, separated = e.inside
     return {
@@ -517,7 +528,7 @@ def numbers_fig9(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig7(e: Evidence) -> list[kit.Claim]:
     source = "Appendix A.2, Figure 7"
     return [
         *_common(e, source, 0.1),
@@ -531,7 +542,7 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig8(e: Evidence) -> list[kit.Claim]:
     source = "Appendix A.2, Figure 8"
     middle, late = np.where(e.converged, e.others[1:], 0)
     return [
@@ -555,7 +566,7 @@ def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig9(e: Evidence) -> list[kit.Claim]:
     source = "Appendix A.3, Figure 9"
     last = e.moments[2]
     converged = e.states.losses[-1] < FITTED
@@ -578,7 +589,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
             " number)",
             source,
             kit.exactly(0),
-            kit.given(converged and e.outside[1], e.outside[2] - e.outside[1]),
+            kit.given(converged and e.outside[1] > 0, e.outside[2] - e.outside[1]),
         ),
         kit.claim(
             "with-one",
@@ -601,12 +612,12 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
             " 0.1)",
             f"{source}; half is our reading of clearly",
             kit.less_than(0.5),
-            kit.given(converged and e.inside[1], e.inside[0] / max(e.inside[1], 1e-9)),
+            kit.given(converged and e.inside[1] > 0, e.inside[0] / max(e.inside[1], 1e-9)),
         ),
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     return draw_moments(
         e.states, e.moments, ("Initialisation", "Alignment", "Late"), count_strays=True
     )

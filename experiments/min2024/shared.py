@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 
 
-def read_states(run: kit.Run) -> kit.Evidence:
+@dataclass(frozen=True)
+class States:
+    """All K recorded states of a two-layer run."""
+
+    x: kit.Floats
+    y: kit.Floats
+    iterations: kit.Ints
+    W: kit.Floats
+    v: kit.Floats
+    loss_iterations: kit.Ints
+    losses: kit.Floats
+
+
+def read_states(run: kit.Run) -> States:
     """Return all K recorded states of a two-layer run; the weights may be memory maps.
 
     Data `x` (n, d), `y` (n,), weights `W` (K, m, d) and `v` (K, m) at `iterations` (K,), and
@@ -17,7 +32,7 @@ def read_states(run: kit.Run) -> kit.Evidence:
     dataset = run.dataset()
     if not {"hidden_weight", "output_weight"} <= set(parameters):
         raise kit.InputError(f"{run.path}: the figures of min2024 need architecture.kind two_layer")
-    return kit.Evidence(
+    return States(
         x=dataset.x,
         y=dataset.y,
         iterations=np.array(run.snapshot_iterations),
@@ -26,9 +41,3 @@ def read_states(run: kit.Run) -> kit.Evidence:
         loss_iterations=np.array(run.loss_iterations),
         losses=np.array(run.losses),
     )
-
-
-def first_at(iterations: kit.Ints, holds: kit.Bools) -> float:
-    """Return the first iteration (K,) at which a condition (K,) holds; NaN when it never does."""
-    places = np.flatnonzero(holds)
-    return float(iterations[places[0]]) if places.size else float("nan")

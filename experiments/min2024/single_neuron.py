@@ -4,6 +4,8 @@ Caratheodory solutions.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -59,7 +61,7 @@ def _draw_scene(axes: kit.Axes, neuron: CaratheodoryNeuron) -> None:
         width=0.004,
         zorder=2,
     )
-    axes.plot(*grid[~moving].T, ls="none", marker=".", ms=2, color=kit.PALETTE.muted, zorder=2)
+    axes.plot(*grid[~moving].T, ".", ms=2, color=kit.PALETTE.muted, zorder=2)
     arrow(axes, X, kit.PALETTE.sign(neuron.y), "$x$")
     arrow(axes, W, kit.PALETTE.theory)
     axes.text(-0.04, 1.165, "$w(0)$", ha="right", va="center", color=kit.PALETTE.theory, fontsize=8)
@@ -122,7 +124,6 @@ def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
 def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
     figure, axes = kit.new_figure(2, aspect=0.8)
     _draw_scene(axes[0], PUSHED)
@@ -132,7 +133,7 @@ def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
         axes[1].semilogy(
             times[1:],
             moved[1:],
-            color=kit.SERIES[k],
+            color=f"C{k}",
             label=f"step {step:g}",
             ls=("-", "--", "-.")[k],
         )
@@ -142,18 +143,25 @@ def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
     return figure
 
 
-def evidence_fig21(_: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Solutions:
+    """Solutions of Eq. 47 that leave at the times `LEAVES`."""
+
+    times: kit.Floats
+    paths: list[kit.Floats]
+    defects: list[float]
+
+
+def evidence_fig21(_: kit.Runs) -> Solutions:
     """Compute solutions of Eq. 47, paths (T, 3) from the same start that leave at the times
     `LEAVES`.
     """
     times = np.linspace(0.0, 2.0, 4001)
     paths = [FREE.leave(START, at, times) for at in LEAVES]
-    return kit.Evidence(
-        times=times, paths=paths, defects=[FREE.defect(times, path) for path in paths]
-    )
+    return Solutions(times, paths, defects=[FREE.defect(times, path) for path in paths])
 
 
-def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig21(e: Solutions) -> list[kit.Claim]:
     source = "Appendix E.4, Figure 21"
     ends = [path[-1] for path in e.paths]
     apart = min(np.linalg.norm(a - b) for k, a in enumerate(ends) for b in ends[:k])
@@ -183,14 +191,13 @@ def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw_fig21(e: kit.Evidence) -> kit.Drawing:
+def draw_fig21(e: Solutions) -> kit.Drawing:
     figure, axes = kit.new_figure(2, aspect=0.8)
     _draw_scene(axes[0], FREE)
-    axes[0].plot(*e.paths[0][:, :2].T, color=kit.SERIES[0], lw=1.6, zorder=5)
+    axes[0].plot(*e.paths[0][:, :2].T, color="C0", lw=1.6, zorder=5)
     for k, (at, path) in enumerate(zip(LEAVES, e.paths, strict=True)):
         label = f"leaves at $t_0={at:g}$" if np.isfinite(at) else "stays for ever"
-        color = kit.SERIES[k] if np.isfinite(at) else kit.PALETTE.theory
+        color = f"C{k}" if np.isfinite(at) else kit.PALETTE.theory
         axes[1].plot(e.times, path[:, 0], color=color, label=label, ls=("-", "--", "-.", ":")[k])
     axes[1].set(xlabel="time $t$", ylabel=r"$\langle x, w(t)\rangle$")
     axes[1].legend(loc="upper left")

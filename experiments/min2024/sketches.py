@@ -4,6 +4,8 @@ fates.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from matplotlib.patches import Wedge
 
@@ -108,23 +110,33 @@ W_1: kit.Floats = np.array([0.28, 0.96])
 MOMENT = 1e-6
 
 
-def evidence_fig1(_: kit.Runs) -> kit.Evidence:
-    """Integrate the directional flow of a neuron `w` of length 1 for a moment.
+@dataclass(frozen=True)
+class Fig1Evidence:
+    """The directional flow of one neuron for a moment.
 
     `x_a` is `x_a(w)` (Eq. 5), `predicted` `P_w x_a(w)` (Eq. 4), `measured` the change of the
     direction during `MOMENT`.
     """
+
+    w: kit.Floats
+    x_a: kit.Floats
+    predicted: kit.Floats
+    measured: kit.Floats
+
+
+def evidence_fig1(_: kit.Runs) -> Fig1Evidence:
+    """Integrate the directional flow of a neuron `w` of length 1 for a moment."""
     w = W_1 / np.linalg.norm(W_1)
     force = x_a(X_1, Y_1, w)
     path = sphere_flow(X_1, Y_1, w[None], [1.0], [0.0, MOMENT], loss_factor=len(X_1)).directions[
         :, 0
     ]
-    return kit.Evidence(
+    return Fig1Evidence(
         w=w, x_a=force, predicted=force - (force @ w) * w, measured=path[1] - path[0]
     )
 
 
-def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig1(e: Fig1Evidence) -> list[kit.Claim]:
     turn = e.measured @ e.x_a / (MOMENT * np.linalg.norm(e.x_a))
     error = np.linalg.norm(e.measured / MOMENT - e.predicted) / np.linalg.norm(e.predicted)
     return [
@@ -159,8 +171,7 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw_fig1(e: kit.Evidence) -> kit.Drawing:
+def draw_fig1(e: Fig1Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
     plain(axes, 1.75, (-1.0, 1.45))
     half_plane(axes, W_1, 1.75)
@@ -191,12 +202,23 @@ SHOWN = (140.0, 215.0)
 """Initial angles of the neurons drawn, both in S_-: one is repelled into S_+, one into S_dead."""
 
 
-def evidence_fig2(_: kit.Runs) -> kit.Evidence:
-    """Follow positive neurons from all directions `W` (m, 2) to the regions `ends` (m,).
+@dataclass(frozen=True)
+class Fig2Evidence:
+    """Where positive neurons end from all directions.
 
     `tracks` (T, 2, 2) are directions of the neurons drawn, `fates` (2,) the regions where these
     end, and `cones` the arcs of the regions.
     """
+
+    cones: dict[str, list[tuple[float, float]]]
+    W: kit.Floats
+    ends: kit.Ints
+    tracks: kit.Floats
+    fates: kit.Ints
+
+
+def evidence_fig2(_: kit.Runs) -> Fig2Evidence:
+    """Follow positive neurons from all directions `W` (m, 2) to the regions `ends` (m,)."""
     angles = np.radians(np.arange(STARTS) * 360.0 / STARTS + 0.5)
     W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     W = W[regions(TOY_X, TOY_Y, W) != DEAD]
@@ -212,9 +234,7 @@ def evidence_fig2(_: kit.Runs) -> kit.Evidence:
     tracks = sphere_flow(
         TOY_X, TOY_Y, tracked, np.ones(len(tracked)), times, loss_factor=6
     ).directions
-    return kit.Evidence(
-        cones=cones, W=W, ends=_ends(limits), tracks=tracks, fates=_ends(tracks[-1])
-    )
+    return Fig2Evidence(cones, W, ends=_ends(limits), tracks=tracks, fates=_ends(tracks[-1]))
 
 
 def _ends(limits: kit.Floats) -> kit.Ints:
@@ -224,7 +244,7 @@ def _ends(limits: kit.Floats) -> kit.Ints:
     return ends
 
 
-def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig2(e: Fig2Evidence) -> list[kit.Claim]:
     active = activation_counts(TOY_X, TOY_Y, e.W)[:, 0] > 0
     from_minus = e.ends[regions(TOY_X, TOY_Y, e.W) == MINUS]
     arcs = [e.cones[name] for name in ("plus", "minus")]
@@ -268,8 +288,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw_fig2(e: kit.Evidence) -> kit.Drawing:
+def draw_fig2(e: Fig2Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.84)
     plain(axes, 1.62, (-1.55, 1.15))
     shades = {
@@ -335,12 +354,21 @@ SAMPLE = 2
 """The point at whose boundary Figure 3 draws a neuron."""
 
 
-def evidence_fig3(_: kit.Runs) -> kit.Evidence:
-    """Evaluate Eq. 4 at every boundary.
+@dataclass(frozen=True)
+class Fig3Evidence:
+    """Eq. 4 at every boundary.
 
     `rates` (b,) are `d/dt <w/||w||, x_i y_i/||x_i||>` at `<x_i, w> = 0`, for all i and sides on
     which w is not dead; `w` and its `x_a` belong to the neuron drawn.
     """
+
+    rates: kit.Floats
+    w: kit.Floats
+    x_a: kit.Floats
+
+
+def evidence_fig3(_: kit.Runs) -> Fig3Evidence:
+    """Evaluate Eq. 4 at every boundary."""
     rates = []
     drawn = np.zeros((2, 2))
     for i, point in enumerate(TOY_X):
@@ -354,10 +382,10 @@ def evidence_fig3(_: kit.Runs) -> kit.Evidence:
             rates.append(float(TOY_Y[i] * unit @ (force - (force @ w) * w)))
             if i == SAMPLE and side == 1:
                 drawn = np.stack([w, force])
-    return kit.Evidence(rates=np.array(rates), w=drawn[0], x_a=drawn[1])
+    return Fig3Evidence(rates=np.array(rates), w=drawn[0], x_a=drawn[1])
 
 
-def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig3(e: Fig3Evidence) -> list[kit.Claim]:
     floor = least_correlation(TOY_X, TOY_Y) ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
     return [
         kit.theory(
@@ -379,8 +407,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw_fig3(e: kit.Evidence) -> kit.Drawing:
+def draw_fig3(e: Fig3Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
     plain(axes, 1.6, (-0.85, 1.45))
     point = TOY_X[SAMPLE] / np.linalg.norm(TOY_X[SAMPLE])
@@ -393,9 +420,10 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     axes.annotate("$w_j$", beside, color=kit.PALETTE.theory, ha="center", va="center", fontsize=8.5)
     arrow(axes, 1.1 * force, kit.PALETTE.rank, "$x_a(w_j)$")
     arrow(axes, tip, kit.PALETTE.measured, start=e.w, lw=1.8)
-    corner = tip + 0.08
     name = r"$\mathcal{P}_{w_j}x_a$"
-    axes.annotate(name, corner, color=kit.PALETTE.measured, va="center", fontsize=8.5)
+    axes.text(
+        tip[0] + 0.08, tip[1] + 0.08, name, color=kit.PALETTE.measured, va="center", fontsize=8.5
+    )
     return figure
 
 
@@ -422,21 +450,32 @@ OVER = {"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.85
 """Box of a text on the arrows of the flow."""
 
 
-def around(x: kit.Floats) -> kit.Evidence:
-    """Follow a positive neuron by small steps of w' = x_a(w) (the flow of W at fixed small norm of
-    v), path (T, 2).
+@dataclass(frozen=True)
+class Boundary:
+    """A positive neuron on both sides of a boundary.
 
     `off` and `on` are the rates of `<x_1, w>` on the inactive and on the active side of `<x_1, w> =
     0`.
+    """
+
+    x: kit.Floats
+    off: float
+    on: float
+    path: kit.Floats
+
+
+def around(x: kit.Floats) -> Boundary:
+    """Follow a positive neuron by small steps of w' = x_a(w) (the flow of W at fixed small norm of
+    v), path (T, 2).
     """
     off = x_a(x[1:], Y[1:], np.array([0.0, 1.0])) @ x[0]
     path = [START]
     for _ in range(STEPS):
         path.append(path[-1] + STEP * x_a(x, Y, path[-1]))
-    return kit.Evidence(x=x, off=off, on=off + Y[0] * x[0] @ x[0], path=np.array(path))
+    return Boundary(x, off, on=off + Y[0] * x[0] @ x[0], path=np.array(path))
 
 
-def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
+def _claims(e: Boundary, source: str, *, caught: bool) -> list[kit.Claim]:
     """Compare with Appendix E.2; `caught` where the paper's boundary catches the flow."""
     sides = e.path @ e.x[0] > 0
     crossings = np.count_nonzero(sides[1:] != sides[:-1])
@@ -476,8 +515,7 @@ def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Boundary) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.82)
     plain(axes, 1.4, (-0.55, 1.75))
     half_plane(axes, e.x[0], 1.8)

@@ -4,6 +4,7 @@ flow of Figure 6.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .plane import points
-from .shared import first_at, read_states
+from .shared import read_states
 from .theory.cones import MINUS, PLUS, misplaced, regions
 from .theory.early_alignment import DataConstants, alignment_constants, data_constants, turned
 
@@ -25,9 +26,9 @@ FIT = 0.25
 """Output at which a side counts as fitted in the proof of Theorem 1 (t_2)."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the states (K,) of the flow at times `t` (K,) of the summed loss, and the alignment
-    of two points.
+@dataclass(frozen=True)
+class Evidence:
+    """The flow and the alignment of two points, beside their bounds.
 
     `deviation` (K - 1,) is how far directions are from Eq. 4 over an interval (largest of the
     neurons whose activation does not change in it), `norm` (K,) the largest `||w_j||^2`, `output`
@@ -36,6 +37,27 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     `||w_j||^2` of the neurons that are in S_+, and in S_-, at the time `t1` of alignment; `t2` is
     when both have fitted a point, by the proof of Theorem 1. `slowest` and `bounds` (A,) are times
     for two points.
+    """
+
+    constants: DataConstants
+    t: kit.Floats
+    t1: float
+    t2: float
+    deviation: kit.Floats
+    norm: kit.Floats
+    output: kit.Floats
+    imbalance: float
+    flips: int
+    sides: kit.Floats
+    filled: bool
+    losses: kit.Floats
+    slowest: kit.Floats
+    bounds: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure the states (K,) of the flow at times `t` (K,) of the summed loss, and the alignment
+    of two points.
     """
     run = runs["flow"]
     config: Any = run.config
@@ -50,18 +72,18 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     active = kit.activation_patterns(x, W)  # (K, n, m)
     reached = regions(x, y, W)
     aligned = np.asarray(~misplaced(reached, v).any(axis=1))
-    t1 = first_at(t, aligned)
+    t1 = kit.first_at(t, aligned)
     at_t1 = int(np.argmax(aligned))
     members = [reached[at_t1] == side for side in (PLUS, MINUS)]
     outputs = np.einsum("km,knm->kn", v, np.maximum(np.einsum("nd,kmd->knm", x, W), 0.0))
     fitted = [np.abs(outputs[:, y == sign]).max(axis=1) > FIT for sign in (1, -1)]
     losses = len(x) * np.interp(states.iterations, states.loss_iterations, states.losses)
-    flows = [two_points(angle) for angle in ANGLES]
-    return kit.Evidence(
-        constants=constants,
-        t=t,
-        t1=t1,
-        t2=first_at(t, fitted[0] & fitted[1]),
+    slowest, bounds = np.transpose([two_points(angle) for angle in ANGLES])
+    return Evidence(
+        constants,
+        t,
+        t1,
+        t2=kit.first_at(t, fitted[0] & fitted[1]),
         deviation=_deviation(x, y, W, v, t, active),
         norm=squares.max(axis=1),
         output=np.abs(outputs).max(axis=1),
@@ -70,8 +92,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         sides=np.stack([squares[:, group].sum(axis=1) for group in members]),
         filled=all(group.any() for group in members),
         losses=losses,
-        slowest=np.array([time for time, _ in flows]),
-        bounds=np.array([bound for _, bound in flows]),
+        slowest=slowest,
+        bounds=bounds,
     )
 
 
@@ -102,12 +124,12 @@ def two_points(angle: float) -> tuple[float, float]:
     return max(times), alignment_constants(x, y, W, np.ones(STARTS)).t1
 
 
-def _within(e: kit.Evidence, values: kit.Floats) -> kit.Floats:
+def _within(e: Evidence, values: kit.Floats) -> kit.Floats:
     """Return values (K,) or (K - 1,) of the times up to T of Lemma 1."""
     return values[: np.count_nonzero(e.t <= e.constants.validity) - (len(values) < len(e.t))]
 
 
-def loss_bound(e: kit.Evidence) -> kit.Floats:
+def loss_bound(e: Evidence) -> kit.Floats:
     """Return Theorem 1's bound on the loss (K,); NaN before t_2."""
     after = e.t > e.t2
     bound = np.full(len(e.t), np.nan)
@@ -117,7 +139,7 @@ def loss_bound(e: kit.Evidence) -> kit.Floats:
     return bound
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     c: DataConstants = e.constants
     covered = e.t[-1] >= c.validity
     at_t1 = int(np.searchsorted(e.t, e.t1)) if np.isfinite(e.t1) else 0
@@ -218,7 +240,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return times that NOTES.md quotes."""
     named = {
         f"time to S+, mu = sin {angle:g}": t for angle, t in zip(ANGLES, e.slowest, strict=True)
@@ -234,8 +256,7 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.72)
     early = e.t <= 1.5 * e.constants.validity
     for axes_of, values, bound, label in (
