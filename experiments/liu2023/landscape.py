@@ -4,6 +4,8 @@ samples.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -46,17 +48,26 @@ FITTED = 1e-5
 """Training loss of a network that fits, which the notebook adds to the losses that it draws."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Losses by the radius of the sphere."""
+
+    train: kit.Floats
+    test: kit.Floats
+    early: kit.Floats
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Read the losses per output at the last state but one, epoch 9800, and the held-out loss at
     epoch 200.
     """
     train, test = (
         np.array([run.measures[name] for run in runs.values()]) / OUTPUTS for name in LOSSES
     )
-    return kit.Evidence(train=train[:, -2], test=test[:, -2], early=test[:, 1])
+    return Evidence(train=train[:, -2], test=test[:, -2], early=test[:, 1])
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     low = int(e.test.argmin())
     fits = e.train < FITTED
     source = "released notebook, output of cell 2"
@@ -111,18 +122,17 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, aspect=0.75)
     axes.loglog(
         ALPHAS,
         e.train + FITTED,
         kit.MARKER + "-",
         ms=4,
-        color=kit.SERIES[0],
+        color="C0",
         label=r"training $+\,10^{-5}$",
     )
-    axes.loglog(ALPHAS, e.test, kit.MARKER + "-", ms=4, color=kit.SERIES[1], label="held out")
+    axes.loglog(ALPHAS, e.test, kit.MARKER + "-", ms=4, color="C1", label="held out")
     axes.plot(ALPHAS, LATE, ls="", marker="x", color="black", label="held out, printed")
     axes.set(
         xlabel=r"norm of the weights / of the default start, $\alpha$", ylabel="loss per output"

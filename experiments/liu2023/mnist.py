@@ -4,6 +4,8 @@ at once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -13,10 +15,26 @@ FITS = 0.95
 FACTORS = (1.0, 8.0)
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read iterations, accuracies and norms; `gap`: held-out accuracy where `FITS` is reached,
-    over the last.
-    """
+@dataclass(frozen=True)
+class Trained:
+    """A network along its training."""
+
+    steps: kit.Ints
+    train: kit.Floats
+    """Accuracies on the training images,"""
+    test: kit.Floats
+    """and on held-out ones."""
+    norm: kit.Floats
+    gap: float
+    """Held-out accuracy where `FITS` is reached, over the last."""
+
+
+Evidence = dict[float, Trained]
+"""Factor of the initial weights -> the network."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
     of = {}
     for role, run in runs.items():
         train, test, norm = (
@@ -25,13 +43,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         fits = np.flatnonzero(train >= FITS)
         gap = test[fits[0]] / test[-1] if len(fits) else np.nan
         steps = run.snapshot_iterations
-        of[float(role)] = kit.Evidence(steps=steps, train=train, test=test, norm=norm, gap=gap)
-    return kit.Evidence(of=of)
+        of[float(role)] = Trained(steps, train, test, norm, gap)
+    return of
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
-    usual = e.of[1.0]
-    eight = e.of[8.0]
+def claims(e: Evidence) -> list[kit.Claim]:
+    usual = e[1.0]
+    eight = e[8.0]
     source = "Figure 3 (recalled), released notebook"
     fitted = bool(eight.train[-1] >= FITS)
     learnt = bool(usual.test[-1] > 0.5)
@@ -69,22 +87,19 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, aspect=0.9, extra_height=0.25)
-    for color, (factor, run) in zip(kit.SERIES, e.of.items(), strict=False):
+    for k, (factor, run) in enumerate(e.items()):
         panel = axes[0] if factor == 1 else axes[1]
         panel.semilogx(run.steps[1:], run.train[1:], color=kit.PALETTE.muted, label="training")
         panel.semilogx(run.steps[1:], run.test[1:], color="black", label="held out")
         panel.set(xlabel="iteration", ylabel="accuracy", ylim=(0, 1.03))
         axes[2].loglog(
-            run.steps[1:], run.norm[1:], color=color, label=f"norm, start times {factor:g}"
+            run.steps[1:], run.norm[1:], color=f"C{k}", label=f"norm, start times {factor:g}"
         )
     axes[2].set(xlabel="iteration", ylabel="norm")
     kit.panel_labels(axes, "Default start", "8 times as large", "Norms")
-    kit.figure_legend(
-        figure, [*axes[0].get_legend_handles_labels()[0], *axes[2].get_legend_handles_labels()[0]]
-    )
+    kit.figure_legend(figure, [*kit.labelled(axes[0]), *kit.labelled(axes[2])])
     return figure
 
 
@@ -97,6 +112,12 @@ def _wanted(*changes: str) -> dict[str, kit.Wanted]:
     }
 
 
+AT_ONCE = {
+    "at-once": (
+        "From default weights both accuracies rise together, from the first epochs on and without"
+        " the first layer."
+    )
+}
 FIGURE = kit.Figure(
     id="liu2023-mnist",
     caption=(
@@ -105,24 +126,9 @@ FIGURE = kit.Figure(
         " shrunk."
     ),
     passes={
-        "early": {
-            "at-once": (
-                "From default weights both accuracies rise together, from the first epochs on and"
-                " without the first layer."
-            )
-        },
-        "slow": {
-            "at-once": (
-                "From default weights both accuracies rise together, from the first epochs on and"
-                " without the first layer."
-            )
-        },
-        "random_features": {
-            "at-once": (
-                "From default weights both accuracies rise together, from the first epochs on and"
-                " without the first layer."
-            )
-        },
+        "early": AT_ONCE,
+        "slow": AT_ONCE,
+        "random_features": AT_ONCE,
         "linear": {
             "groks shrinks": "Decay shrinks the large weights of a linear network too, as late."
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,23 +32,35 @@ def squares(run: kit.Run) -> kit.Floats:
     return np.asarray(run.measures["weight_norm"] ** 2 + (first**2).sum((1, 2)))
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read epochs, losses (per output) and squares of each alpha, and when losses fall below
-    `LEARNT`.
-    """
+@dataclass(frozen=True)
+class Student:
+    """A student at its recorded epochs (K,); losses are per output."""
+
+    epochs: kit.Ints
+    train: kit.Floats
+    test: kit.Floats
+    squares: kit.Floats
+    learnt: list[int | None]
+    """When training and held-out loss fall below `LEARNT`."""
+
+
+Evidence = dict[float, Student]
+"""Alpha -> the student."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
     of = {}
     for role, run in runs.items():
         epochs = run.snapshot_iterations
         train, test = (run.measures[name] / OUTPUTS for name in ("train_loss", "test_loss"))
         learnt = [kit.first_below(epochs, losses, LEARNT) for losses in (train, test)]
-        of[float(role)] = kit.Evidence(
-            epochs=epochs, train=train, test=test, squares=squares(run), learnt=learnt
-        )
-    return kit.Evidence(of=of)
+        of[float(role)] = Student(epochs, train, test, squares(run), learnt)
+    return of
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
-    two = e.of[2.0]
+def claims(e: Evidence) -> list[kit.Claim]:
+    two = e[2.0]
     made = list[kit.Claim]()
     for epoch, printed in PRINTED.items():
         rows = np.flatnonzero(two.epochs == epoch)
@@ -72,7 +85,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                     measured,
                 )
             )
-    times = np.array([run.learnt for run in e.of.values()], np.float64)
+    times = np.array([run.learnt for run in e.values()], np.float64)
     delays = times[:, 1] / times[:, 0]
     return [
         *made,
@@ -95,20 +108,19 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return the loss of the initial weights, which PyTorch's seed draws."""
-    return {"held-out loss at epoch 0, alpha = 2 (printed: 0.351991)": e.of[2.0].test[0]}
+    return {"held-out loss at epoch 0, alpha = 2 (printed: 0.351991)": e[2.0].test[0]}
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, (losses, weights) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
-    for color, (alpha, run) in zip(kit.SERIES, e.of.items(), strict=False):
-        losses.loglog(run.epochs[1:], run.train[1:], color=color, ls=":")
+    for k, (alpha, run) in enumerate(e.items()):
+        losses.loglog(run.epochs[1:], run.train[1:], color=f"C{k}", ls=":")
         losses.loglog(
-            run.epochs[1:], run.test[1:], color=color, label=rf"held out, $\alpha={alpha:g}$"
+            run.epochs[1:], run.test[1:], color=f"C{k}", label=rf"held out, $\alpha={alpha:g}$"
         )
-        weights.loglog(run.epochs[1:], run.squares[1:], color=color)
+        weights.loglog(run.epochs[1:], run.squares[1:], color=f"C{k}")
     losses.plot([], [], color=kit.PALETTE.muted, ls=":", label="training")
     dots: dict[str, Any] = {
         "ls": "",
@@ -129,7 +141,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     )
     weights.minorticks_off()
     kit.panel_labels(figure.axes, "Losses", "Weights")
-    kit.figure_legend(figure, losses.get_legend_handles_labels()[0], columns=3)
+    kit.figure_legend(figure, kit.labelled(losses), columns=3)
     return figure
 
 
