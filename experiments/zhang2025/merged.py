@@ -4,6 +4,7 @@ that equals it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,17 +50,28 @@ def sigmoid(run: kit.Run) -> kit.Floats:
     """
     covariance, N, step = setting(run)
     D = len(covariance)
-    start = {name: np.asarray(value, np.float64) for name, value in run.state(0).items()}
+    start = kit.in_double(run.state(0))
     a, b = (float(moment[0]) for moment in moments(np.diag(covariance), N))
     u = np.trace(start["weight_key_query"], axis1=1, axis2=2) / np.sqrt(D)
     grows = np.sum((u + start["weight_value"][:, 0]) ** 2) / 4
-    s = linear_mode(
-        2 * step * np.asarray(run.loss_iterations), grows, a * np.sqrt(D), 2, lambda_=b
-    )[:, 0]
+    s = linear_mode(2 * step * run.loss_iterations, grows, a * np.sqrt(D), 2, lambda_=b)[:, 0]
     return np.asarray(np.trace(covariance) - 2 * a * np.sqrt(D) * s + b * s**2)
 
 
-def evidence_merged(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Merged:
+    """Losses of both runs, and those of the theory."""
+
+    losses: kit.Floats
+    levels: kit.Floats
+    population: kit.Floats
+    white: kit.Floats
+    white_levels: kit.Floats
+    sigmoid: kit.Floats
+    drops: int
+
+
+def evidence_merged(runs: kit.Runs) -> Merged:
     """Return losses by role, `levels` of both covariances, and the losses of the theory:
     `population`, `sigmoid`.
     """
@@ -67,20 +79,20 @@ def evidence_merged(runs: kit.Runs) -> kit.Evidence:
     white = runs["white"]
     covariance, N, step = setting(run)
     data: Any = white.config.dataset
-    speed = -np.diff(np.asarray(run.losses, np.float64))
+    speed = -np.diff(run.losses)
     drops = len(find_peaks(speed, prominence=PEAK * speed.max())[0])
-    return kit.Evidence(
-        losses=np.asarray(run.losses, np.float64),
+    return Merged(
+        losses=run.losses,
         levels=saddle_losses(np.linalg.eigvalsh(covariance), N),
-        population=descent(run.state(0), covariance, N, step, np.asarray(run.loss_iterations))[0],
-        white=np.asarray(white.losses, np.float64),
+        population=descent(run.state(0), covariance, N, step, run.loss_iterations)[0],
+        white=white.losses,
         white_levels=saddle_losses(data.eigenvalues, data.context),
         sigmoid=sigmoid(white),
         drops=drops,
     )
 
 
-def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
+def claims_merged(e: Merged) -> list[kit.Claim]:
     """Compare with two fixed points, the population's descent, and the closed form for white
     inputs.
     """
@@ -145,8 +157,7 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw_merged(e: kit.Evidence) -> kit.Drawing:
+def draw_merged(e: Merged) -> kit.Drawing:
     """Draw both losses with their theory."""
     figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.2)
     rows = (
@@ -163,19 +174,31 @@ def draw_merged(e: kit.Evidence) -> kit.Drawing:
                 label=None if m else "fixed points",
             )
         panel.plot(losses, color=kit.PALETTE.measured, lw=2.2, alpha=0.75, label="linear attention")
-        panel.plot(predicted, color=kit.SERIES[1], ls="--", lw=1.0, label=name)
+        panel.plot(predicted, color="C1", ls="--", lw=1.0, label=name)
         panel.set(xlabel="iteration", ylabel="loss", ylim=(0, 1.1), xlim=(0, len(losses) - 1))
-        kit.place_legend(panel, panel.get_legend_handles_labels()[0], "below", columns=2)
+        kit.place_legend(panel, kit.labelled(panel), "below", columns=2)
     kit.panel_labels(axes, "Eigenvalues 0.4, 0.3, 0.2, 0.1", "White inputs")
     return figure
 
 
-def evidence_features(runs: kit.Runs) -> kit.Evidence:
-    """Return losses by role, the least squares of the features, and `last`, of the form of the last
-    token's output.
+@dataclass(frozen=True)
+class Features:
+    """Losses of attention, of attention with blocks kept at 0 and of features, and least squares.
 
     It is the largest relative difference from attention on all tokens in float32, at the weights in
     the end.
+    """
+
+    losses: list[kit.Floats]
+    updates: int
+    levels: kit.Floats
+    last: float
+    least: float
+
+
+def evidence_features(runs: kit.Runs) -> Features:
+    """Return losses by role, the least squares of the features, and `last`, of the form of the last
+    token's output.
     """
     run = runs["attention"]
     samples = runs["features"].dataset()
@@ -196,19 +219,17 @@ def evidence_features(runs: kit.Runs) -> kit.Evidence:
         KQ = np.pad(np.vstack([U, u]), ((0, 0), (0, 1)))
         full += ((X @ KQ.T) @ X.transpose(0, 2, 1) @ (X @ np.append(v, v_y))[:, :, None])[:, -1, 0]
     short = run.network(-1)(run.dataset().x[:500])
-    return kit.Evidence(
-        losses={role: np.asarray(trained.losses, np.float64) for role, trained in runs.items()},
+    return Features(
+        losses=[trained.losses for trained in runs.values()],
         updates=run.iterations,
         levels=saddle_losses(data.eigenvalues, data.context),
         last=np.abs(full - short).max() / np.abs(short).max(),
-        least=np.mean((samples.x @ solution - samples.y) ** 2),
+        least=float(np.mean((samples.x @ solution - samples.y) ** 2)),
     )
 
 
-def claims_features(e: kit.Evidence) -> list[kit.Claim]:
-    attention, frozen, features = (
-        e.losses[role] for role in ("attention", "blocks at 0", "features")
-    )
+def claims_features(e: Features) -> list[kit.Claim]:
+    attention, frozen, features = e.losses
     down = features[-1] < e.levels.mean()
     apart = np.abs(np.log(attention / features))
     return [
@@ -246,26 +267,21 @@ def claims_features(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-@kit.styled
-def draw_features(e: kit.Evidence) -> kit.Drawing:
+def draw_features(e: Features) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.2)
-    attention, frozen, features = (
-        e.losses[role] for role in ("attention", "blocks at 0", "features")
-    )
+    attention, frozen, features = e.losses
     left.plot(attention, color=kit.PALETTE.measured, lw=1.2, label="linear attention")
-    left.plot(features, color=kit.SERIES[1], lw=2.4, ls=":", label="network on cubic features")
+    left.plot(features, color="C1", lw=2.4, ls=":", label="network on cubic features")
     left.axhline(e.levels[-1], color=kit.PALETTE.theory, ls=":", lw=0.8, label="minimum")
     left.set(ylabel="loss", ylim=(0, 1.1))
+    right.semilogy(np.abs(attention / features - 1) + 1e-9, color="C0", lw=0.9, label="all weights")
     right.semilogy(
-        np.abs(attention / features - 1) + 1e-9, color=kit.SERIES[0], lw=0.9, label="all weights"
-    )
-    right.semilogy(
-        np.abs(frozen / features - 1) + 1e-9, color=kit.SERIES[2], lw=0.9, label="blocks kept at 0"
+        np.abs(frozen / features - 1) + 1e-9, color="C2", lw=0.9, label="blocks kept at 0"
     )
     right.set_ylabel("relative difference of the losses")
     for panel in (left, right):
         panel.set(xlabel="iteration", xlim=(0, len(features) - 1))
-        kit.place_legend(panel, panel.get_legend_handles_labels()[0], "below", columns=2)
+        kit.place_legend(panel, kit.labelled(panel), "below", columns=2)
     kit.panel_labels(figure.axes, "Loss", "Difference")
     return figure
 

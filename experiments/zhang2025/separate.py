@@ -4,6 +4,8 @@ eigenvector at a time.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -34,20 +36,45 @@ def halves(losses: kit.Floats, levels: kit.Floats) -> kit.Floats:
     )
 
 
-def network(run: kit.Run) -> kit.Evidence:
-    """Measure a network: where its loss rests, the strengths there, the heads in the end, and the
-    times of its drops.
+@dataclass(frozen=True)
+class Network:
+    """A network of rank one, from drop to drop.
 
     A rest is a plateau of 1 % of the iterations, and its saddle belongs to the nearest level; drops
     that did not happen have NaN.
     """
+
+    losses: kit.Floats
+    eigenvalues: kit.Floats
+    predicted: kit.Floats
+    levels: kit.Floats
+    at: kit.Ints
+    s: kit.Floats
+    predicted_s: kit.Floats
+    drops: kit.Floats
+    rests: kit.Floats
+    errors: kit.Floats
+    late: kit.Floats
+    heads: kit.Floats
+    axes: kit.Floats
+    rises: kit.Floats
+
+
+Evidence = dict[str, list[Network]]
+"""Networks of consecutive seeds, by role."""
+
+
+def network(run: kit.Run) -> Network:
+    """Measure a network: where its loss rests, the strengths there, the heads in the end, and the
+    times of its drops.
+    """
     covariance, N, step = setting(run)
     eigenvalues, vectors = (np.flip(part, -1) for part in np.linalg.eigh(covariance))
     levels = saddle_losses(eigenvalues, N)
-    losses = np.asarray(run.losses, np.float64)
-    iterations = np.asarray(run.loss_iterations)
-    at = np.asarray(run.snapshot_iterations)
-    P = {name: np.asarray(value, np.float64) for name, value in run.parameters.items()}
+    losses = run.losses
+    iterations = run.loss_iterations
+    at = run.snapshot_iterations
+    P = kit.in_double(run.parameters)
     s = strengths(run.config.architecture.regression(P), covariance, N)  # type: ignore[attr-defined]
     predicted, M = descent(run.state(0), covariance, N, step, iterations)
     drops = halves(losses, levels)
@@ -77,15 +104,15 @@ def network(run: kit.Run) -> kit.Evidence:
         ]
         for values, steps in ((s, at), (predicted_s, iterations))
     ]
-    return kit.Evidence(
-        losses=losses,
-        eigenvalues=eigenvalues,
-        predicted=predicted,
-        levels=levels,
-        at=at,
-        s=s,
-        predicted_s=predicted_s,
-        drops=drops,
+    return Network(
+        losses,
+        eigenvalues,
+        predicted,
+        levels,
+        at,
+        s,
+        predicted_s,
+        drops,
         rests=np.array(rests),
         errors=np.array(errors),
         late=drops / halves(predicted, levels),
@@ -97,17 +124,14 @@ def network(run: kit.Run) -> kit.Evidence:
     )
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure all networks, of consecutive seeds, by role."""
-    return kit.Evidence(
-        networks={
-            role: [
-                network(replica)
-                for replica in (replicas_of(run) if "replicas" in run.info else [run])
-            ]
-            for role, run in runs.items()
-        }
-    )
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure all networks."""
+    return {
+        role: [
+            network(replica) for replica in (replicas_of(run) if "replicas" in run.info else [run])
+        ]
+        for role, run in runs.items()
+    }
 
 
 def farthest(ratios: kit.Floats) -> float:
@@ -115,28 +139,28 @@ def farthest(ratios: kit.Floats) -> float:
     missing.
     """
     known = len(ratios) and np.isfinite(ratios).all()
-    return float(ratios[np.argmax(np.abs(np.log(ratios)))]) if known else float("nan")
+    return float(ratios[np.argmax(np.abs(np.log(ratios)))]) if known else np.nan
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the saddles, in-context principal component regression, and the scalar equation
     of a drop.
 
     Networks that rest at the last saddle but one count with the drops that they had, three at
     least.
     """
-    levels = e.networks[RELEASED][0].levels
+    levels = e[RELEASED][0].levels
     D = len(PRINTED) - 1
-    rises = e.networks[SMALL][0].rises
+    rises = e[SMALL][0].rises
 
     def counts(role: str) -> list[int]:
-        return [int(np.isfinite(net.drops).sum()) for net in e.networks[role]]
+        return [int(np.isfinite(net.drops).sum()) for net in e[role]]
 
     def all_of(name: str, role: str = RELEASED, *, rests: bool = False) -> kit.Floats:
         """Return the numbers of all drops, or rests; NaN unless every network had all drops but
         the last.
         """
-        pairs = zip(e.networks[role], counts(role), strict=True)
+        pairs = zip(e[role], counts(role), strict=True)
         values = [getattr(net, name)[: None if rests else n] for net, n in pairs]
         return np.concatenate(values) if min(counts(role)) >= D - 1 else np.array([np.nan])
 
@@ -210,12 +234,12 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return how far rises are from the scalar equation's, and the networks with all drops from
     s = 0.02.
     """
-    rises = e.networks[SMALL][0].rises[0]
-    larger = e.networks.get(LARGER, [])
+    rises = e[SMALL][0].rises[0]
+    larger = e.get(LARGER, [])
     return {
         "iterations of a strength from 0.1 to 0.9 over the scalar equation's": farthest(
             rises[np.isfinite(rises)]
@@ -226,30 +250,27 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-@kit.styled
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.25)
-    first = e.networks[RELEASED][0]
+    first = e[RELEASED][0]
     for panel, role in zip(axes, (RELEASED, LARGER), strict=False):
         for level in first.levels:
             panel.axhline(level, color=kit.PALETTE.theory, ls=":", lw=1.0, label="saddles $L(M_m)$")
-        for net in e.networks[role]:
+        for net in e[role]:
             panel.plot(net.losses, color=kit.PALETTE.measured, lw=0.9, label="networks")
         panel.plot(
-            e.networks[role][0].predicted,
-            color=kit.SERIES[1],
+            e[role][0].predicted,
+            color="C1",
             ls="--",
             lw=0.9,
             label="population, first",
         )
         panel.set(ylabel="loss", ylim=(0, 1.1))
     for d, eigenvalue in enumerate(first.eigenvalues):
-        axes[2].plot(
-            first.at, first.s[:, d], color=kit.SERIES[d], label=rf"$\lambda = {eigenvalue:.2g}$"
-        )
-        axes[2].plot(first.predicted_s[:, d], color=kit.SERIES[d], ls="--", lw=0.9)
+        axes[2].plot(first.at, first.s[:, d], color=f"C{d}", label=rf"$\lambda = {eigenvalue:.2g}$")
+        axes[2].plot(first.predicted_s[:, d], color=f"C{d}", ls="--", lw=0.9)
     axes[2].set(ylabel="strength", ylim=(-0.1, 1.2))
-    handles = [handle for panel in axes[1:] for handle in panel.get_legend_handles_labels()[0]]
+    handles = [handle for panel in axes[1:] for handle in kit.labelled(panel)]
     kit.figure_legend(figure, handles, columns=4)
     for panel in axes:
         panel.set(xlabel="iteration", xlim=(0, len(first.losses) - 1))
