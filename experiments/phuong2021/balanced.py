@@ -4,18 +4,18 @@ its limit.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.kinds import Streams
+from dynamics_cli.kinds import Samples, Streams
 from dynamics_cli.measures.least_distance import least_distance
 
 from .datasets.orthogonally_separable import OrthogonallySeparable
-from .max_margin import max_margin
-from .panels import DASHED, RAYS
+from .max_margin import Directions, max_margin
+from .panels import RAYS
 from .theory import sectors
 
 CONFIG = "phuong2021/balanced.yaml"
@@ -33,14 +33,25 @@ STARTS = 400
 DIMENSIONS = (5, 20)
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Both runs, and what needs no run."""
+
+    followed: dict[str, Followed]
+    flow: Followed
+    missed: list[int]
+    lemma_c1: float
+    unlearnt: float
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Follow both runs to their limit, climb G from random starts, and count networks that learn
     nothing.
     """
     followed = {role: follow(runs[role]) for role in ("flow", "larger_start")}
     losses = np.asarray(runs["narrow"].losses)
     nothing = len(runs["narrow"].dataset().y) * np.log(2)
-    return kit.Evidence(
+    return Evidence(
         followed=followed,
         flow=followed["flow"],
         missed=[missed_sectors(dim) for dim in DIMENSIONS],
@@ -49,13 +60,35 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def follow(run: kit.Run) -> kit.Evidence:
+@dataclass(frozen=True)
+class Followed:
+    """All states (K,) of a run of `balanced.yaml`."""
+
+    data: Samples
+    directions: Directions
+    W: kit.Floats
+    signs: kit.Floats
+    times: kit.Floats
+    weights: kit.Floats
+    outputs: float
+    function: float
+    of_means: float
+    squares: kit.Floats
+    imbalance: float
+    turned: int
+    settled: float
+    left: int
+    lost: int
+    closer: float
+    share_live: float
+
+
+def follow(run: kit.Run) -> Followed:
     """Measure all states (K,) of a run of `balanced.yaml`; `times` are those of gradient flow."""
     directions = max_margin(run)
     data = run.dataset()
     rays = directions.rays
-    W = np.asarray(run.parameters["hidden_weight"], dtype=np.float64)  # (K, m, d)
-    a = np.asarray(run.parameters["output_weight"], dtype=np.float64)  # (K, m)
+    W, a = kit.recorded(run, "hidden_weight", "output_weight")  # (K, m, d), (K, m)
     assert run.times is not None
     places = np.searchsorted(run.loss_iterations, run.snapshot_iterations)
     points = np.random.default_rng(0).standard_normal((1000, data.x.shape[1]))
@@ -68,9 +101,9 @@ def follow(run: kit.Run) -> kit.Evidence:
     live = (sector[-1] > 0).any(axis=-1)
     toward = np.where(signs > 0, *(kit.cosines(W[-1], ray) for ray in rays))
     to_means = np.where(signs > 0, *(kit.cosines(W[-1], mean) for mean in directions.means))
-    return kit.Evidence(
-        data=data,
-        directions=directions,
+    return Followed(
+        data,
+        directions,
         W=W[-1],
         signs=signs,
         times=np.asarray(run.times)[places],
@@ -130,15 +163,15 @@ def kkt_of_limit(seed: int) -> float:
     )
 
 
-def growth(e: kit.Evidence) -> float:
+def growth(run: Followed) -> float:
     """Return the slope of `||W||_F^2` in log t from `LATE` on; NaN for a run that ends before."""
-    late = e.times >= LATE
+    late = run.times >= LATE
     if np.count_nonzero(late) < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(e.times[late]), e.squares[late], 1)[0])
+        return np.nan
+    return float(np.polyfit(np.log(run.times[late]), run.squares[late], 1)[0])
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     flow = e.flow
     both = list(e.followed.values())
     zero = kit.Interval(None, ZERO, f"0, to {ZERO:g}")
@@ -260,7 +293,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return the residual at some times, that of neurons along the class means, and the share of
     live neurons.
     """
@@ -278,20 +311,26 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.25)
     handles = _draw_neurons(axes[0], e.flow)
     kit.panel_label(axes[0], 0, "Neurons at the end")
     names = {"flow": "scale 1e-3", "larger_start": "scale 1e-2"}
-    for (role, name), color in zip(names.items(), kit.SERIES, strict=False):
+    for k, (role, name) in enumerate(names.items()):
         run = e.followed[role]
         shown = run.times >= 1
         handles += axes[1].plot(
-            run.times[shown], run.weights[shown], color=color, label=f"$W$, {name}"
+            run.times[shown], run.weights[shown], color=f"C{k}", label=f"$W$, {name}"
         )
-        axes[2].plot(np.log10(run.times[shown]), run.squares[shown], color=color)
-    yardstick: dict[str, Any] = {"color": kit.PALETTE.muted, "ls": (0, (1, 1.5)), "lw": 1.2}
-    handles.append(axes[1].axhline(e.flow.of_means, label="along class means", **yardstick))
+        axes[2].plot(np.log10(run.times[shown]), run.squares[shown], color=f"C{k}")
+    yardstick = axes[1].axhline(
+        e.flow.of_means,
+        color=kit.PALETTE.muted,
+        ls=(0, (1, 1.5)),
+        lw=1.2,
+        label="along class means",
+    )
+    handles.append(yardstick)
     axes[1].set(xscale="log", yscale="log", xlabel="time $t$", ylabel="residual of Eq. 8")
     kit.panel_label(axes[1], 1, "Distance to the limit")
     end = np.log10(max(float(e.flow.times[-1]), 10.0))
@@ -300,7 +339,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         [0, end],
         [0, slope * end],
         color=kit.PALETTE.theory,
-        ls=DASHED,
+        ls=kit.DASHED,
         label=r"$(\|w_+\| + \|w_-\|) \log t$",
     )
     axes[2].set(xlabel=r"$\log_{10} t$", ylabel=r"$\|W\|_F^2$")
@@ -309,7 +348,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_neurons(axes: kit.Axes, flow: kit.Evidence) -> list[kit.Artist]:
+def _draw_neurons(axes: kit.Axes, flow: Followed) -> list[kit.Artist]:
     """Draw data, w+ and w-, class means and the neurons at the end, scaled to the data; return
     the handles.
     """
@@ -328,7 +367,9 @@ def _draw_neurons(axes: kit.Axes, flow: kit.Evidence) -> list[kit.Artist]:
             axes.plot([0, neuron[0]], [0, neuron[1]], color=color, lw=1.2, zorder=1)
     for ray, color, label in zip(flow.directions.rays, RAYS, ("$w_+$", "$w_-$"), strict=True):
         x, y = 2 * reach * ray / np.linalg.norm(ray)
-        handles += axes.plot([0, x], [0, y], color=color, ls=DASHED, lw=1.2, label=label, zorder=2)
+        handles += axes.plot(
+            [0, x], [0, y], color=color, ls=kit.DASHED, lw=1.2, label=label, zorder=2
+        )
     for mean in flow.directions.means:
         x, y = 2 * reach * mean / np.linalg.norm(mean)
         axes.plot([0, x], [0, y], color=kit.PALETTE.muted, ls=(0, (1, 1.5)), lw=1.2, zorder=2)

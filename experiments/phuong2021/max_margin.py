@@ -4,6 +4,7 @@ the data.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,24 @@ output 0.
 """
 
 
-def max_margin(run: kit.Run) -> kit.Evidence:
-    """Solve Eqs. 6 and 7 for the data of a run: `rays` (2, d) are w+ and w-, `kkt` the larger of
-    their residuals.
+@dataclass(frozen=True)
+class Directions:
+    """The solutions of Eqs. 6 and 7 for the data of a run.
 
     `violations` counts pairs that violate Eq. 1.
 
     `means` (2, d) are the means of the classes, which need no training.
+    """
+
+    rays: kit.Floats
+    kkt: float
+    violations: int
+    means: kit.Floats
+
+
+def max_margin(run: kit.Run) -> Directions:
+    """Solve Eqs. 6 and 7 for the data of a run: `rays` (2, d) are w+ and w-, `kkt` the larger of
+    their residuals.
 
     Raises InputError when a class cannot be separated from the origin.
     """
@@ -72,7 +84,7 @@ def max_margin(run: kit.Run) -> kit.Evidence:
         raise kit.InputError(
             f"{run.path}: these data have no w+ and w- (Eqs. 6, 7): {error}"
         ) from error
-    return kit.Evidence(
+    return Directions(
         rays=np.stack([plus.w, minus.w]),
         kkt=max(plus.kkt_residual, minus.kkt_residual),
         violations=separability_violations(data.x, data.y),
@@ -80,13 +92,27 @@ def max_margin(run: kit.Run) -> kit.Evidence:
     )
 
 
-def read_trained(run: kit.Run, first: str) -> kit.Evidence:
-    """Read states of a run, weights by name, whose first layer is the parameter `first`.
+@dataclass(frozen=True)
+class Trained:
+    """States of a run, and cosines of rows of its first layer.
 
     `last` is the last, `start` the first, and `early` the one after `EARLY` updates. `directions`
-    are the max-margin vectors of the data; `plus` and `minus` (m,) are cosines of the last rows
-    with them, and `mean_plus`, `mean_minus` with the means of the classes; `early_plus`,
-    `early_minus` are those of `early` with the max-margin vectors.
+    are the max-margin vectors of the data; `cosines` (2, m) are those of the last rows with
+    them, `with_means` with the means of the classes, and `early_cosines` those of `early` with the
+    max-margin vectors.
+    """
+
+    directions: Directions
+    start: dict[str, kit.Floats]
+    early: dict[str, kit.Floats]
+    last: dict[str, kit.Floats]
+    cosines: kit.Floats
+    with_means: kit.Floats
+    early_cosines: kit.Floats
+
+
+def read_trained(run: kit.Run, first: str) -> Trained:
+    """Read states of a run, weights by name, whose first layer is the parameter `first`.
 
     Raises InputError as `max_margin` does, and for a first layer of one row or column.
     """
@@ -97,38 +123,37 @@ def read_trained(run: kit.Run, first: str) -> kit.Evidence:
         )
     directions = max_margin(run)
     after = int(np.flatnonzero(run.snapshot_iterations <= EARLY)[-1])
-    start, early, last = (
-        {name: value.astype(np.float64) for name, value in run.state(k).items()}
-        for k in (0, after, -1)
+    start, early, last = (kit.in_double(run.state(k)) for k in (0, after, -1))
+    return Trained(
+        directions,
+        start,
+        early,
+        last,
+        cosines=cosines_with(last[first], directions.rays),
+        with_means=cosines_with(last[first], directions.means),
+        early_cosines=cosines_with(early[first], directions.rays),
     )
-    plus, minus = (kit.cosines(last[first], ray) for ray in directions.rays)
-    mean_plus, mean_minus = (kit.cosines(last[first], mean) for mean in directions.means)
-    early_plus, early_minus = (kit.cosines(early[first], ray) for ray in directions.rays)
-    return kit.Evidence(
-        directions=directions,
-        start=start,
-        early=early,
-        last=last,
-        plus=plus,
-        minus=minus,
-        mean_plus=mean_plus,
-        mean_minus=mean_minus,
-        early_plus=early_plus,
-        early_minus=early_minus,
-    )
+
+
+def cosines_with(W: kit.Floats, lines: kit.Floats) -> kit.Floats:
+    """Return the cosines (2, m) of rows `W` (m, d) with both `lines` (2, d)."""
+    return np.stack([kit.cosines(W, line) for line in lines])
+
+
+def chosen(cosines: kit.Floats, first: NDArray[Any]) -> kit.Floats:
+    """Return of cosines (2, m) those with the first line where `first` (m,), else the second's."""
+    return np.asarray(np.where(first, *cosines))
 
 
 def third_over_first(W: kit.Floats) -> float:
     """Return the third singular value over the first; NaN where there is none."""
     values = np.append(kit.singular_values(W), np.nan)
-    return float(values[2] / values[0]) if values[0] > 0 else float("nan")
+    return float(values[2] / values[0]) if values[0] > 0 else np.nan
 
 
-def measure_layer(
-    W: kit.Floats, side: NDArray[Any], start: kit.Floats, early: kit.Floats
-) -> kit.Evidence:
-    """Measure a weight matrix (m, d), given which rows (m,) belong to the first direction, and its
-    earlier states.
+@dataclass(frozen=True)
+class LayerMeasures:
+    """A weight matrix (m, d) after training.
 
     Of its singular `values`, descending, `third` is the third over the first and `gap` the second
     over the third, NaN where there is none; `grown` is `third` of what training has added to
@@ -138,6 +163,26 @@ def measure_layer(
     95 % point of the share within `ALONG` degrees, of Gaussian rows with the same two singular
     values.
     """
+
+    values: kit.Floats
+    third: float
+    gap: float
+    early: float
+    grown: float
+    early_grown: float
+    basis: kit.Floats
+    points: kit.Floats
+    means: kit.Floats
+    angles: kit.Floats
+    chance: float
+
+
+def measure_layer(
+    W: kit.Floats, side: NDArray[Any], start: kit.Floats, early: kit.Floats
+) -> LayerMeasures:
+    """Measure a weight matrix (m, d), given which rows (m,) belong to the first direction, and its
+    earlier states.
+    """
     values = kit.singular_values(W)
     basis = kit.leading_directions(W)
     points = kit.project(W, basis)
@@ -146,7 +191,7 @@ def measure_layer(
     clouds = np.linalg.qr(gaussian)[0] * values[:2]
     by_chance = np.mean(main_directions(clouds, sides_in_plane(clouds))[1] <= ALONG, axis=-1)
     second, third = np.append(values, np.nan)[1:3]  # there are two at least
-    return kit.Evidence(
+    return LayerMeasures(
         values=values,
         third=third_over_first(W),
         gap=second / third,
@@ -193,7 +238,7 @@ def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
     return side
 
 
-def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
+def data_claims(directions: Directions) -> list[kit.Claim]:
     """Return the claims of Section 5.1 on the data."""
     return [
         kit.theory(
@@ -214,7 +259,7 @@ def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
 
 
 def layer_claims(
-    layer: kit.Evidence, suffix: str, name: str, source: str, expected: kit.Interval, learnt: bool
+    layer: LayerMeasures, suffix: str, name: str, source: str, expected: kit.Interval, learnt: bool
 ) -> list[kit.Claim]:
     """Return that a weight matrix has rank two, by the `expected` third singular value, and its
     rows two directions.
@@ -256,7 +301,7 @@ def layer_claims(
 
 
 def end_claims(
-    e: kit.Evidence, statement: str, source: str, figure: str, expected: kit.Interval
+    e: Fig1Evidence | Fig2Evidence, statement: str, source: str, figure: str, expected: kit.Interval
 ) -> list[kit.Claim]:
     """Return claims on the correlations with the max-margin directions, and that the data are
     learnt.
@@ -289,25 +334,38 @@ def end_claims(
     ]
 
 
-def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
-    """Measure the final network beside the max-margin `directions` of its data.
+@dataclass(frozen=True)
+class Fig1Evidence:
+    """The final two-layer network, m neurons.
 
     Of its m neurons: `signs` of the output weights, and `correlations`, the cosine with w+ (a_j >
     0) or w- (a_j < 0); `with_means` is the same with the mean of the class, `early_correlations`
     are those after `EARLY` updates.
     """
+
+    directions: Directions
+    layer: LayerMeasures
+    signs: kit.Floats
+    correlations: kit.Floats
+    with_means: kit.Floats
+    early_correlations: kit.Floats
+    loss: float
+
+
+def evidence_fig1(runs: kit.Runs) -> Fig1Evidence:
+    """Measure the final network beside the max-margin `directions` of its data."""
     run = runs["two_layer"]
     trained = read_trained(run, "hidden_weight")
     a = trained.last["output_weight"]
     early_a = trained.early["output_weight"]
     states = (state["hidden_weight"] for state in (trained.start, trained.early))
-    return kit.Evidence(
+    return Fig1Evidence(
         directions=trained.directions,
         layer=measure_layer(trained.last["hidden_weight"], a > 0, *states),
         signs=np.sign(a),
-        correlations=np.where(a > 0, trained.plus, trained.minus),
-        with_means=np.where(a > 0, trained.mean_plus, trained.mean_minus),
-        early_correlations=np.where(early_a > 0, trained.early_plus, trained.early_minus),
+        correlations=chosen(trained.cosines, a > 0),
+        with_means=chosen(trained.with_means, a > 0),
+        early_correlations=chosen(trained.early_cosines, early_a > 0),
         loss=mean_loss(run),
     )
 
@@ -326,7 +384,7 @@ def before_and_below(early: float) -> kit.Interval:
     return kit.Interval(None, bar, f"< {ZERO:g}, and less than after {EARLY} updates ({early:.3g})")
 
 
-def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig1(e: Fig1Evidence) -> list[kit.Claim]:
     early = float(np.mean(e.early_correlations > HIGH))
     return [
         *data_claims(e.directions),
@@ -352,14 +410,14 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig1(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig1(e: Fig1Evidence) -> dict[str, float]:
     """Return how far w+ and w- are from opposite, which would make W of rank one, and other
     yardsticks.
     """
     return {"cosine of w+ and w-": float(kit.cosines(*e.directions.rays)), **yardsticks(e)}
 
 
-def yardsticks(e: kit.Evidence) -> dict[str, float]:
+def yardsticks(e: Fig1Evidence | Fig2Evidence) -> dict[str, float]:
     """Return how close the class means are to the max-margin directions, and correlations after
     `EARLY` updates.
     """
@@ -373,7 +431,7 @@ def yardsticks(e: kit.Evidence) -> dict[str, float]:
     }
 
 
-def draw_fig1(e: kit.Evidence) -> kit.Drawing:
+def draw_fig1(e: Fig1Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
     rays = kit.project(e.directions.rays, e.layer.basis)
     draw_values(axes[0], e.layer.values)
@@ -413,37 +471,51 @@ FIGURE_1 = kit.Figure(
 )
 
 
-def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
-    """Measure the `layers` W_1, W_2 and W_3 of the final network beside the max-margin `directions`
-    of its data.
+@dataclass(frozen=True)
+class Fig2Evidence:
+    """The final residual network, p rows of its first layer.
 
     `correlations` (p,) are cosines of first-layer rows with the closer of w+ (`closest` is +1) and
     w- (-1).
+    """
+
+    directions: Directions
+    layers: list[LayerMeasures]
+    correlations: kit.Floats
+    with_means: kit.Floats
+    early_correlations: kit.Floats
+    closest: kit.Floats
+    loss: float
+
+
+def evidence_fig2(runs: kit.Runs) -> Fig2Evidence:
+    """Measure the `layers` W_1, W_2 and W_3 of the final network beside the max-margin `directions`
+    of its data.
     """
     run = runs["residual"]
     if run.config.architecture.kind != "residual":
         raise kit.InputError(f"{run.path}: this figure needs architecture.kind residual")
     trained = read_trained(run, "weight_1")
-    closer = trained.plus > trained.minus
+    closer = np.greater(*trained.cosines)
     names = [f"weight_{k}" for k in range(1, len(trained.last))]
     earlier = [(trained.start[name], trained.early[name]) for name in names]
     last = [trained.last[name] for name in names]
     sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
-    return kit.Evidence(
+    return Fig2Evidence(
         directions=trained.directions,
         layers=[
             measure_layer(W, side, *states)
             for W, side, states in zip(last, sides, earlier, strict=True)
         ],
-        correlations=np.maximum(trained.plus, trained.minus),
-        with_means=np.where(closer, trained.mean_plus, trained.mean_minus),
-        early_correlations=np.maximum(trained.early_plus, trained.early_minus),
+        correlations=trained.cosines.max(axis=0),
+        with_means=chosen(trained.with_means, closer),
+        early_correlations=trained.early_cosines.max(axis=0),
         closest=np.where(closer, 1.0, -1.0),
         loss=mean_loss(run),
     )
 
 
-def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig2(e: Fig2Evidence) -> list[kit.Claim]:
     stated = [
         claim
         for k, layer in enumerate(e.layers, 1)
@@ -469,7 +541,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig2(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig2(e: Fig2Evidence) -> dict[str, float]:
     """Return what the layers have after `EARLY` updates, and other yardsticks."""
     early = {
         f"third over first of W{k} after {EARLY} updates": layer.early
@@ -478,7 +550,7 @@ def numbers_fig2(e: kit.Evidence) -> dict[str, float]:
     return {**early, **yardsticks(e)}
 
 
-def draw_fig2(e: kit.Evidence) -> kit.Drawing:
+def draw_fig2(e: Fig2Evidence) -> kit.Drawing:
     columns = len(e.layers) + 1
     figure, axes = kit.new_figure(columns, 2, width=7.2, aspect=1.0)
     for k, layer in enumerate(e.layers):
@@ -495,7 +567,7 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     draw_correlations(last, e.correlations, e.closest)
     kit.panel_label(last, 2 * len(e.layers), "Correlations")
     signs = sign_handles("rows of $W_1$ closer to $w_+$", "closer to $w_-$")
-    high = Line2D([], [], color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.9, label="correlation 0.9")
+    high = Line2D([], [], color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.9, label="correlation 0.9")
     axes[-1].axis("off")
     axes[-1].legend(
         handles=[*signs, dot_handle(GRAY, "rows of other layers"), *ray_handles(), high],

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from dynamics_cli import _bundled, kit
-from dynamics_cli.architectures.convolutional import Convolutional
+from dynamics_cli.architectures.convolutional import Convolutional, Layer
 from dynamics_cli.config import load_config
 
 from .panels import draw_plane, draw_values, sign_handles, two_colors
@@ -37,15 +37,23 @@ def architecture_of(run: kit.Run) -> Convolutional:
 HEADER = ["layer", "type", "output", "weights", "biases", "parameters"]
 
 
-def evidence_table1(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Table1Evidence:
+    """The layers of the network, and the shapes of its weights."""
+
+    layers: list[Layer]
+    shapes: dict[str, tuple[int, ...]]
+
+
+def evidence_table1(runs: kit.Runs) -> Table1Evidence:
     """Read the `layers` and the `shapes` of the weights from the config of Figures 3 and 4."""
     section = load_config(_bundled.CONFIGS / "phuong2021/mnist.yaml").architecture
     assert isinstance(section, Convolutional)
     channels, rows, columns = section.image
-    return kit.Evidence(layers=section.layers(), shapes=section.shapes(channels * rows * columns))
+    return Table1Evidence(layers=section.layers(), shapes=section.shapes(channels * rows * columns))
 
 
-def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
+def claims_table1(e: Table1Evidence) -> list[kit.Claim]:
     kinds = [len(layer.weight) for layer in e.layers]
     rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
     return [
@@ -71,7 +79,7 @@ def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def table_table1(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
+def table_table1(e: Table1Evidence) -> tuple[list[str], list[list[str]]]:
     """Return the architecture, a layer a row."""
     rows = []
     for layer in e.layers:
@@ -89,7 +97,7 @@ def table_table1(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
     return HEADER, rows
 
 
-def draw_table1(e: kit.Evidence) -> kit.Drawing:
+def draw_table1(e: Table1Evidence) -> kit.Drawing:
     return kit.table_figure(*table_table1(e), align="lllllr")
 
 
@@ -294,8 +302,9 @@ def unit_rows(features: NDArray[np.floating]) -> kit.Floats:
     return np.asarray(features / np.maximum(kit.norms(features), 1e-12)[:, None])
 
 
-def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
-    """Compute the pairs of the training images, one layer after the other.
+@dataclass(frozen=True)
+class Fig3Evidence:
+    """Pairs of the training images, one layer after the other.
 
     `before` are the products of the input, and of every hidden layer before its ReLU, as `f^l` of
     Section 5.2 is, `first` the same of the untrained network, `after` of features after the ReLU
@@ -303,6 +312,18 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     of at most 0 by the number of updates, and `training` says how much of the paper's training this
     is.
     """
+
+    before: list[PairProducts]
+    first: list[PairProducts]
+    after: list[PairProducts]
+    cosines: list[PairProducts]
+    mixed: dict[int, float]
+    as_in_paper: bool
+    training: str
+
+
+def evidence_fig3(runs: kit.Runs) -> Fig3Evidence:
+    """Compute the pairs of the training images, one layer after the other."""
     run = runs["mnist"]
     section = architecture_of(run)
     data = run.dataset()
@@ -320,7 +341,7 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
         last = section.layer_outputs(run.state(place), data.x, layers[-1])
         mixed[int(updates)] = mixed_share(last, data.y)
     batch = getattr(run.config.optimizer, "batch_size", None)
-    return kit.Evidence(
+    return Fig3Evidence(
         before=before,
         first=[before[0], *(pair_products(one, y) for one in initial)],
         after=[before[0], *(pair_products(np.maximum(one, 0), y) for one in features[1:])],
@@ -334,7 +355,7 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig3(e: Fig3Evidence) -> list[kit.Claim]:
     gaps = gaps_of(e.before)
     right = right_of(e.before)
     across = places(e.before, "across")
@@ -391,7 +412,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def _separable(e: kit.Evidence, last: int) -> kit.Claim:
+def _separable(e: Fig3Evidence, last: int) -> kit.Claim:
     """Return that no mixed pair of the last hidden layer has a positive product; undecided by a
     shorter training.
     """
@@ -408,7 +429,7 @@ def _separable(e: kit.Evidence, last: int) -> kit.Claim:
     return kit.undecided(claim, f"--preset full decides it; the share still changes {e.training}")
 
 
-def numbers_fig3(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig3(e: Fig3Evidence) -> dict[str, float]:
     """Return mixed pairs of the last layer by updates, and what three claims measure for other
     features.
     """
@@ -424,7 +445,7 @@ def numbers_fig3(e: kit.Evidence) -> dict[str, float]:
     return {**shares, **{name: value for name, value in others.items() if np.isfinite(value)}}
 
 
-def draw_fig3(e: kit.Evidence) -> kit.Drawing:
+def draw_fig3(e: Fig3Evidence) -> kit.Drawing:
     columns = 4
     figure, axes = kit.new_figure(
         columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3

@@ -19,7 +19,6 @@ SHOWN = 10
 """Singular values drawn."""
 RAYS = (kit.PALETTE.rank, kit.PALETTE.function)
 """Colours of w+ and w-."""
-DASHED = (0, (4, 2))
 GRAY = kit.PALETTE.muted
 """Of rows that have no sign."""
 WIDTH = 0.05
@@ -46,7 +45,7 @@ def ray_handles() -> list[Line2D]:
     rays = zip(RAYS, ("$w_+$", "$w_-$"), strict=True)
     return [
         Line2D([], [], color=kit.PALETTE.theory, lw=0.8, label="mean directions"),
-        *(Line2D([], [], color=color, ls=DASHED, lw=1.2, label=name) for color, name in rays),
+        *(Line2D([], [], color=color, ls=kit.DASHED, lw=1.2, label=name) for color, name in rays),
     ]
 
 
@@ -82,7 +81,7 @@ def draw_plane(
         )
     for ray, color in zip(() if rays is None else rays, RAYS, strict=False):
         x, y = far * ray / np.linalg.norm(ray)
-        axes.plot([0.0, x], [0.0, y], color=color, ls=DASHED, lw=1.2, zorder=3)
+        axes.plot([0.0, x], [0.0, y], color=color, ls=kit.DASHED, lw=1.2, zorder=3)
     axes.scatter(
         points[:, 0], points[:, 1], c=colors, s=12, linewidths=0.3, edgecolors="white", zorder=2
     )
@@ -111,5 +110,5 @@ def draw_correlations(axes: kit.Axes, correlations: kit.Floats, side: NDArray[An
         color=two_colors(np.array([1, -1])),
         linewidth=0.4,
     )
-    axes.axvline(HIGH, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.9)
+    axes.axvline(HIGH, color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.9)
     axes.set(xlabel="correlation", ylabel="neurons")
