@@ -4,6 +4,7 @@ against alpha.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .regression import (
     SAMPLES,
     SPARSE_COUNTS,
     THRESHOLD,
+    Limit,
     draw_samples,
     errors,
     limit,
@@ -37,7 +39,26 @@ LARGE = (0.1, 0.5)
 """Accuracies e of the theorems on the limits."""
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """The convex programs at the paper's size, and the trained networks."""
+
+    logs: kit.Floats
+    norms_1: kit.Floats
+    norms_2: kit.Floats
+    errors: kit.Floats
+    l1: float
+    l2: float
+    sparse: float
+    dense: float
+    largest: kit.Floats
+    sparse_by_count: kit.Floats
+    limits: list[Limit]
+    lazy: list[Limit]
+    path: tuple[kit.Floats, kit.Floats]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Solve the convex programs at the paper's size, for descending `logs` (M,) of mu, and read
     the networks.
     """
@@ -51,7 +72,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     limits = [limit(run) for run in runs.values()]
     samples = next(iter(runs.values())).dataset()
     grid = np.geomspace(min(*RICH, *LAZY), max(*RICH, *LAZY), 46)
-    return kit.Evidence(
+    return Evidence(
         logs=logs,
         norms_1=np.abs(betas).sum(1),
         norms_2=np.linalg.norm(betas, axis=1),
@@ -72,7 +93,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     kernel = (1 - SAMPLES / DIM) + NOISE**2 * SAMPLES / (DIM - SAMPLES - 1)
     scales, moves = ([getattr(end, key) for end in e.lazy] for key in ("alpha", "movement"))
     slope = float(np.polyfit(np.log(scales), np.log(moves), 1)[0])
@@ -167,14 +188,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             "with less)",
             "Figure 2(a)",
             kit.exactly(1.0),
-            float(np.mean(np.diff(e.errors[inner]) < 0)),
+            np.mean(np.diff(e.errors[inner]) < 0),
         ),
         kit.theory(
             "excess-1",
             r"The excess L1 norm falls with $\alpha$ (share of smaller $\alpha$ with less)",
             "Figure 2(b)",
             kit.exactly(1.0),
-            float(np.mean(np.diff(e.norms_1) < 1e-9)),
+            np.mean(np.diff(e.norms_1) < 1e-9),
         ),
         kit.theory(
             "excess-2",
@@ -203,13 +224,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.72, extra_height=0.3)
     alpha = 10.0 ** (e.logs / 2)
-    look: dict[str, Any] = {"ls": (0, (4, 2)), "lw": 1.0}
-    handles = axes[0].plot(alpha, e.errors, color=kit.SERIES[0], label=r"$\arg\min Q_\alpha$")
-    rich = (e.sparse, e.norms_1 - e.l1, kit.SERIES[2], r"$\ell_1$")
-    lazy = (e.dense, e.norms_2 - e.l2, kit.SERIES[1], r"$\ell_2$")
+    look: dict[str, Any] = {"ls": kit.DASHED, "lw": 1.0}
+    handles = axes[0].plot(alpha, e.errors, color="C0", label=r"$\arg\min Q_\alpha$")
+    rich = (e.sparse, e.norms_1 - e.l1, "C2", r"$\ell_1$")
+    lazy = (e.dense, e.norms_2 - e.l2, "C1", r"$\ell_2$")
     for error, excess, color, name in (rich, lazy):
         handles.append(axes[0].axhline(error, color=color, label=f"least {name}", **look))
         axes[1].plot(
@@ -223,7 +244,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         np.where(np.isfinite(e.largest), 10.0 ** (e.largest / 2), np.nan),
         kit.MARKER + "-",
         ms=4,
-        color=kit.SERIES[0],
+        color="C0",
     )
     enough = [
         n for n, value in zip(SPARSE_COUNTS, e.sparse_by_count, strict=True) if value <= THRESHOLD
@@ -240,7 +261,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     )
     trained = sorted([*e.limits, *e.lazy], key=lambda end: end.alpha)
     at = [end.alpha for end in trained]
-    axes[3].plot(*e.path, color=kit.SERIES[0], label=r"$\arg\min Q_\alpha$")
+    axes[3].plot(*e.path, color="C0", label=r"$\arg\min Q_\alpha$")
     axes[3].plot(
         at,
         [end.norm for end in trained],

@@ -4,13 +4,14 @@ complexity by depth.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dynamics_cli import kit
 
-from .regression import COUNTS, DEPTHS, DIM, FULL, THRESHOLD, limit, thresholds, wanted
+from .regression import COUNTS, DEPTHS, DIM, FULL, THRESHOLD, Limit, limit, thresholds, wanted
 from .theory.minimum_q import q
 
 SMALL = 10.0 ** np.array([-6.0, -8.0, -12.0, -16.0])
@@ -24,7 +25,19 @@ def ratio(mu: kit.Floats, depth: int) -> kit.Floats:
     return np.asarray(q(1.0 / mu, depth) / (DIM * q(1.0 / (np.sqrt(DIM) * mu), depth)))
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """Q by depth, and the trained networks."""
+
+    mus: kit.Floats
+    ratios: dict[int, kit.Floats]
+    approach: kit.Floats
+    powers: dict[int, float]
+    largest: kit.Floats
+    limits: list[Limit]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Evaluate Q, `approach` and `powers` of `sqrt(d) ratio - 1` towards 0, and read the trained
     networks.
     """
@@ -35,7 +48,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     for depth, ends in RANGES.items():
         excess = np.sqrt(DIM) * ratio(np.array(ends) ** depth, depth) - 1
         powers[depth] = float(np.diff(np.log(excess))[0] / np.diff(np.log(ends))[0])
-    return kit.Evidence(
+    return Evidence(
         mus=mus,
         ratios={depth: ratio(mus, depth) for depth in DEPTHS},
         approach=(np.sqrt(DIM) * ratio(SMALL, 2) - 1) / formula,
@@ -45,7 +58,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     return [
         kit.claim(
             "limit",
@@ -97,17 +110,17 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             "does, at which D = 5 does with a larger one than D = 2)",
             "Figure 3(c)",
             kit.exactly(1.0),
-            float(np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])])),
+            np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])]),
         ),
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
     z = np.linspace(-10, 10, 401)
     handles = list[kit.Artist]()
     for k, depth in enumerate(DEPTHS):
-        look: dict[str, Any] = {"color": kit.SERIES[k], "label": f"$D={depth}$"}
+        look: dict[str, Any] = {"color": f"C{k}", "label": f"$D={depth}$"}
         handles += axes[0].plot(z, q(z, depth), **look)
         axes[1].plot(e.mus, e.ratios[depth], **look)
         axes[2].plot(
@@ -119,7 +132,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         )
     axes[0].set(xlabel="$z$", ylabel="$q_D(z)$")
     for value, name, place in ((1.0, r"$\ell_2$", "top"), (DIM**-0.5, r"$\ell_1$", "bottom")):
-        axes[1].axhline(value, color="black", lw=0.8, ls=(0, (4, 2)))
+        axes[1].axhline(value, color="black", lw=0.8, ls=kit.DASHED)
         axes[1].annotate(
             name,
             (1e-15, value),

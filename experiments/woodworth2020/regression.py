@@ -4,6 +4,7 @@ smaller problem.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -103,14 +104,26 @@ def thresholds(seed: int) -> tuple[kit.Floats, kit.Floats]:
     return np.median(largest, axis=0), np.median(sparse, axis=0)
 
 
-def limit(run: kit.Run) -> kit.Evidence:
-    """Compare the end of a run with the convex program on its data.
+@dataclass(frozen=True)
+class Limit:
+    """The end of a run beside the convex program; NaN unless the samples are fitted.
 
     Numbers are NaN unless the samples are fitted: `difference` is the relative distance of the
     predictor from argmin Q, `norm` its L1 norm over the least of an interpolator, `drift` the
     largest relative change of `u v`, conserved for D = 2, `movement` the distance travelled over
     the norm of the initial weights.
     """
+
+    alpha: float
+    dim: int
+    difference: float
+    norm: float
+    drift: float
+    movement: float
+
+
+def limit(run: kit.Run) -> Limit:
+    """Compare the end of a run with the convex program on its data."""
     samples = run.dataset()
     net = run.config.architecture
     first = run.state(0)
@@ -123,7 +136,7 @@ def limit(run: kit.Run) -> kit.Evidence:
     size = sum(float(np.sum(first[name] ** 2)) for name in ("u", "v"))
     left = float(run.final_loss / run.losses[0])
     trained = 1.0 if left < 1e-5 else np.nan
-    return kit.Evidence(
+    return Limit(
         alpha=alpha,
         dim=len(beta),
         difference=kit.given(left < 1e-8, np.linalg.norm(beta - least) / np.linalg.norm(least)),
