@@ -61,6 +61,7 @@ MAY_IMPORT = {
     "analysis": {"kinds", "recording", "gradients", "runs", "measures", "plotting"},
     "reproduction": {
         "config",
+        "gradients",
         "runs",
         "training",
         "sweeps",

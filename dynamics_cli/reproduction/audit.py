@@ -21,6 +21,7 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.document import AUDIT, figures_folder
@@ -83,11 +84,14 @@ def _slow(config: RunConfig) -> list[str]:
 
 
 def _random_features(config: RunConfig) -> list[str]:
-    """Return the names of all trained weights but those of the first layer."""
+    """Return the names of all trained weights but those of the first layer; nothing where no
+    other layer is trained.
+    """
     network = config.architecture
-    names = list(build_problem(config).shapes)
-    first = {names[0], names[0].replace("weight", "bias")}
-    trained = network.train or names
+    shapes = build_problem(config).shapes
+    input_weight = next(iter(shapes))
+    first = {input_weight, input_weight.replace("weight", "bias")}
+    trained = trained_among(network, shapes)
     others = [name for name in trained if name not in first]
     if network.players or not others or not first.intersection(trained):
         return []

@@ -140,6 +140,8 @@ def test_nulls_of_steps_and_layers():
     slow = under("slow").optimizer
     assert (slow.lr, set(slow.layer_lr.values())) == (before.optimizer.lr, {0.01})
     assert under("random_features").architecture.train == ["output_weight"]
+    first_alone = load_config(path, ["architecture.train_output=false"])
+    assert audit.NULLS["random_features"](first_alone) == []
     flow = load_config(CONFIGS / "boursier2022" / "orthogonal_flow.yaml")
     assert [audit.NULLS[null](flow) for null in ("one_step", "slow")] == [[], []]
 
