@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,13 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 from markup import folded, gallery, inline, table, toctree, write_changed
 
 from dynamics_cli.reproduction.audit import Audit, read_audit
-from dynamics_cli.reproduction.claims import DEPENDS, KINDS, ClaimOverSeeds, summary
+from dynamics_cli.reproduction.claims import (
+    DEPENDS,
+    KINDS,
+    ClaimOverSeeds,
+    explained,
+    summary,
+)
 from dynamics_cli.reproduction.document import (
     AUDIT,
     SEEDS,
@@ -29,7 +36,7 @@ from dynamics_cli.reproduction.document import (
     read_document,
     seeds_of,
 )
-from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
+from dynamics_cli.reproduction.entries import CAUSES, FigureEntry, PaperEntry
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.store.sealed import write_sealed
 from dynamics_cli.text import duration, number
@@ -44,6 +51,8 @@ KEPT = (".png", ".csv")
 """Endings of the files of a figure that are committed; its PDF would double the size of the
 repository.
 """
+VERDICTS = ("reproduced", "not reproduced", DEPENDS, "premise not met", "undecided")
+"""In the order of the tally."""
 PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
 """Entries of `provenance` that are committed: the others name the machine, or the time that each
 run took.
@@ -156,6 +165,7 @@ def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     """
     over_seeds = seeds_of(FIGURES / f"{document['figure']}.json", document)
     claims = over_seeds or [ClaimOverSeeds.from_dict(claim) for claim in document["claims"]]
+    claims = explained(claims, PAPERS[document["paper"]].figures[document["figure"]].missed)
     return [claim for kind in KINDS for claim in claims if claim.first.kind == kind]
 
 
@@ -193,11 +203,30 @@ def judged(claim: ClaimOverSeeds) -> str:
     shown = badge(
         claim.verdict if claim.verdict.endswith("reproduced") else "partly", claim.verdict
     )
-    if claim.first.note:
-        return f"{shown} [{inline(claim.first.note)}]{{.below}}"
     if claim.first.kind == "theory":
-        return f"{shown} (theory)"
-    return f"{shown} [{claim.count or 'on one seed'}]{{.below}}"
+        shown += " (theory)"
+    elif not claim.first.note:
+        shown += f" [{claim.count or 'on one seed'}]{{.below}}"
+    return " ".join([shown, *below(claim.why)])
+
+
+def below(texts: Iterable[str]) -> list[str]:
+    """Return texts as muted lines of a cell."""
+    return [f"[{inline(text)}]{{.below}}" for text in texts]
+
+
+def tally(claims: Sequence[ClaimOverSeeds]) -> list[str]:
+    """Return the cells `26`, `–`, ...: claims and theory by verdict, and why those are missed that
+    say so.
+    """
+    verdicts = Counter(claim.verdict for claim in claims)
+    causes = Counter(
+        claim.first.because.cause
+        for claim in claims
+        if claim.first.because is not None and claim.verdict != "reproduced"
+    )
+    why = ", ".join(f"{cause} {causes[cause]}" for cause in CAUSES if causes[cause])
+    return [*(str(verdicts[verdict] or "–") for verdict in VERDICTS), why or "–"]
 
 
 # -- pages of papers
@@ -218,7 +247,7 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
     parts = [
         f"# {inline(entry.title)}",
         f"{inline(entry.authors)}. {linked(entry.venue)}.",
-        f"**{summary(every)}.** [What these words mean](../explanation/verdicts.md)",
+        f"**{summary(every)}.**{_due(every)} [What these words mean](../explanation/verdicts.md)",
         intro,
         table(["figure", "claims", "theory"], rows, "outcomes"),
         *(
@@ -229,6 +258,12 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
         configs_section(key, [made[name] for name in claims]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _due(claims: Sequence[ClaimOverSeeds]) -> str:
+    """Return a sentence on why claims are missed, where that is known."""
+    *_, why = tally(claims)
+    return "" if why == "–" else f" Those that are not are due to: {why}."
 
 
 def _note(key: str, title: str, body: str) -> str:
@@ -458,6 +493,9 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
         ]
         for key, entry in PAPERS.items()
     ]
+    tallies = [
+        [f"[{short(key, entry)}]({key}.md)", *tally(of_paper[key])] for key, entry in PAPERS.items()
+    ]
     missed = _with_verdict(claims, "not reproduced")
     depending = _with_verdict(claims, DEPENDS)
     not_decided = [
@@ -496,22 +534,29 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
                 for key, entry in PAPERS.items()
                 if (name := next((name for name in entry.figures if name in made), None))
             ),
+            "## Verdicts by paper",
+            (
+                "Claims and theory together. The last column says how many of those that are not"
+                " reproduced are due to the [paper, our setting or our"
+                " data](../explanation/verdicts.md#what-not-reproduced-means), where that is known;"
+                " the tables below say why."
+            ),
+            table(["paper", *VERDICTS, "due to"], tallies, "outcomes"),
             "## Claims that depend on the seed",
-            table(["claim", "figure", "expected", "median", "seeds"], depending, "claims missed"),
+            missed_table(depending, "median"),
             "## Claims that are not reproduced",
-            table(["claim", "figure", "expected", "measured", "seeds"], missed, "claims missed"),
-            *_not_decided(not_decided),
+            missed_table(missed),
+            *(["## Claims that are not decided", missed_table(not_decided)] if not_decided else []),
             toctree(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items()),
         ]
     )
 
 
-def _not_decided(rows: list[list[str]]) -> list[str]:
-    """Return a heading and a table of claims that count neither way; nothing without any."""
-    if not rows:
-        return []
-    header = ["claim", "figure", "expected", "measured", "why"]
-    return ["## Claims that are not decided", table(header, rows, "claims missed")]
+def missed_table(rows: list[list[str]], measured: str = "measured") -> str:
+    """Return the table of claims of `_with_verdict`; narrow screens label its cells in
+    `papers.css`.
+    """
+    return table(["claim", "figure", "expected", measured, "seeds, why"], rows, "claims missed")
 
 
 def _with_verdict(claims: Mapping[str, Sequence[ClaimOverSeeds]], verdict: str) -> list[list[str]]:
@@ -521,14 +566,19 @@ def _with_verdict(claims: Mapping[str, Sequence[ClaimOverSeeds]], verdict: str) 
         for name in entry.figures:
             for claim in claims.get(name, []):
                 if claim.verdict == verdict:
-                    reason = inline(claim.first.note) if claim.first.note else claim.count or "one"
                     rows.append(
                         [
                             inline(claim.first.statement),
                             f"[{name}]({key}.md#{name})",
                             inline(claim.first.expected),
                             claim.shown,
-                            f"{reason} [notes]({key}.md#{key}-notes)",
+                            " ".join(
+                                [
+                                    claim.count or "one seed",
+                                    *below(claim.why),
+                                    f"[notes]({key}.md#{key}-notes)",
+                                ]
+                            ),
                         ]
                     )
     return rows

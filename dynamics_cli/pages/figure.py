@@ -15,7 +15,7 @@ from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages.document import Html, Page, folded, items, joined, table, tag
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import read_audit
-from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
+from dynamics_cli.reproduction.claims import ClaimOverSeeds, explained, summary
 from dynamics_cli.reproduction.document import (
     AUDIT,
     OTHER_RUNS,
@@ -154,9 +154,10 @@ def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
 def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them."""
     try:
-        return seeds_of(file, document) or [
+        claims = seeds_of(file, document) or [
             ClaimOverSeeds.from_dict(claim) for claim in document["claims"]
         ]
+        return explained(claims, catalogue.missed(document["figure"]))
     except (LookupError, TypeError) as error:
         raise RunError(
             f"the claims of {document['figure']} are not what dyn writes: {error}"
@@ -172,8 +173,8 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
         header = ["statement", "source", "expected", "median", "verdict", "seeds"]
     rows = []
     for claim in claims:
-        note = tag("div", claim.first.note) if claim.first.note else None
-        said = tag("td", claim.verdict, note, class_=CLASSES.get(claim.verdict, "failed"))
+        because = [tag("div", text) for text in claim.why]
+        said = tag("td", claim.verdict, *because, class_=CLASSES.get(claim.verdict, "failed"))
         cells = [*_cells(claim), said]
         if seeds > 1:
             each = ", ".join(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
-from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
+from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry, Reason
 from dynamics_cli.text import Table
 
 if TYPE_CHECKING:
@@ -103,7 +103,15 @@ def load_figure(figure_id: str) -> Figure:
         raise InputError(
             f"{listed.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES"
         )
-    return replace(figure.bound(module), title=listed.title)
+    return replace(figure.bound(module), title=listed.title, missed=listed.missed)
+
+
+def missed(name: str) -> Mapping[str, Reason]:
+    """Return why claims of a figure, or of a variant of it, are missed; nothing for a figure that
+    no index lists.
+    """
+    figure_id = figure_names().get(name)
+    return {} if figure_id is None else find(figure_id).missed
 
 
 def find(figure_id: str) -> FigureEntry:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.mathematics import in_unicode
+from dynamics_cli.reproduction.entries import Reason
 from dynamics_cli.text import terminal_width, wrapped
 
 if TYPE_CHECKING:
@@ -155,10 +156,15 @@ class Claim:
     """Whether the expected number belongs to a released draw: other seeds do not decide it."""
     note: str = ""
     """Why it is not decided: the premise that the runs do not meet, or what would decide it."""
+    because: Reason | None = None
+    """Why the claim is missed or not decided, as the index of papers says (`explained`)."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, without an empty note."""
+        """Return the fields by name, without an empty note, and without `because`, which the
+        index has.
+        """
         document = asdict(self)
+        del document["because"]
         if not self.note:
             del document["note"]
         return document
@@ -293,6 +299,14 @@ class ClaimOverSeeds:
         return self.verdict in {"not reproduced", DEPENDS}
 
     @property
+    def why(self) -> list[str]:
+        """Its note and, unless it is reproduced, the reason that the index has, where there are
+        any.
+        """
+        because = None if self.verdict == "reproduced" else self.first.because
+        return [str(one) for one in (self.first.note, because) if one]
+
+    @property
     def measured(self) -> float | None:
         """The median over the seeds that gave a finite number; None without any."""
         finite = [claim.measured for claim in self.each if claim.measured is not None]
@@ -327,6 +341,16 @@ class ClaimOverSeeds:
         known = {field.name for field in fields(Claim)}
         first = Claim(**{name: value for name, value in document.items() if name in known})
         return cls(tuple(replace(first, **of_seed) for of_seed in document.get("per_seed", [{}])))
+
+
+def explained(
+    claims: Sequence[ClaimOverSeeds], missed: Mapping[str, Reason]
+) -> list[ClaimOverSeeds]:
+    """Return the claims with the reasons of an index by id, as `FigureEntry.missed` has them."""
+    return [
+        ClaimOverSeeds(tuple(replace(one, because=missed.get(one.id)) for one in claim.each))
+        for claim in claims
+    ]
 
 
 def as_compared(measured: float | None, low: float | None, high: float | None) -> str:
@@ -390,7 +414,7 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
         details.append(f"{number} {claim.shown}")
         if claim.verdict != "reproduced":
             details.append(claim.verdict + " (theory)" * (claim.first.kind == "theory"))
-        details += filter(None, [claim.first.note, claim.count])
+        details += filter(None, [*claim.why, claim.count])
 
         statement = wrapped(in_unicode(claim.first.statement), width - 2)
         mark = MARKS.get(claim.verdict, "?")

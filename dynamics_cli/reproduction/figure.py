@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.reproduction.entries import Reason
 from dynamics_cli.runs.store.layout import audits_root
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ class Figure:
     """Module with the code of the figure; `load_figure` fills it in."""
     title: str = ""
     """Title in the index of the paper; `load_figure` fills it in."""
+    missed: Mapping[str, Reason] = field(default_factory=dict)
+    """Reasons in the index, as `FigureEntry.missed`; `load_figure` fills them in."""
 
     @property
     def paper(self) -> str:

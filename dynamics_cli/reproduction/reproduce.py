@@ -14,7 +14,13 @@ from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds.registry import place_of
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
-from dynamics_cli.reproduction.claims import FEWEST_SEEDS, Claim, ClaimOverSeeds, over_seeds
+from dynamics_cli.reproduction.claims import (
+    FEWEST_SEEDS,
+    Claim,
+    ClaimOverSeeds,
+    explained,
+    over_seeds,
+)
 from dynamics_cli.reproduction.document import SEEDS, beside, figures_folder, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
@@ -166,7 +172,7 @@ def reproduce(
     ):
         claims.append(chosen.claims(chosen.evidence(by_role(of_seed))))
         more += of_seed
-    joined = over_seeds(claims)
+    joined = explained(over_seeds(claims), chosen.missed)
 
     about: dict[str, Any] = {
         "figure": chosen.id,

@@ -88,7 +88,10 @@ def test_json_is_one_list(dyn, asked):
     fig1, fig2, fig3 = answer.json
     assert {"figure", "files", "claims", "runs"} <= set(fig1)
     assert fig1["files"] == ["/figures/boursier2022-fig1.pdf"]
-    assert set(fig1["claims"][0]) == {field.name for field in dataclasses.fields(Claim)} - {"note"}
+    assert set(fig1["claims"][0]) == {field.name for field in dataclasses.fields(Claim)} - {
+        "note",
+        "because",
+    }
     assert (fig2["figure"], fig2["error"], fig2["files"]) == (
         "boursier2022-fig2",
         "the run diverged",

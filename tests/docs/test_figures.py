@@ -8,6 +8,7 @@ import importlib
 import json
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from dynamics_cli.reproduction.document import (
     seeds_of,
     sha256,
 )
+from dynamics_cli.reproduction.entries import CAUSES
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 from tests.experiments.helpers import unfalsified
@@ -148,6 +150,48 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers):
     missed = sum(verdict != "reproduced" for verdict in verdicts)
     assert len(re.findall(r"^\| .*\[notes\]", front, re.MULTILINE)) == missed
     assert f"and {verdicts.count('depends on the seed')} of these depend on the seed" in front
+
+
+EXPLAINED = ("boursier2022", "min2024", "phuong2021", "sarussi2021", "tachet2018")
+"""Papers whose every claim that is not reproduced says why."""
+
+
+@pytest.mark.parametrize("key", EXPLAINED)
+def test_claims_that_are_not_reproduced_say_whether_paper_setting_or_data_is_why(key, papers):
+    made = papers.documents()
+    told = Counter[str]()
+    for figure, entry in PAPERS[key].figures.items():
+        claims = papers.claims_of(made[figure]) if figure in made else []
+        missed = {
+            one.first.id: one
+            for one in claims
+            if {one.verdict, one.first.verdict} != {"reproduced"}
+        }
+        assert set(entry.missed) == set(missed), figure
+        assert all(reason.cause in CAUSES for reason in entry.missed.values())
+        section = papers.figure_section(figure, entry, made.get(figure), claims)
+        for key_of, one in missed.items():
+            if one.verdict != "reproduced":
+                assert papers.inline(str(entry.missed[key_of])) in section
+                told[entry.missed[key_of].cause] += 1
+    due = ", ".join(f"{cause} {told[cause]}" for cause in CAUSES if told[cause])
+    row = next(line for line in papers.front_page(made).splitlines() if f"({key}.md) | " in line)
+    assert row.endswith(f" | {due} |")
+
+
+def test_cells_of_narrow_screens_are_labelled_as_the_columns_of_the_front_page(papers):
+    styles = (ROOT / "docs" / "_ext" / "static" / "papers.css").read_text(encoding="utf-8")
+    labels = dict[int, str]()
+    for style in ("claims", "claims[.]missed"):  # the second comes later, so that it wins
+        rule = rf"table[.]{style} td:nth-child\((\d)\)::before {{ content: \"(.*?): \""
+        labels |= {int(column): label for column, label in re.findall(rule, styles)}
+    tables = re.findall(
+        r":class: claims missed\n\n\| (.*) \|\n", papers.front_page(papers.documents())
+    )
+    assert len(tables) == 3
+    for header in tables:
+        titles = header.replace("median", "measured").split(" | ")
+        assert {k + 1: title for k, title in enumerate(titles)} == {1: "claim", **labels}
 
 
 @pytest.fixture

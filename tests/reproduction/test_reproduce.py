@@ -104,7 +104,10 @@ def test_files_and_json(outputs):
         "overrides": [],
     }
     assert [one["id"] for one in told["claims"]] == ["falls", "second"]
-    assert set(told["claims"][0]) == {field.name for field in dataclasses.fields(Claim)} - {"note"}
+    assert set(told["claims"][0]) == {field.name for field in dataclasses.fields(Claim)} - {
+        "note",
+        "because",
+    }
     assert told["provenance"]["versions"]["dyn"]
     first, second = told["runs"]
     assert (first["role"], first["seed"]) == ("first", 5)
