@@ -29,6 +29,8 @@ DROP = 0.01
 """A saddle is left when the loss has fallen by this share for good: the width of the line in the
 figure.
 """
+OTHER_DROPS = (0.005, 0.02, 0.03, 0.05, 0.1)
+"""Other readings of it, which the notes quote."""
 NEAR = 5e-4
 """The loss is that of a saddle within this distance."""
 DONE = 0.01
@@ -267,11 +269,18 @@ def lemma_14(e: Evidence) -> float:
 
 
 def numbers(e: Evidence) -> dict[str, float]:
-    """Return from which scale on the ball of Lemma 5 is small enough."""
+    """Return when the ball of Lemma 5 is small enough, and other readings of leaving a saddle."""
+    saddles = {"first": e.curve.start, "second": e.saddle_loss}
+    left = {
+        f"{name} saddle left, loss down by {100 * drop:g} %": e.curve.escape(level, drop)
+        for name, level in saddles.items()
+        for drop in OTHER_DROPS
+    }
     return {
         "log10 of the largest lambda for which the ball of Lemma 5 is small enough": log_lambda(
             e.setting
-        )
+        ),
+        **{name: at for name, at in left.items() if np.isfinite(at)},
     }
 
 

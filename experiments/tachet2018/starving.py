@@ -299,11 +299,25 @@ def claims_fig6(e: Evidence) -> list[kit.Claim]:
 
 
 def numbers_fig6(e: Evidence) -> dict[str, float]:
-    """Return both terms of the exponent."""
+    """Return both terms of the exponent, and confidences beside the bounds of Theorem D.2."""
     main, extra = exponent_terms(0.01, 1e-4)
+    start = (0.1, 0.1, 0.1)
+    stop = stopping_points(0.01, start, 0.1)
+    exact = {
+        name: theorem_d2(0.01, 0.1, start, stop.z, printed=printed)
+        for name, printed in (("printed", True), ("corrected", False))
+    }
+    drawn = {name: of_lambdas[-1, -1] for name, of_lambdas in e.bounds.items()}
+    meant = [*e.bounds.values()][-1]
+    excess = max((run.truth - bound).max() for run, bound in zip(e.fine, meant, strict=True))
     return {
         "lambda log((1 - delta) / delta) for lambda = 0.01, delta = 1e-4": main,
         "the term of alpha0 and beta0 there": extra,
+        "confidence for lambda = 0.1, delta = 0.01": float(stop.rare),
+        **{f"{name} bound there, z* integrated": float(bound) for name, bound in exact.items()},
+        "confidence for lambda = 0.01, delta = 1e-4": e.fine[-1].truth[-1],
+        **{f"{name} there, z* = alpha*": bound for name, bound in drawn.items()},
+        "largest confidence minus the bound likely meant, z* = alpha*": excess,
     }
 
 
