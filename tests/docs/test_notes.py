@@ -1,11 +1,11 @@
-"""Numbers that notes of papers quote are those of the JSON of figures.
+"""Numbers that notes of papers and captions quote are those of the JSON of figures.
 
 The rule. From the section after settings and symbols on, every number of `NOTES.md` with a decimal
 point, an exponent or three digits is, to its printed digits, a number of the figures that its
 paragraph, list item or row of a table names; of all figures of the paper where it names none, and
 neither does its heading. Numbers of a figure are those of its claims, of `Figure.numbers`, of its
-table, of its configs, and those that its claims and caption have in words; those of single seeds
-where the text speaks of seeds.
+table, of its configs, and those that its claims have in words; those of single seeds where the text
+speaks of seeds. Numbers of a caption are those of its figure.
 
 Free are numbers of sections, theorems and so on; tables of settings (with a column `origin`);
 columns `paper` and `independent program`; sections headed by a figure without JSON. Whole numbers
@@ -93,7 +93,7 @@ def _of_figure(file: Path) -> Numbers:
         for claim in one["claims"]:
             found.read(claim)
     found.values |= set(document["numbers"].values())
-    texts = [document["caption"], *document["numbers"]]
+    texts = [*document["numbers"]]
     if (table := file.with_suffix(".csv")).is_file():
         texts.append(table.read_text(encoding="utf-8"))
     for run in document["runs"]:
@@ -193,11 +193,17 @@ def unfounded(notes: str, known: Mapping[str, Numbers], absent: set[str]) -> lis
         pool = set[float]().union(*(one.values for one in asked))
         if "seed" in block.header + block.text:
             pool = pool.union(*(one.of_seeds for one in asked))
-        for match in NUMBER.finditer(block.text):
-            if not LABEL.search(block.text[: match.start()]) and not quotes(match, pool):
-                around = block.text[max(0, match.start() - 40) : match.end() + 20]
-                found.append(f"{match[0]} in ...{around}...")
+        found += strays(block.text, pool)
     return found
+
+
+def strays(text: str, pool: set[float]) -> list[str]:
+    """Return the numbers of a text that are not in the pool, each with its surroundings."""
+    return [
+        f"{match[0]} in ...{text[max(0, match.start() - 40) : match.end() + 20]}..."
+        for match in NUMBER.finditer(text)
+        if not LABEL.search(text[: match.start()]) and not quotes(match, pool)
+    ]
 
 
 def quotes(match: re.Match[str], pool: set[float]) -> bool:
@@ -238,6 +244,13 @@ def absent_of(paper: str) -> set[str]:
 )
 def test_notes_quote_numbers_of_the_figures(paper: str) -> None:
     assert unfounded(notes_of(paper), numbers_of(paper), absent_of(paper)) == []
+
+
+@pytest.mark.parametrize("paper", CHECKED)
+def test_captions_quote_numbers_of_their_figures(paper: str) -> None:
+    for name, numbers in numbers_of(paper).items():
+        caption = read_document(FIGURES / f"{paper}-{name}.json")["caption"]
+        assert strays(caption, numbers.values) == [], name
 
 
 @pytest.mark.parametrize(
