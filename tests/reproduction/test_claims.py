@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynamics_cli.reproduction.catalogue import missed
 from dynamics_cli.reproduction.claims import (
     ClaimOverSeeds,
     Interval,
@@ -21,6 +22,7 @@ from dynamics_cli.reproduction.claims import (
     claim,
     claims_table,
     exactly,
+    explained,
     less_than,
     more_than,
     most,
@@ -31,6 +33,7 @@ from dynamics_cli.reproduction.claims import (
     theory,
     undecided,
 )
+from dynamics_cli.reproduction.entries import Reason
 from dynamics_cli.runs.store.sealed import seal
 
 
@@ -137,3 +140,17 @@ def test_claims_that_are_not_decided_count_neither_way():
     (never,) = over_seeds([[unmet]] * 4)
     assert (never.count, never.verdict) == ("", "premise not met")
     assert ClaimOverSeeds.from_dict(never.as_dict()) == never
+
+
+def test_claims_that_are_missed_say_why() -> None:
+    each = [claim("a", "a", "s", at_most(1.0), 0.0), claim("b", "b", "s", at_most(1.0), 2.0)]
+    reasons = {name: Reason("our data", "they are few") for name in "ab"}
+    held, failed = explained(over_seeds([each]), reasons)
+    assert (held.why, failed.why) == ([], ["our data: they are few"])
+    assert "measured 2 · not reproduced · our data: they are few" in claims_table(
+        [failed], width=200
+    )
+    assert "because" not in failed.as_dict()
+    assert missed("boursier2022-fig1-flow") == missed("boursier2022-fig1")
+    assert missed("boursier2022-fig1")["fact-1"].cause == "paper"
+    assert missed("nobody2030-fig1") == {}
