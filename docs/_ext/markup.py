@@ -11,11 +11,13 @@ from pathlib import Path
 
 
 def inline(text: str) -> str:
-    """Return a text as Markdown that shows it as it is, but for code between backticks and
-    formulas between dollars.
+    """Return a text as Markdown that shows it as it is, but for code between backticks, formulas
+    between dollars, and options such as `--preset`, which become code: two hyphens of a text would
+    become a dash.
     """
-    parts = re.split(r"(`[^`]+`|\$[^$]+\$)", " ".join(text.split()))
+    parts = re.split(r"(`[^`]+`|\$[^$]+\$|(?<![\w-])--[a-z][a-z-]*)", " ".join(text.split()))
     parts[::2] = [re.sub(r"([\\`*_{}\[\]<>#|$~^!&])", r"\\\1", words) for words in parts[::2]]
+    parts[1::2] = [f"`{part}`" if part.startswith("--") else part for part in parts[1::2]]
     bars = {r"\|": r"\Vert{}", "|": r"\vert{}"}  # in a formula: a bar would end the cell of a table
     return "".join(
         re.sub(r"\\?\|", lambda bar: bars[bar[0]], part) if part[:1] == "$" else part

@@ -552,6 +552,12 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
     )
 
 
+def _no_count(claim: ClaimOverSeeds) -> str:
+    """Return what stands in place of a share of seeds."""
+    tried = len(claim.each)
+    return "one seed" if tried == 1 else f"none of {tried} seeds decides; median"
+
+
 def missed_table(rows: list[list[str]], measured: str = "measured") -> str:
     """Return the table of claims of `_with_verdict`; narrow screens label its cells in
     `papers.css`.
@@ -574,7 +580,7 @@ def _with_verdict(claims: Mapping[str, Sequence[ClaimOverSeeds]], verdict: str) 
                             claim.shown,
                             " ".join(
                                 [
-                                    claim.count or "one seed",
+                                    claim.count or _no_count(claim),
                                     *below(claim.why),
                                     f"[notes]({key}.md#{key}-notes)",
                                 ]

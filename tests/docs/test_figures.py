@@ -150,6 +150,14 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers):
     missed = sum(verdict != "reproduced" for verdict in verdicts)
     assert len(re.findall(r"^\| .*\[notes\]", front, re.MULTILINE)) == missed
     assert f"and {verdicts.count('depends on the seed')} of these depend on the seed" in front
+    several = [
+        one
+        for document in made.values()
+        for one in papers.claims_of(document)
+        if len(one.each) > 1 and not one.decided
+    ]
+    assert front.count("none of 10 seeds decides") == len(several)
+    assert papers.inline("a--b by --preset full") == "a--b by `--preset` full"
 
 
 EXPLAINED = ("boursier2022", "min2024", "phuong2021", "sarussi2021", "tachet2018")
