@@ -31,7 +31,13 @@ from dynamics_cli.plotting.scene import (
 from dynamics_cli.plotting.time_axis import visible
 
 from .theory.agreement import Directions, agreement_share
-from .theory.clustering import clustering_ratio, largest_angle, outside_linear_regime, signs_differ
+from .theory.clustering import (
+    clustering_ratio,
+    largest_angle,
+    outside_linear_regime,
+    sharp_constant,
+    signs_differ,
+)
 
 LARGE = {"large": ("initialization.scale=10",)}
 """The null of this paper: the large initialisation of Figure 1, from which neurons do not
@@ -46,10 +52,6 @@ SOON = "The data are easy: a hundredth of the training is enough."
 """Why claims hold under `one_step`, and under `early` and `slow`."""
 SMALL = 0.01
 """A share below it counts as zero: the width of a line in a plot of shares."""
-LEARNT = 0.95
-"""Least share of training points that a network which has learnt them classifies; permuted labels
-of digits end at
-0.89, and a network after its first update at 0.5."""
 
 
 @dataclass(frozen=True)
@@ -156,14 +158,21 @@ def clustering(run: kit.Run) -> kit.Evidence:
     `ratio` is `2 r / ||w_bar - u_bar||`, `angle` the largest within a group, in degrees, and
     `outside` the shares of the `training` and the `held-out` points outside the linear regime, NaN
     where there are none, (K,) each. Of both, `sizes` in number, `differ` have different signs by
-    the last network and by the classifier `w_bar - u_bar`. `accuracy` is the last network's on the
-    training points.
+    the last network and by the classifier `w_bar - u_bar`; `surely_outside` is the last network's
+    share of training points outside every regime that Theorem 5.1 could have.
+
+    `accuracy` (K,) is that on the training points, and `learnt` (K,) says where it is at least
+    `linear_accuracy`, that of linear least squares: below it the network has not learnt what a
+    linear classifier of these points reaches without training.
     """
     groups = read_groups(run)
     W = groups.W
     U = groups.U
     none = np.full(len(groups.W), np.nan)
     points = {"training": groups.data.x, "held-out": groups.data.x_test}
+    sharp = sharp_constant(groups.alpha)
+    accuracy = groups.accuracies
+    linear_accuracy = least_squares_accuracy(groups.data.x, groups.data.y)
     return kit.Evidence(
         epochs=groups.epochs,
         ratio=clustering_ratio(W, U),
@@ -178,8 +187,19 @@ def clustering(run: kit.Run) -> kit.Evidence:
             if x is not None
         ),
         sizes={name: 0 if x is None else len(x) for name, x in points.items()},
-        accuracy=groups.accuracy,
+        surely_outside=float(outside_linear_regime(groups.data.x, *groups.last, sharp).mean()),
+        accuracy=accuracy,
+        linear_accuracy=linear_accuracy,
+        learnt=accuracy >= linear_accuracy,
     )
+
+
+def least_squares_accuracy(x: kit.Floats, y: kit.Floats) -> float:
+    """Return the share of points (n, d) to which linear least squares through the origin gives the
+    sign y (n,).
+    """
+    normal = np.linalg.lstsq(x, y, rcond=None)[0]
+    return float((y * (x @ normal) > 0).mean())
 
 
 def settled(epochs: kit.Floats, values: kit.Floats) -> float:

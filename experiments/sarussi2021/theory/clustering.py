@@ -42,13 +42,15 @@ def clustering_ratio(W: Floats, U: Floats) -> Floats:
     )
 
 
-def outside_linear_regime(x: Floats, W: Floats, U: Floats) -> Bools:
-    """Return which points of `x (n, d)` satisfy `|<w_bar - u_bar, x>| < 2 r ||x||`, `(..., n)`.
+def outside_linear_regime(x: Floats, W: Floats, U: Floats, constant: float = 2.0) -> Bools:
+    """Return which points of `x (n, d)` satisfy `|<w_bar - u_bar, x>| < constant r ||x||`,
+    `(..., n)`.
 
-    Everywhere else the network has the sign of `<w_bar - u_bar, x>` (Theorem 5.1).
+    Everywhere else the network has the sign of `<w_bar - u_bar, x>`: for the 2 of Theorem 5.1, and
+    for every constant down to `sharp_constant(alpha)`.
     """
     scores = np.abs(linear_classifier(W, U) @ x.T)  # (..., n)
-    return np.asarray(scores < 2 * cluster_radius(W, U)[..., None] * norms(x))
+    return np.asarray(scores < constant * cluster_radius(W, U)[..., None] * norms(x))
 
 
 def largest_angle(W: Floats) -> Floats:

@@ -106,6 +106,19 @@ def test_the_sharp_constant_is_attained_and_never_exceeded(alpha):
         ) <= clustering.sharp_constant(alpha)
 
 
+def test_a_linear_network_is_in_the_linear_regime_of_the_sharp_constant():
+    rng = np.random.default_rng(2)
+    w, u = rng.standard_normal((2, 20, 5))
+    x = rng.standard_normal((300, 5))
+    assert clustering.outside_linear_regime(x, w, u).all()  # the 2 of Theorem 5.1 knows no slope
+    assert not clustering.outside_linear_regime(x, w, u, clustering.sharp_constant(1.0)).any()
+    alpha = 0.2
+    sharp = clustering.outside_linear_regime(x, w, u, clustering.sharp_constant(alpha))
+    differ = clustering.signs_differ(x, w, u, alpha)
+    assert differ.any()
+    assert sharp[differ].all()
+
+
 def _of(found):
     w, u, x = found
     return x, w, u
