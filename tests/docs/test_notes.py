@@ -229,20 +229,7 @@ def absent_of(paper: str) -> set[str]:
     return {name for name in PAPERS[paper].figures if not (FIGURES / f"{name}.json").is_file()}
 
 
-@pytest.mark.parametrize(
-    "paper",
-    [
-        pytest.param(
-            paper,
-            marks=pytest.mark.xfail(
-                paper == "sarussi2021",
-                reason="its notes do not name the figures of all their numbers yet",
-                strict=True,
-            ),
-        )
-        for paper in CHECKED
-    ],
-)
+@pytest.mark.parametrize("paper", CHECKED)
 def test_notes_quote_numbers_of_the_figures(paper: str) -> None:
     assert unfounded(notes_of(paper), numbers_of(paper), absent_of(paper)) == []
 
