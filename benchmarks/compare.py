@@ -31,6 +31,8 @@ from dynamics_cli.training.backends import by_engine, by_kernel
 HELD = {
     "avx2": {
         "NUMBA_CPU_NAME": "haswell",
+        # without them Numba takes those of this processor beside the name
+        "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+popcnt,+movbe",
         "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
         "OPENBLAS_CORETYPE": "Haswell",
         "ATEN_CPU_CAPABILITY": "avx2",

@@ -58,16 +58,19 @@ ACTIVATIONS = {
     "tanh": torch.tanh,
     "linear": lambda z: z,
     "gelu": torch.nn.functional.gelu,
+    "quadratic": torch.square,
 }
 
 
 def loss_of(problem: Problem, h: Any, y: Any, softplus: Callable[[Any], Any]) -> Any:
-    """Return the reduced loss of outputs (n,)."""
+    """Return the reduced loss of outputs (n, C)."""
     loss = problem.config.loss
+    y = y.reshape(h.shape)
     values = {
-        "mse": lambda: (h - y) ** 2,
-        "half_mse": lambda: (h - y) ** 2 / 2,
+        "mse": lambda: ((h - y) ** 2).sum(1),
+        "half_mse": lambda: ((h - y) ** 2).sum(1) / 2,
         "logistic": lambda: softplus(-y * h),
+        "exponential": lambda: (-y * h).exp(),
     }[loss.kind]()
     return values.mean() if loss.reduction == "mean" else values.sum()
 
@@ -109,7 +112,14 @@ def plain(problem: Problem, threads: int) -> Timed:
     size = problem.batch_size or 0
     order = torch.from_numpy(np.random.default_rng(0).permutation(len(x)))
     chosen = problem.config.optimizer
-    make = torch.optim.Adam if chosen.kind == "adam" else torch.optim.SGD
+    make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}.get(
+        chosen.kind, torch.optim.SGD
+    )
+    given: dict[str, Any] = {}
+    if chosen.kind in ("adam", "adamw"):
+        given = {"betas": (chosen.beta1, chosen.beta2), "eps": chosen.eps}
+    if chosen.kind == "adamw":
+        given["weight_decay"] = chosen.weight_decay
 
     def run(count: int) -> float:
         net = Network(problem).to(dtype)
@@ -118,7 +128,7 @@ def plain(problem: Problem, threads: int) -> Timed:
         weights = []
         if problem.config.record.measures:
             weights = list(net.parameters())
-        optimizer = make(net.parameters(), lr=chosen.lr)  # type: ignore[union-attr]
+        optimizer = make(net.parameters(), lr=chosen.lr, **given)  # type: ignore[union-attr]
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         began = time.perf_counter()
@@ -126,13 +136,13 @@ def plain(problem: Problem, threads: int) -> Timed:
             k = order[t * size % (len(order) - size + 1) :][:size]
             xb, yb = (x, y) if size == 0 else (x[k], y[k])
             optimizer.zero_grad()
-            loss = loss_of(problem, net(xb)[:, 0], yb, torch.nn.functional.softplus)
+            loss = loss_of(problem, net(xb), yb, torch.nn.functional.softplus)
             if weights:  # sharpness
                 slopes = torch.autograd.grad(loss, weights, create_graph=True)
                 vector = largest_eigenvalues(partial(hessian_product, slopes, weights), vector)[1][
                     :, 0
                 ]
-                loss = loss_of(problem, net(xb)[:, 0], yb, torch.nn.functional.softplus)
+                loss = loss_of(problem, net(xb), yb, torch.nn.functional.softplus)
             loss.backward()
             optimizer.step()
             losses.append(loss.item())

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numba.core.cgutils
+import numba.core.codegen
 import numba.core.typing.templates
 import numba.extending
 import numpy as np
@@ -61,6 +62,16 @@ _C: dict[Any, Any] = {
     types.float32: ctypes.c_float,
     types.void: None,
 }
+
+
+def features_compiled_for() -> frozenset[str]:
+    """Return the instructions that numba compiles for, by LLVM's names: those of this processor, or
+    of `NUMBA_CPU_FEATURES`.
+    """
+    given = _numba.core.codegen.get_host_cpu_features()
+    if _numba.config.CPU_FEATURES is not None:
+        given = _numba.config.CPU_FEATURES
+    return frozenset(feature[1:] for feature in given.split(",") if feature.startswith("+"))
 
 
 # -- records

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
 from dynamics_cli.formulas.native import (
@@ -20,6 +19,7 @@ from dynamics_cli.formulas.native import (
     called,
     cast_like,
     counted_loop,
+    features_compiled_for,
     fused,
     intrinsic,
     multiply_add,
@@ -34,9 +34,9 @@ def _shape_of_tiles() -> tuple[int, int, int]:
     """Return rows, vectors and bytes of a vector of a tile that fills the registers of this
     processor.
     """
-    features = dict(llvm.get_host_cpu_features())
     shapes = {"avx512f": (6, 4, 64), "avx": (6, 2, 32), "neon": (6, 4, 16)}
-    return next((shape for feature, shape in shapes.items() if features.get(feature)), (4, 2, 16))
+    features = features_compiled_for()
+    return next((shape for feature, shape in shapes.items() if feature in features), (4, 2, 16))
 
 
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
