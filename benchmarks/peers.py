@@ -21,8 +21,10 @@ import torch
 
 from dynamics_cli.gradients.derivatives import trained_names
 from dynamics_cli.gradients.lanczos import largest_eigenvalues
-from dynamics_cli.kinds import Problem, State
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper
+from dynamics_cli.training.loop import MOST_WATCHED
+from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.steppers.layers import LayersStepper
 
 Timed = Callable[[int], float]
@@ -38,16 +40,19 @@ def ours(problem: Problem, way: str) -> Timed:
 
     def run(count: int) -> float:
         stepper.load_state_dict(start)
-        memory: dict[str, np.ndarray] = {}
+        measuring = Measuring([problem])
         began = time.perf_counter()
         if not problem.config.record.measures:
             stepper.advance(count)
-        for t in range(count if problem.config.record.measures else 0):
-            for measure in problem.config.record.measures or ():
-                measure.measure(
-                    State(problem, stepper.parameters(), problem.initial_parameters, t, memory)
-                )
-            stepper.advance(1)
+            return time.perf_counter() - began
+        measuring.at(stepper.parameters(), 0)
+        while (first := stepper.iteration) < count:
+            due = np.arange(first + 1, count + 1)[:MOST_WATCHED]
+            done = measuring.advance(stepper, len(due), due, ())
+            if done is None:
+                stepper.advance(1)
+            if done is None or first + len(done[1]) < stepper.iteration:
+                measuring.at(stepper.parameters(), stepper.iteration)
         return time.perf_counter() - began
 
     return run
@@ -70,7 +75,7 @@ def loss_of(problem: Problem, h: Any, y: Any, softplus: Callable[[Any], Any]) ->
         "mse": lambda: ((h - y) ** 2).sum(1),
         "half_mse": lambda: ((h - y) ** 2).sum(1) / 2,
         "logistic": lambda: softplus(-y * h),
-        "exponential": lambda: (-y * h).exp(),
+        "exponential": lambda: torch.exp(-y * h),
     }[loss.kind]()
     return values.mean() if loss.reduction == "mean" else values.sum()
 
@@ -112,9 +117,7 @@ def plain(problem: Problem, threads: int) -> Timed:
     size = problem.batch_size or 0
     order = torch.from_numpy(np.random.default_rng(0).permutation(len(x)))
     chosen = problem.config.optimizer
-    make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}.get(
-        chosen.kind, torch.optim.SGD
-    )
+    make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}.get(chosen.kind, torch.optim.SGD)
     given: dict[str, Any] = {}
     if chosen.kind in ("adam", "adamw"):
         given = {"betas": (chosen.beta1, chosen.beta2), "eps": chosen.eps}

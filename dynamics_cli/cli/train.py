@@ -143,7 +143,7 @@ def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
         "run": str(plan.directory),
         "would": prospect.action,
         "device": plan.choice.device,
-        "backend": plan.choice.backend,
+        "backend": _backend_of(plan),
         "parameters": str(needs.parameters),
         "iterations": str(needs.iterations),
         "snapshots": str(needs.snapshots),
@@ -157,3 +157,14 @@ def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
                 f"autograd trains it, as it is no formula: {kind.kind}: {why}"
             )
     emit_either(prospect.as_dict(), pairs(lines), as_json=as_json)
+
+
+def _backend_of(plan: Plan) -> str:
+    """Return the backend, and why `auto` chose it where the engine could train the network."""
+    from dynamics_cli.training.backends import LARGE, has_large_layers
+
+    chosen = plan.choice
+    by_torch = chosen.device == "cpu" and chosen.backend == "torch"
+    if by_torch and plan.problem.config.backend == "auto" and has_large_layers(plan.problem):
+        return f"{chosen.backend}, as a layer has more than {LARGE} inputs and {LARGE} outputs"
+    return chosen.backend

@@ -301,11 +301,21 @@ def _pick_of_tensors(torch: Any, h: Any, y: Any) -> Any:
     return (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1)
 
 
+def _maximum_of_tensors(torch: Any, a: Any, b: Any) -> Any:
+    """Return the greater of both; where they are equal, the derivative is that of `b`.
+
+    NaN of `a` stays. A number `b` is a threshold: torch takes one pass forward and one backward.
+    """
+    if isinstance(b, int | float):
+        return torch.threshold(a, b, b)
+    return torch.where((a > b) | (a != a), a, b)  # noqa: PLR0124
+
+
 def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
     """Return an operation on tensors; at kinks it differentiates as `derivative` does."""
     of_tensors: dict[str, Callable[..., Any]] = {
         "power": operator.pow,
-        "maximum": lambda a, b: torch.where((a > b) | (a != a), a, b),  # noqa: PLR0124 - NaN stays
+        "maximum": lambda a, b: _maximum_of_tensors(torch, a, b),
         "minimum": lambda a, b: torch.where((a < b) | (a != a), a, b),  # noqa: PLR0124
         "where": lambda chosen, a, b: _where_of_tensors(torch, chosen, a, b),
         "softplus": lambda z: _softplus_of_tensors(torch, z),

@@ -204,6 +204,19 @@ def engine_of(problem: Problem) -> Engine | None:
     return engine
 
 
+def spectrum_of(problem: Problem, engine: Engine) -> Spectrum:
+    """Return the compiled iterations for the Hessian of a problem, made once, as its engine."""
+    from dynamics_cli.gradients.engine.curvature import REAL, hessian_product
+    from dynamics_cli.gradients.lanczos import LIMIT, Spectrum
+
+    shared = problem.shared
+    if "spectrum" not in shared:
+        product = hessian_product(REAL).address
+        shared["spectrum"] = Spectrum(len(engine.places), LIMIT, product, engine.state)
+    spectrum: Spectrum = shared["spectrum"]
+    return spectrum
+
+
 class ByEngine(Derivatives):
     """Fully connected networks whose activation and loss are formulas, by the compiled engine."""
 
@@ -275,15 +288,7 @@ class ByEngine(Derivatives):
         """
         if not whole or len(start) < self.size or k > 1:
             return super().largest(start, k, whole=whole, block=block)
-        from dynamics_cli.gradients.engine.curvature import REAL, hessian_product
-        from dynamics_cli.gradients.lanczos import LIMIT, Spectrum
-
-        engine = self._evaluated
-        shared = self.problem.shared
-        if "spectrum" not in shared:  # made once, as the engine
-            product = hessian_product(REAL).address
-            shared["spectrum"] = Spectrum(self.size, LIMIT, product, engine.state)
-        spectrum: Spectrum = shared["spectrum"]
+        spectrum = spectrum_of(self.problem, self._evaluated)
         return spectrum.largest(start, self.tolerance)[:2]
 
     def kernel(self, count: int) -> Floats:

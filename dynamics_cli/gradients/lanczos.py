@@ -204,7 +204,7 @@ class Spectrum:
         self._beta = np.empty(limit)
         self._values = np.empty(limit)
         self._progress = np.zeros(2, np.int64)
-        self._state = LANCZOS(
+        self.state = LANCZOS(
             multiply=multiply if isinstance(multiply, int) else 0,
             operator=operator,
             product=product(REAL).address,
@@ -232,7 +232,7 @@ class Spectrum:
     def _largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
         values, inner, residual = self._decomposed(start.ravel(), 1, tolerance)
         row = np.ascontiguousarray(inner[:, -1])
-        vector = np.empty((1, self._state.size))
+        vector = np.empty((1, self.state.size))
         m = len(values)
         _multiply_rows(row, m, self._directions, vector, 1)
         return values[-1:].copy(), np.ascontiguousarray(vector.T), residual
@@ -250,7 +250,7 @@ class Spectrum:
         """Return eigenvalues (m,), ascending, and vectors of the tridiagonal matrix, and the
         residual.
         """
-        state = self._state
+        state = self.state
         residual = 0.0
         m = 0
         state.wanted = wanted
@@ -271,13 +271,18 @@ class Spectrum:
             vectors[:] = np.nan
         return values, vectors, residual
 
+    @property
+    def rows(self) -> int:
+        """Directions that there is room for."""
+        return len(self._directions)
+
     def _make_room(self, rows: int) -> None:
         """Make room for so many directions; those that are there stay."""
         former = self._directions
         if rows > len(former):
-            self._directions = np.empty((2 * len(former), self._state.size))
+            self._directions = np.empty((2 * len(former), self.state.size))
             self._directions[: len(former)] = former
-            self._state.directions = address_of(self._directions)
+            self.state.directions = address_of(self._directions)
 
 
 class Block(Spectrum):
@@ -306,7 +311,7 @@ class Block(Spectrum):
     def _largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
         k = self._k
         T = self._projections
-        P = self._state.size
+        P = self.state.size
         self._begin(start)
         size = 0.0
         check = 2 * k
@@ -346,7 +351,7 @@ class Block(Spectrum):
     def _complete(self, count: int) -> None:
         """Append random directions until there are so many."""
         while self._count < count:
-            self._append(self._rng.standard_normal(self._state.size), 0.0)
+            self._append(self._rng.standard_normal(self.state.size), 0.0)
 
     def _append(self, vector: Floats, shortest: float) -> tuple[Floats, float]:
         """Append the direction of a vector without its projections on those before.
@@ -358,9 +363,9 @@ class Block(Spectrum):
         at = self._count
         self._make_room(at + 1)
         self._directions[at] = vector
-        length = float(orthogonalise(REAL).call(ctypes.addressof(self._state), at))
+        length = float(orthogonalise(REAL).call(ctypes.addressof(self.state), at))
         parts = self._values[:at].copy()
-        if at == self._state.size or not length > shortest:
+        if at == self.state.size or not length > shortest:
             return parts, 0.0
         self._directions[at] /= length
         self._count += 1

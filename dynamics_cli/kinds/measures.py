@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from dynamics_cli.kinds.arrays import Floats
 from dynamics_cli.kinds.base import Kind, Sections
@@ -69,6 +69,13 @@ class Measure(Kind):
     @abstractmethod
     def measure(self, state: State) -> float | Floats:
         """Return the numbers of a state; of the same shape at every state."""
+
+    def watch(self, problem: Problem) -> Any:
+        """Return what measures states inside compiled calls, or None where nothing does.
+
+        It gives the bits of `measure` (`gradients/watch.py`).
+        """
+        return None
 
     def offered(self, problem: Problem) -> bool:
         """Return whether a problem has this measure, such as a loss on held-out samples."""

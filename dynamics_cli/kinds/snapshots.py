@@ -60,3 +60,9 @@ def next_after(schedule: Iterations, iteration: int) -> int:
     """Return the first scheduled iteration after `iteration`, or the last of the schedule."""
     k = int(np.searchsorted(schedule, iteration, side="right"))
     return int(schedule[min(k, len(schedule) - 1)])
+
+
+def between(schedule: Iterations, first: int, last: int) -> Iterations:
+    """Return the scheduled iterations after `first`, up to `last`."""
+    ends = np.searchsorted(schedule, [first, last], side="right").tolist()
+    return schedule[slice(*ends)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.gradients.derivatives import (
     Derivatives,
     derivatives_of,
+    engine_of,
     trained_among,
     trained_names,
 )
@@ -23,6 +24,9 @@ from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, 
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
+
+if TYPE_CHECKING:
+    from dynamics_cli.gradients.watch import Watch
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
@@ -177,6 +181,17 @@ class Sharpness(OfBlocks, kind="sharpness"):
         if self.top == 1:
             values = values[:, 0]
         return self.of_blocks(values)
+
+    def watch(self, problem: Problem) -> Watch | None:
+        """Return what finds the largest eigenvalue of a network of layers in a compiled call."""
+        single = self.top == 1 and self.blocks is None
+        engine = engine_of(problem)
+        if not single or engine is None or problem.config.architecture.centered:
+            return None
+        from dynamics_cli.gradients.watch import Watch
+
+        size = len(engine.places)
+        return Watch(problem, _first(size, 1, NUDGE / size**0.5)[:, 0], Derivatives.tolerance)
 
 
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:

@@ -1,7 +1,8 @@
 """Which stepper trains a problem, and where: a rule on its kinds and sizes, never a timing.
 
-`auto` is `compiled` on a CPU for networks of layers, `torch` otherwise. `device: auto` takes a CUDA
-device for iterations of more than `GPU_WORK` multiply-adds.
+`auto` is `compiled` on a CPU for networks of layers, `torch` otherwise, and where a layer has more
+than `LARGE` inputs and more than `LARGE` outputs. `device: auto` takes a CUDA device for iterations
+of more than `GPU_WORK` multiply-adds.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ import numpy as np
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Descent, Problem
-from dynamics_cli.training.kernels import UNROLLED, has_only, known, known_layers
+from dynamics_cli.training.kernels import UNROLLED, has_only, known, known_layers, spanned
 from dynamics_cli.training.steppers.base import Stepper
 
 GPU_WORK = 10**8
 """Multiply-adds of the forward and backward pass of an iteration up to which `device: auto`
 stays on the CPU.
+"""
+LARGE = 512
+"""Inputs and outputs of a layer up to which the engine's products are as fast as those of a library
+of linear algebra.
 """
 _HELD = 2**24
 """Activations that the kernel of few columns holds, at most."""
@@ -84,7 +89,21 @@ def choose(problems: Sequence[Problem]) -> Choice:
     if not able or backend not in ("auto", *able):
         can = f"{', '.join(able) or 'none'} can"
         raise UsageError(f"backend: {backend} cannot train this problem on device {device}; {can}")
-    return Choice(device, able[0] if backend == "auto" else backend)
+    if backend == "auto":
+        backend = "torch" if "torch" in able and has_large_layers(problem) else able[0]
+    return Choice(device, backend)
+
+
+def has_large_layers(problem: Problem) -> bool:
+    """Return whether `auto` leaves a network that the engine could train to torch: a layer has more
+    than `LARGE` inputs and more than `LARGE` outputs.
+    """
+    if problem.config.optimizer.is_flow or by_kernel(problem) or not by_engine(problem):
+        return False
+    sides = [shape for shape in problem.shapes.values() if len(shape) == 2]
+    if coordinates := spanned(problem):
+        sides[0] = (sides[0][0], coordinates)
+    return any(min(shape) > LARGE for shape in sides)
 
 
 def by_torch(problem: Problem) -> bool:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.kinds.arrays import stacked
-from dynamics_cli.kinds.snapshots import Iterations, next_after
+from dynamics_cli.kinds.snapshots import Iterations, between, next_after
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.estimate import loss_interval, recorded_parameters
-from dynamics_cli.training.measuring import Measuring
+from dynamics_cli.training.measuring import Measuring, Seen
 from dynamics_cli.training.signals import SignalWatch
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper
 
@@ -37,10 +37,10 @@ HELD_BYTES = 2**20
 """Rows are held so long, and so many bytes of them, before they are written: a write takes as
 long as many updates.
 """
+MOST_WATCHED = 1024
+"""States that a call of a stepper measures, at most."""
 _CLOCK = "clock/time"
 _MEASURE = "measure/"
-Seen = tuple[int, dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
-"""The iteration, the recorded weights and the measures of one state."""
 
 
 class RecordBuffer:
@@ -65,7 +65,7 @@ class RecordBuffer:
 
         self._parameters = recorded_parameters(problem)
         self._losses: list[tuple[NDArray[Any], ...]] = []
-        self._snapshots: list[Seen] = []
+        self._snapshots: list[tuple[int, *Seen]] = []
         self._bytes = 0
         self._written = time.monotonic()
 
@@ -103,9 +103,28 @@ class RecordBuffer:
         weights = stepper.parameters()
         recorded = {name: weights[name] for name in self._parameters}
         measures = self.measuring.at(weights, stepper.iteration)
-        self._snapshots.append((stepper.iteration, recorded, measures))
-        self.snapshot_at = stepper.iteration
+        self._keep(stepper.iteration, (recorded, measures))
+
+    def _keep(self, iteration: int, seen: Seen) -> None:
+        recorded, measures = seen
+        self._snapshots.append((iteration, recorded, measures))
+        self.snapshot_at = iteration
         self._hold(sum(array.nbytes for array in (*recorded.values(), *measures.values())))
+
+    def advance(self, stepper: Stepper, target: int, due: Iterations) -> bool:
+        """Have a stepper train up to `target`; record losses and the states `due` on the way.
+
+        Return whether it could: measures may have to be asked state by state.
+        """
+        first = stepper.iteration
+        done = self.measuring.advance(stepper, target - first, due, self._parameters)
+        if done is None:
+            return False
+        losses, states = done
+        self.losses(first, losses, last_state=stepper.halted is not None)
+        for iteration, seen in zip(due.tolist(), states, strict=False):
+            self._keep(iteration, seen)
+        return True
 
     def _hold(self, size: int) -> None:
         self._bytes += size
@@ -233,6 +252,10 @@ class TrainingLoop:
         """Do up to `chunk` updates, not past the next recording point, and record."""
         stepper = self.stepper
         first = self.stepper.iteration
+        due = between(self.snapshots, first, min(self.total, first + chunk))[:MOST_WATCHED]
+        if len(due) > 1 and stepper.watchable and self.recorder.advance(stepper, int(due[-1]), due):
+            self._record()
+            return
         target = min(self.total, first + chunk, next_after(self.snapshots, first))
         if not stepper.full_batch:
             target = min(target, (first // self.recorder.loss_every + 1) * self.recorder.loss_every)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from dynamics_cli.kinds import Floats, Measure, Parameters, Problem, State, read_only
 from dynamics_cli.kinds.arrays import stacked
 from dynamics_cli.kinds.registry import KindError
-from dynamics_cli.kinds.snapshots import snapshot_iterations
+from dynamics_cli.kinds.snapshots import Iterations, snapshot_iterations
 from dynamics_cli.text import duration
+from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.waiting import PATIENCE_SECONDS, tell
 
 _SHAPE = "shape of a state"
 Weights = Mapping[str, NDArray[np.floating]]
+Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
+"""Recorded weights and measures of one state."""
 
 
 class Measuring:
@@ -68,6 +71,42 @@ class Measuring:
         if not several:
             return each[0]
         return stacked(each)
+
+    @cached_property
+    def _watch(self) -> tuple[str, Any] | None:
+        """The only measure of the only network, where it measures inside compiled calls."""
+        if len(self._problems) != 1 or len(self._measures) != 1 or self._due:
+            return None
+        ((name, measure),) = self._measures.items()
+        watch = measure.watch(self._problems[0])
+        return None if watch is None else (name, watch)
+
+    def advance(
+        self, stepper: Stepper, n: int, due: Iterations, keeps: Collection[str]
+    ) -> tuple[Floats, list[Seen]] | None:
+        """Have a stepper do up to `n` updates, and measure the states `due` on the way, from the
+        first on.
+
+        Return the losses and what was measured, with the weights to keep; None where measures have
+        to be asked state by state.
+        """
+        if not stepper.watchable or self._watch is None:
+            return None
+        name, watch = self._watch
+        former = self.memories[0].get(name, {})
+        if "vectors" not in former:
+            return None
+        watching = watch.begin(former["vectors"][:, 0], len(due), keeps=bool(keeps))
+        losses = stepper.advance_watched(n, due, watch, watching)
+        count = watch.measured
+        if count:
+            self.memories[0][name] = {"vectors": watch.vector[None].T}
+        views = watch.views(watch.states)
+        seen = [
+            ({key: views[key][k] for key in keeps}, {name: watch.values[k : k + 1].reshape(())})
+            for k in range(count)
+        ]
+        return losses, seen
 
     def _measure(self, r: int, weights: Weights, iteration: int) -> Any:
         problem = self._problems[r]

@@ -80,6 +80,18 @@ def test_force_trains_again(dyn):
     assert ((Path(first["path"]) / "config.yaml").stat().st_ino, again["seconds"]) != before
 
 
+def test_dry_run_says_why_torch_trains_large_layers(dyn):
+    large = (
+        "--set=dataset={kind: gaussian, n: 520, dim: 520}",
+        "--set=architecture={kind: fully_connected, widths: [520]}",
+        "--set=initialization={kind: default_scaled}",
+    )
+    told = dyn("train", "toy.yaml", *large, "--dry-run").out
+    assert "torch, as a layer has more than 512 inputs and 512 outputs" in told
+    smaller = dyn("train", "toy.yaml", *large, "--set=dataset.n=512", "--dry-run").out
+    assert "backend     compiled\n" in smaller
+
+
 def test_dry_run_knows_what_is_there(dyn, place):
     def would(*options):
         plan = dyn("train", "toy.yaml", "--out", "here", "--dry-run", "--json", *options).json

@@ -173,6 +173,10 @@ def test_stops_at_the_first_loss_that_is_not_finite(way):
             {"architecture": {"kind": "residual", "width": 3}, "initialization": {"kind": "lecun"}},
         ),
         ("AutogradStepper", {"backend": "torch"}),
+        ("AutogradStepper", {"n": 514, "d": 514, "width": 513}),
+        ("LayersStepper", {"n": 514, "d": 514, "width": 512}),
+        ("LayersStepper", {"n": 512, "d": 514, "width": 513}),  # in 512 coordinates
+        ("LayersStepper", {"n": 514, "d": 514, "width": 513, "backend": "compiled"}),
         ("FlowStepper", {"optimizer": FLOW}),
     ],
 )

@@ -178,7 +178,7 @@ class Work:
         arrays = (self.theta, x, y, self.base, self.gradient)
         theta, x_at, y_at, base, g = map(address_of, arrays)
         numbers = address_of(engine.sigma_numbers)
-        self._arguments = (
+        self.arguments = (
             ctypes.addressof(self.net),
             engine.sigma,
             numbers,
@@ -190,6 +190,7 @@ class Work:
             weight,
             g,
         )
+        """Those of `loss_and_gradient`, but for the last."""
 
     def write(self, parameters: Mapping[str, Any]) -> None:
         """Set the weights."""
@@ -198,12 +199,12 @@ class Work:
 
     def evaluate(self) -> float:
         """Fill the gradient and all that the derivatives share; return the summed losses."""
-        return float(self._layout.loss_and_gradient.call(*self._arguments, True))
+        return float(self._layout.loss_and_gradient.call(*self.arguments, True))
 
     def centre(self) -> None:
         """Subtract the outputs of these weights from now on."""
         with self._layout.centring(self.net):
-            self._layout.loss_and_gradient.call(*self._arguments, False)
+            self._layout.loss_and_gradient.call(*self.arguments, False)
 
 
 class Engine:

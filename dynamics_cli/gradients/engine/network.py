@@ -15,6 +15,8 @@ as (columns, rows) of the network's own: `z = h W`. One update of `train`, with 
       |            |               backward_layer   dL/dh_{l-1} = dL/dz_l W_l^T, times sigma'
       v            |
     Task ----> apply_update -----> update           weights and memory of the optimizer
+      |
+    Task ----> watch                                measures of the new state (`gradients/watch.py`)
 
 The right column holds separate units, called by the addresses in the records: activations, losses
 and updates are made from formulas (`formulas/units.py`), products by `products.py`. All sums have a
@@ -330,6 +332,7 @@ def train_replica(task: Task, r: int) -> None:
     level = task.levels[r]
     weight = cast_like(task.sample_weight, theta[0])
     task.done[r] = task.count
+    watched = 0
     for t in range(task.count):
         net = task.network
         first = 0
@@ -359,6 +362,11 @@ def train_replica(task: Task, r: int) -> None:
                 task.done[r] = t
                 break
         apply_update(task, theta, memory, rates[t], task.iteration + t, loss)
+        if task.watch != 0 and task.due[watched] == task.iteration + t + 1:
+            watched += 1
+            if call_number(task.watch, (task.watching, theta)) != 0:
+                task.done[r] = t + 1
+                break
 
 
 @unit

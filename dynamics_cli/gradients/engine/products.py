@@ -24,6 +24,7 @@ from dynamics_cli.formulas.native import (
     intrinsic,
     multiply_add,
     offset,
+    piece,
     slot,
     types,
     unit,
@@ -40,6 +41,12 @@ def _shape_of_tiles() -> tuple[int, int, int]:
 
 
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
+_DEPTH = 64
+"""Rows of B that are multiplied at a time: with the columns of a tile they take 16 KiB."""
+_PACKED_ROWS = 48
+"""Rows of A from which on a copy of B is read often enough."""
+_PACKED_VECTORS = 2**10
+"""Vectors of B up to which it stays in the fastest cache uncopied."""
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
@@ -110,10 +117,10 @@ def _steps(builder: Any, pointer: Any, apart: Any, count: int) -> list[Any]:
 
 
 def _tile(rows: int, vectors: int) -> Any:
-    """Return `tile(A, ar, ak, B, C, m, K, accumulate, count)`.
+    """Return `tile(A, ar, ak, B, br, C, m, K, accumulate, count)`.
 
     It sets `rows` by `vectors` vectors of C, of rows `m` apart, to A B, or adds A B to them.
-    Numbers of A are `ar` by row and `ak` by column apart, rows of B `m`. Of each vector, it sets
+    Numbers of A are `ar` by row and `ak` by column apart, rows of B `br`. Of each vector, it sets
     `count` numbers.
     """
 
@@ -124,6 +131,7 @@ def _tile(rows: int, vectors: int) -> Any:
         ar: Any,
         ak: Any,
         B: Any,
+        br: Any,
         C: Any,
         m: Any,
         K: Any,
@@ -133,7 +141,7 @@ def _tile(rows: int, vectors: int) -> Any:
         n = types.int64
 
         def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            A, ar, ak, B, C, m, K, accumulate, count = arguments
+            A, ar, ak, B, br, C, m, K, accumulate, count = arguments
             vector = _Vectors(context, builder, signature.args[0], count)
             width = _I64(vector.lanes)
             targets = [
@@ -147,7 +155,7 @@ def _tile(rows: int, vectors: int) -> Any:
             ]
             of_a = _steps(builder, A, ar, rows)
             with counted_loop(builder, K) as loop:
-                of_b = builder.gep(B, [builder.mul(loop.index, m)])
+                of_b = builder.gep(B, [builder.mul(loop.index, br)])
                 right = [vector.load(at) for at in _steps(builder, of_b, width, vectors)]
                 for r, row in enumerate(of_a):
                     left = vector.of_each(
@@ -159,7 +167,7 @@ def _tile(rows: int, vectors: int) -> Any:
                 vector.store(builder.load(total), at)
             return context.get_dummy_value()
 
-        return types.void(A, n, n, B, C, n, n, types.boolean, n), written
+        return types.void(A, n, n, B, n, C, n, n, types.boolean, n), written
 
     return tile
 
@@ -170,6 +178,25 @@ _many_last = _tile(_ROWS, 1)
 _single_last = _tile(1, 1)
 
 
+@intrinsic
+def _panel(context: Any, like: Any) -> Any:
+    """Return room on the stack for `_DEPTH` rows of the columns of a tile."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        count = _DEPTH * _VECTORS * _BYTES * 8 // like.dtype.bitwidth
+        return slot(builder, context.get_value_type(like.dtype), count)
+
+    return like(like), written
+
+
+@piece
+def _copy_rows(source: Reals, apart: int, target: Reals, step: int, rows: int, count: int) -> None:
+    """Copy `count` numbers of each of some rows, `apart` in the source and `step` in the target."""
+    for i in range(rows):
+        for j in range(count):
+            target[i * step + j] = source[i * apart + j]
+
+
 @unit
 def product(
     A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: int, accumulate: int
@@ -177,30 +204,43 @@ def product(
     """Set C (n, m) to A B, or add A B to it.
 
     Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n).
-    B is (K, m).
+    B is (K, m). Of a large B, `_DEPTH` rows of the columns of a tile at a time are copied to where
+    they stand together: they stay in the fastest cache for all rows of A, and lie on few pages.
     """
-    adds = accumulate != 0
     w = _lanes(A)
-    j = 0
-    while j < m:
-        k = 0
-        wide = j + _VECTORS * w <= m
-        b = offset(B, j)
-        left = min(w, m - j)
-        while k < n:
-            a = offset(A, k * ar)
-            c = offset(C, k * m + j)
-            many = k + _ROWS <= n
-            if many and wide:
-                _many(a, ar, ak, b, c, m, K, adds, w)
-            elif many:
-                _many_last(a, ar, ak, b, c, m, K, adds, left)
-            elif wide:
-                _single(a, ar, ak, b, c, m, K, adds, w)
-            else:
-                _single_last(a, ar, ak, b, c, m, K, adds, left)
-            k += _ROWS if many else 1
-        j += _VECTORS * w if wide else w
+    panel = _panel(A)
+    packs = n >= _PACKED_ROWS and K * m > _PACKED_VECTORS * w
+    depth = _DEPTH if packs else max(K, 1)
+    first = 0
+    while first < K or first == 0:
+        adds = accumulate != 0 or first > 0
+        count = min(depth, K - first)
+        j = 0
+        while j < m:
+            k = 0
+            wide = j + _VECTORS * w <= m
+            b = offset(B, first * m + j)
+            step = m
+            left = min(w, m - j)
+            if packs:
+                step = _VECTORS * w if wide else w
+                _copy_rows(b, m, panel, step, count, step if wide else left)
+                b = panel
+            while k < n:
+                a = offset(A, k * ar + first * ak)
+                c = offset(C, k * m + j)
+                many = k + _ROWS <= n
+                if many and wide:
+                    _many(a, ar, ak, b, step, c, m, count, adds, w)
+                elif many:
+                    _many_last(a, ar, ak, b, step, c, m, count, adds, left)
+                elif wide:
+                    _single(a, ar, ak, b, step, c, m, count, adds, w)
+                else:
+                    _single_last(a, ar, ak, b, step, c, m, count, adds, left)
+                k += _ROWS if many else 1
+            j += _VECTORS * w if wide else w
+        first += depth
 
 
 @intrinsic

@@ -103,6 +103,9 @@ TASK = Record(
         ("segment_count", "int", "S"),
         ("rate_factors", "Floats", "(S,) by which the step of a segment is multiplied"),
         ("gradient", "Reals", "(P,)"),
+        ("watch", "Unit", "(watching, weights) -> 0, or 1 to end the call; 0: no state is watched"),
+        ("watching", "Floats", "its first argument"),
+        ("due", "Ints", "(K + 1,) the states that are watched, ascending; -1 after the last"),
     ],
 )
 

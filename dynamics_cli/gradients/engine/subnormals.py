@@ -26,12 +26,21 @@ WORD, FLUSHES = {
 0 where unknown.
 """
 _LIBRARY: Any = ctypes.CDLL(None) if FLUSHES else None
+ENVIRONMENT: int = ctypes.cast(_LIBRARY.fesetenv, ctypes.c_void_p).value or 0 if FLUSHES else 0
+"""Address of `fesetenv`; 0 where nothing is flushed."""
 
 
 def environment() -> Any:
     """Return the floating-point environment of the calling thread, an array of words."""
     words = (ctypes.c_uint32 * 16)()
     _LIBRARY.fegetenv(words)
+    return words
+
+
+def flushing() -> Any:
+    """Return the environment of the calling thread with subnormal numbers as 0."""
+    words = environment()
+    words[WORD] |= FLUSHES
     return words
 
 
@@ -49,8 +58,7 @@ def flushed(*, everywhere: bool = False) -> Iterator[None]:
     gnu = torch is not None and hasattr(_LIBRARY, "GOMP_parallel")  # else torch has another OpenMP
     threads = torch.get_num_threads() if gnu else 1
     former = environment()
-    changed = environment()
-    changed[WORD] |= FLUSHES
+    changed = flushing()
 
     def set_words(words: Any) -> None:
         if threads > 1:  # the calling thread takes part

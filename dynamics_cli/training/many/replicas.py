@@ -10,7 +10,13 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem, Samples, Section
 from dynamics_cli.kinds.registry import blamed
-from dynamics_cli.training.backends import by_compiled, by_kernel, by_torch, multiply_adds
+from dynamics_cli.training.backends import (
+    by_compiled,
+    by_kernel,
+    by_torch,
+    has_large_layers,
+    multiply_adds,
+)
 from dynamics_cli.training.problem import build_problem
 
 BATCH_BYTES = 256 * 2**20
@@ -146,7 +152,8 @@ def _way(problem: Problem) -> str | None:
     backend = problem.config.backend
     if problem.config.optimizer.is_flow:
         return None
-    if device != "cuda" and backend != "torch" and by_compiled(problem):
+    by_torch_instead = backend == "torch" or (backend == "auto" and has_large_layers(problem))
+    if device != "cuda" and not by_torch_instead and by_compiled(problem):
         return "kernel" if by_kernel(problem) else "engine"
     if backend != "compiled" and by_torch(problem):
         from dynamics_cli.training.steppers.autograd import stackable

@@ -31,6 +31,8 @@ class Stepper(ABC):
     """Number of updates done."""
     level: float = -math.inf
     """Loss at or below which the network is trained no further; replicas halt one by one."""
+    watchable: bool = False
+    """Whether `advance_watched` is there, in which states are measured without leaving the call."""
     halted: Halt | None = None
     """Why `advance` goes no further: a loss at or below `level`, or one that is not finite."""
 
@@ -42,6 +44,13 @@ class Stepper(ABC):
         the run, the update of that state is not done: its loss is the last one returned,
         `iteration` its number, and `halted` says why. Otherwise (batches): an empty array.
         """
+
+    def advance_watched(self, n: int, due: NDArray[np.int64], watch: Any, watching: Any) -> Floats:
+        """Do up to `n` updates as `advance` does, while a watch measures the states `due`.
+
+        The call ends at a state that the watch leaves to Python.
+        """
+        raise NotImplementedError(f"{type(self).__name__} measures no states")
 
     @abstractmethod
     def loss(self) -> float:

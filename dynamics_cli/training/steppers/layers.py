@@ -194,6 +194,9 @@ class LayersStepper(SideBySide):
             "iteration": 0,
             "full_batch": True,
             "batch_ends": np.zeros(1, np.int64),
+            "watch": 0,
+            "watching": 0,
+            "due": np.full(1, -1),
         }
 
     # -- training
@@ -257,6 +260,27 @@ class LayersStepper(SideBySide):
                     break
                 self._update(r, self.iteration + t, lrs[r, t], losses[r, t])
         return losses, done
+
+    @property
+    def watchable(self) -> bool:  # type: ignore[override]
+        """Whether a call trains one network, on all samples at once and by its own weights."""
+        whole = self.full_batch and self._rows == self._samples
+        factors = self.problems[0].config.architecture.factors
+        return self._single and whole and self._span is None and not factors
+
+    def advance_watched(self, n: int, due: NDArray[np.int64], watch: Any, watching: Any) -> Floats:
+        """Do up to `n` updates; see `Stepper.advance_watched`."""
+        if self.halted:
+            return np.empty(0)
+        losses = np.empty((1, n))
+        done = np.empty(1, np.int64)
+        fields = {"rates": self._lrs(self.iteration, n), "losses": losses, "done": done}
+        fields |= {"watch": watch.address, "watching": watching, "due": np.append(due, -1)}
+        self._train(self._tasks(self._data, **fields, iteration=self.iteration))
+        count = int(done[0])
+        if watch.measured < np.searchsorted(due, self.iteration + count, side="right"):
+            return self._ended(losses[:, :count], done)
+        return self._ended(losses, done)
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""

@@ -149,7 +149,11 @@ class SideBySide(Stepper):
             self.iteration += n
             return np.empty(0)
 
-        losses, done = self.run(n)
+        return self._ended(*self.run(n))
+
+    def _ended(self, losses: Weights, done: NDArray[np.int64]) -> Floats:
+        """Take note of updates, given what `run` returns; return what `advance` does."""
+        n = losses.shape[1]
         if min(done.tolist()) < n:
             self._halt(losses, done)
         if not all(self.halted_at):
