@@ -82,7 +82,8 @@ def test_force_trains_again(dyn):
 
 def test_dry_run_says_why_torch_trains_large_layers(dyn):
     large = (
-        "--set=dataset={kind: gaussian, n: 520, dim: 520}",
+        "--set=dataset={kind: teacher, n: 520, dim: 520}",
+        "--set=dataset.architecture={kind: two_layer, width: 2}",
         "--set=architecture={kind: fully_connected, widths: [520]}",
         "--set=initialization={kind: default_scaled}",
     )

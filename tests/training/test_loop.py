@@ -10,7 +10,9 @@ from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.run import Run, final_measures
+from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.session import obtain_run, plan_run
+from dynamics_cli.training.steppers.layers import LayersStepper
 from tests.cases import read
 
 BASE = read("""
@@ -64,6 +66,40 @@ def test_stops_at_the_first_small_loss(tmp_path, every):
     assert run.final_loss == run.losses[-1] <= level
     at_30 = run.measures["weight_norm"][run.snapshot_iterations == 30]
     assert final_measures(run) == {"weight_norm": at_30[0]}
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "dtype"),
+    [
+        ("{kind: gd, lr: 0.1, iterations: 60}", "float32"),
+        ("{kind: adam, lr: 0.01, iterations: 60, stop_below: 0.2}", "float64"),
+        ("{kind: gd, lr: 9.0, iterations: 60}", "float32"),  # diverges
+    ],
+)
+def test_states_measured_inside_a_call_have_the_bits_of_those_measured_between_two(
+    tmp_path, monkeypatch, optimizer, dtype
+):
+    changes = [
+        "architecture={kind: fully_connected, widths: [7], activation: tanh}",
+        "initialization={kind: default_scaled}",
+        f"optimizer={optimizer}",
+        f"dtype={dtype}",
+        "record={snapshots: {kind: every, interval: 2}, measures: [sharpness]}",
+    ]
+    asked = []
+    measured = Measuring.at
+    monkeypatch.setattr(Measuring, "at", lambda *args: asked.append(args[2]) or measured(*args))
+    inside = trained(tmp_path / "inside", *changes)
+    alone = len(asked)
+    monkeypatch.setattr(LayersStepper, "watchable", False)
+    between = trained(tmp_path / "between", *changes)
+    assert len(asked) - alone == len(between.snapshot_iterations)
+    assert inside.status == "diverged" or alone < len(between.snapshot_iterations) / 2
+    assert inside.snapshot_iterations.tolist() == between.snapshot_iterations.tolist()
+    assert inside.losses.tobytes() == between.losses.tobytes()
+    assert inside.measures["sharpness"].tobytes() == between.measures["sharpness"].tobytes()
+    for name, weights in inside.parameters.items():
+        assert weights.tobytes() == between.parameters[name].tobytes()
 
 
 def test_divergence_keeps_everything_up_to_it(tmp_path):
