@@ -1,11 +1,13 @@
-"""Side-by-side timings, run by hand: `python benchmarks/compare.py [--isa avx2] [--json FILE]
-[--only NAME]`.
+"""Side-by-side timings, run by hand: `python benchmarks/compare.py [--isa avx2] [--busy N]
+[--jax-python PYTHON] [--json FILE] [--only NAME]`.
 
 Microseconds per iteration with the loss recorded at every iteration (SGD: ours once an epoch, as
 its runs do): the plain PyTorch loop (the faster of one thread and all), JAX where it can be
 imported, and our steppers. All run in turns in one process, and of each the fastest turn counts, so
 that other users of the machine hit all alike. Take ratios. `--isa avx2` measures twice, in child
-processes: with all instructions of the processor, and with all libraries held to AVX2.
+processes: with all instructions of the processor, and with all libraries held to AVX2. `--busy N`
+measures beside N other processes that compute all the time. `--jax-python` takes the JAX of another
+interpreter, whose process waits while others have their turns.
 """
 
 from __future__ import annotations
@@ -18,15 +20,17 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from peers import Timed, jax_scan, ours, plain
+import torch
+from peers import JaxChild, Timed, jax_scan, jax_version, ours, plain
 from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.backends import by_engine, by_kernel
+from dynamics_cli.training.backends import by_engine, by_kernel, has_large_layers
 
 HELD = {
     "avx2": {
@@ -41,6 +45,8 @@ HELD = {
     }
 }
 """Instruction set -> environment in which Numba, JAX, OpenBLAS and PyTorch use no later one."""
+BUSY = "while True: sum(range(10**6))"
+"""A program that takes a core."""
 
 
 def main() -> None:
@@ -63,18 +69,43 @@ def main() -> None:
         "--turn", type=float, default=0.1, metavar="SECONDS", help="short ones on a busy machine"
     )
     parser.add_argument("--isa", choices=list(HELD), help="beside all instructions, hold to these")
+    parser.add_argument(
+        "--busy", type=int, default=0, metavar="N", help="beside N other processes that compute"
+    )
+    parser.add_argument(
+        "--jax-python", metavar="PYTHON", help="the interpreter whose JAX is measured"
+    )
     options = parser.parse_args()
     if options.isa:
         compare_sets(options)
         return
+    with others(options.busy):
+        compare(options)
+
+
+@contextmanager
+def others(count: int) -> Iterator[None]:
+    """Have other processes compute meanwhile."""
+    processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Measure in this process, and print the table."""
     wanted = options.only or list(PROBLEMS)
-    results: dict[str, Any] = {"machine": machine(), "table": {}}
+    about = machine() | {"busy": options.busy, "jax": jax_version(options.jax_python)}
+    results: dict[str, Any] = {"machine": about, "table": {}}
     for name in [name for name in PROBLEMS if name in wanted]:
         if name in ("mnist01", "sgd") and not options.mnist.is_dir():
             print(f"{name}: no MNIST at {options.mnist} (--mnist DIR)", file=sys.stderr)
             continue
         results["table"][name] = measure(
-            PROBLEMS[name](options.mnist), options.repeats, options.turn
+            PROBLEMS[name](options.mnist), options.repeats, options.turn, options.jax_python
         )
         print(f"{name}: {results['table'][name]}", file=sys.stderr)
     if options.json:
@@ -92,7 +123,9 @@ def compare_sets(options: argparse.Namespace) -> None:
             file = Path(folder) / "times.json"
             command = [sys.executable, __file__, "--json", str(file)]
             command += ["--mnist", str(options.mnist), "--repeats", str(options.repeats)]
-            command += ["--turn", str(options.turn)]
+            command += ["--turn", str(options.turn), "--busy", str(options.busy)]
+            if options.jax_python:
+                command += ["--jax-python", options.jax_python]
             for problem in options.only or []:
                 command += ["--only", problem]
             subprocess.run(
@@ -109,7 +142,7 @@ def beside(results: Mapping[str, Any]) -> str:
     m = results["all"]["machine"]
     titles = [f"{column}, {name}" for name in results for column in ("us", "x plain", "x JAX")]
     lines = [
-        f"{m['cores']} cores of {m['cpu']}, {m['date']}; load {m['load']:.1f}.",
+        f"{m['cores']} cores of {m['cpu']}, {m['date']}; load {m['load']:.1f}; {peers_of(m)}.",
         "",
         f"| problem | {' | '.join(titles)} | wanted |",
         "| --- " * (len(titles) + 2) + "|",
@@ -142,10 +175,13 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "date": datetime.date.today().isoformat(),
         "load": load,
+        "torch": torch.__version__,
     }
 
 
-def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
+def measure(
+    problem: Problem, repeats: int, turn: float, jax_python: str | None = None
+) -> dict[str, Any]:
     """Return microseconds per iteration of every way to train a problem, the fastest of some
     turns each.
     """
@@ -157,17 +193,24 @@ def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
     ways: dict[str, Timed | None] = {
         f"plain {k}": plain(problem, k) for k in {1, os.cpu_count() or 1}
     }
-    ways |= {"jax": jax_scan(problem), **{f"ours {way}": ours(problem, way) for way in able}}
+    ways |= {
+        "jax": jax_scan(problem, jax_python),
+        **{f"ours {way}": ours(problem, way) for way in able},
+    }
     runs = {name: run for name, run in ways.items() if run is not None}
     counts = {name: calibrate(run, turn) for name, run in runs.items()}
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(repeats):
         for name, run in runs.items():
             best[name] = min(best[name], run(counts[name]) / counts[name] * 1e6)
+    for run in runs.values():
+        if isinstance(run, JaxChild):
+            run.close()
     best["plain"] = min(
         us for way, us in best.items() if way.startswith("plain ")
     )  # the user's luckier choice
-    return {"chosen": able[-1], "microseconds": best}
+    chosen = "torch" if has_large_layers(problem) else able[-1]
+    return {"chosen": chosen, "microseconds": best}
 
 
 def calibrate(run: Timed, turn: float) -> int:
@@ -183,13 +226,19 @@ def calibrate(run: Timed, turn: float) -> int:
     return count
 
 
+def peers_of(about: Mapping[str, Any]) -> str:
+    """Return the versions of the peers, and how many processes computed beside them, in words."""
+    beside = f", beside {about['busy']} busy processes" if about["busy"] else ""
+    return f"PyTorch {about['torch']}, JAX {about['jax'] or 'not there'}{beside}"
+
+
 def markdown(results: Mapping[str, Any]) -> str:
     """Return the table of docs/explanation/speed.md."""
     m = results["machine"]
     lines = [
         (
             f"Microseconds per iteration, loss recorded at every iteration; {m['cores']} cores of"
-            f" {m['cpu']}, {m['date']}."
+            f" {m['cpu']}, {m['date']}; {peers_of(m)}."
         ),
         "",
         "| problem | plain PyTorch | JAX `scan` | `dyn` (way) | x plain | x JAX | wanted |",

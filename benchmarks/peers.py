@@ -1,23 +1,28 @@
 """What users run today: the notebook's PyTorch loop, and JAX in `lax.scan`.
 
 Each way returns a function of a number of iterations that trains from the initial weights and
-returns the seconds it took. JAX is written as its users do, `jax.value_and_grad` inside a compiled
-loop, for the bundled kinds that it can express (no convolutions, GANs, gradient flow or samples
-that are drawn anew).
+returns the seconds it took. JAX (`jax_peer.py`) is written as its users do, `jax.value_and_grad`
+inside a compiled loop, for the bundled kinds that it can express (no convolutions, GANs, gradient
+flow or samples that are drawn anew).
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from dynamics_cli.gradients.derivatives import trained_names
 from dynamics_cli.gradients.lanczos import largest_eigenvalues
@@ -170,21 +175,9 @@ def hessian_product(
     )
 
 
-def jax_scan(problem: Problem) -> Timed | None:
-    if not HAS_JAX or not expressible(problem):
-        return None
-    return sharpness_run(problem) if problem.config.record.measures else JaxRun(problem).scanned()
-
-
 # --- JAX
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
-jax: Any = importlib.import_module("jax") if HAS_JAX else None
-jnp: Any = importlib.import_module("jax.numpy") if HAS_JAX else None
-LANCZOS = 4
-"""Hessian-vector products of JAX for each sharpness; ours and the plain loop's stop at a
-residual, after as many.
-"""
 KEYS = {
     "gd": {"momentum", "nesterov", "weight_decay", "loss_scaled"},
     "sgd": {"momentum", "nesterov", "weight_decay"},
@@ -223,292 +216,83 @@ def expressible(problem: Problem) -> bool:
     return given <= known and problem.config.optimizer.schedule is None
 
 
-def activation_of(problem: Problem) -> Callable[[Any], Any]:
-    """Return JAX's own form of the activation."""
-    sigma = getattr(problem.config.architecture, "sigma", None)
-    kind = sigma.kind if sigma is not None else "relu"
-    return {
-        "relu": jax.nn.relu,
-        "leaky_relu": lambda z: jax.nn.leaky_relu(z, sigma.slope),
-        "tanh": jnp.tanh,
-        "linear": lambda z: z,
-        "gelu": lambda z: jax.nn.gelu(z, approximate=False),
-        "erf": lambda z: jax.lax.erf(sigma.beta * z),
-        "sigmoid": jax.nn.sigmoid,
-        "softplus": jax.nn.softplus,
-        "silu": jax.nn.silu,
-        "quadratic": lambda z: z * z,
-        "cubic": lambda z: z * z * z,
-    }[kind]
-
-
-def outputs_of(problem: Problem) -> Callable[[Any, Any], Any]:
-    """Return `(weights, x) -> h`, (n, C), or (n,) of one output, before scale and centring."""
-    architecture = problem.config.architecture
-    sigma = activation_of(problem)
-    names = [name for name in problem.shapes if "weight" in name]
-    if architecture.kind == "diagonal_linear":
-        D = architecture.depth
-        return lambda w, x: x @ (w["u"] ** D - w["v"] ** D)
-    if architecture.kind == "matrix_product":
-
-        def entries(w: Any, x: Any) -> Any:
-            W = w[names[0]]
-            for name in names[1:]:
-                W = w[name] @ W
-            if architecture.samples == "measurements":
-                return x @ W.ravel()
-            return W[x[:, 0].astype(int), x[:, 1].astype(int)]
-
-        return entries
-    if architecture.kind == "residual":
-
-        def residual(w: Any, x: Any) -> Any:
-            f = x @ w[names[0]].T
-            for name in names[1:-1]:
-                f = f + jax.nn.relu(f) @ w[name].T
-            return (jax.nn.relu(f) @ w[names[-1]].T)[:, 0]
-
-        return residual
-
-    def forward(w: Any, x: Any) -> Any:
-        h = x
-        for name in names:
-            z = h @ jnp.atleast_2d(w[name]).T
-            bias = w.get(name.replace("weight", "bias")) if "bias" not in name else None
-            z = z if bias is None else z + bias
-            h = z if name == names[-1] else sigma(z)
-        return h[:, 0] if h.shape[1] == 1 else h
-
-    return forward
-
-
-def network_of(problem: Problem) -> Callable[[Any, Any, Any, Any], Any]:
-    """Return the loss, `(weights, x, y, outputs to subtract) -> number`, reduced as the config
-    says.
-    """
-    loss = problem.config.loss
-    forward = outputs_of(problem)
-    scale = problem.config.architecture.output_scale or 1.0
-
-    def values(h: Any, y: Any) -> Any:
-        if loss.kind == "cross_entropy":
-            return (
-                jax.nn.logsumexp(h, axis=-1)
-                - jnp.take_along_axis(h, y[:, None].astype(int), 1)[:, 0]
-            )
-        if loss.kind in ("mse", "half_mse"):
-            squares = (h - y) ** 2 * (0.5 if loss.kind == "half_mse" else 1.0)
-            return squares.sum(-1) if y.ndim == 2 else squares
-        margin = y * h
-        return {
-            "logistic": lambda: jax.nn.softplus(-margin),
-            "exponential": lambda: jnp.exp(-margin),
-            "hinge": lambda: jax.nn.relu(1 - margin),
-        }[loss.kind]()
-
-    def reduced(w: Any, x: Any, y: Any, base: Any) -> Any:
-        h = forward(w, x)
-        h = h if base is None else h - base
-        each = values(h if scale == 1 else scale * h, y)
-        return each.mean() if loss.reduction == "mean" else each.sum()
-
-    return reduced
-
-
-def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]:
-    """Return `(weights, gradient, memory, t, loss) -> (weights, memory)` and what makes the
-    first memory.
-    """
-    optimizer: Any = problem.config.optimizer
-    factors = problem.step_factors()
-    fixed = set(problem.shapes) - set(trained_names(problem))
-    rates = {
-        name: 0.0 if name in fixed else optimizer.lr * factors.get(name, 1.0)
-        for name in problem.shapes
+def describe(problem: Problem) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return plain data and arrays of a problem, for `jax_peer.Described`."""
+    config = problem.config
+    architecture = config.architecture
+    sigma = getattr(architecture, "sigma", None)
+    optimizer = config.optimizer
+    about = {
+        "dtype": config.dtype,
+        "batch_size": problem.batch_size,
+        "names": list(problem.shapes),
+        "trained": trained_names(problem),
+        "factors": dict(problem.step_factors()),
+        "measures": bool(config.record.measures),
+        "architecture": _plain(
+            architecture, "kind", "depth", "samples", "centered", "output_scale"
+        ),
+        "sigma": _plain(sigma, "kind", "slope", "beta"),
+        "loss": _plain(config.loss, "kind", "reduction"),
+        "optimizer": _plain(optimizer, *COMMON, *set().union(*KEYS.values())),
     }
-    zeros = lambda w: jax.tree.map(jnp.zeros_like, w)  # noqa: E731
-    each = jax.tree.map
-
-    def plain(w: Any, g: Any, b: Any, t: Any, loss: Any) -> Any:
-        if optimizer.weight_decay is not None:
-            g = each(lambda g, w: g + optimizer.weight_decay * w, g, w)
-        if getattr(optimizer, "loss_scaled", False):
-            g = each(lambda g: g / loss, g)
-        if optimizer.momentum is not None:
-            b = each(lambda b, g: optimizer.momentum * b + g, b, g)
-            g = each(lambda g, b: g + optimizer.momentum * b, g, b) if optimizer.nesterov else b
-        return each(lambda w, g, lr: w - lr * g, w, g, rates), b
-
-    def adam(w: Any, g: Any, memory: Any, t: Any, loss: Any) -> Any:
-        b1 = optimizer.beta1
-        b2 = optimizer.beta2
-        if optimizer.kind == "adamw":
-            w = each(lambda w, lr: (1 - lr * optimizer.weight_decay) * w, w, rates)
-        m = each(lambda m, g: b1 * m + (1 - b1) * g, memory[0], g)
-        v = each(lambda v, g: b2 * v + (1 - b2) * g * g, memory[1], g)
-        first = 1 - b1 ** (t + 1)
-        second = 1 - b2 ** (t + 1)
-
-        def move(w: Any, m: Any, v: Any, lr: Any) -> Any:
-            return w - lr * (m / first) / (jnp.sqrt(v / second) + optimizer.eps)
-
-        return each(move, w, m, v, rates), (m, v)
-
-    def group(w: Any, g: Any, v: Any, t: Any, loss: Any) -> Any:
-        v = optimizer.decay * v + (1 - optimizer.decay) * sum(
-            jnp.sum(part * part) for part in g.values()
-        )
-        size = jnp.sqrt(v / (1 - optimizer.decay ** (t + 1))) + optimizer.eps
-        return each(lambda w, g, lr: w - lr * g / size, w, g, rates), v
-
-    if optimizer.kind in ("adam", "adamw"):
-        return adam, lambda w: (zeros(w), zeros(w))
-    if optimizer.kind == "group_rmsprop":
-        return group, lambda w: jnp.zeros((), next(iter(w.values())).dtype)
-    return plain, lambda w: zeros(w) if optimizer.momentum is not None else None
+    arrays = {"x": np.asarray(problem.dataset.x), "y": np.asarray(problem.dataset.y)}
+    weights = problem.initial_parameters()
+    return about, arrays | {f"weight/{name}": weights[name] for name in weights}
 
 
-class JaxRun:
-    """A problem in JAX: `advance` does any number of updates in one compiled call."""
-
-    def __init__(self, problem: Problem) -> None:
-        jax.config.update("jax_enable_x64", problem.config.dtype == "float64")
-        dtype = getattr(jnp, problem.config.dtype)
-        self.x, self.y = (
-            jnp.array(array, dtype) for array in (problem.dataset.x, problem.dataset.y)
-        )
-        self.weights = {
-            name: jnp.array(value, dtype) for name, value in problem.initial_parameters().items()
-        }
-        centered = problem.config.architecture.centered
-        base = outputs_of(problem)(self.weights, self.x) if centered else None
-        value = network_of(problem)
-        update, memory = step_of(problem)
-        self.full_batch, size = problem.batch_size is None, problem.batch_size or 0
-        order = jnp.array(np.random.default_rng(0).permutation(len(self.x)))
-        self.memory = memory(self.weights)
-
-        def gradient(w: Any, t: Any) -> Any:
-            if self.full_batch:
-                return jax.value_and_grad(value)(w, self.x, self.y, base)
-            k = jax.lax.dynamic_slice(order, (t * size % (len(order) - size + 1),), (size,))
-            return jax.value_and_grad(value)(
-                w, self.x[k], self.y[k], None if base is None else base[k]
-            )
-
-        def record(t: Any, carry: Any) -> Any:
-            w, memory, losses, first = carry
-            loss, g = gradient(w, t)
-            w, memory = update(w, g, memory, t, loss)
-            return w, memory, losses.at[t - first].set(loss), first
-
-        def advance(w: Any, memory: Any, losses: Any, first: Any, count: Any) -> Any:
-            w, memory, losses, _ = jax.lax.fori_loop(
-                first, first + count, record, (w, memory, losses, first)
-            )
-            return w, memory, losses
-
-        self._advance = jax.jit(advance)
-        self.value = jax.jit(lambda w: value(w, self.x, self.y, base))
-        self._gradient = gradient
-        self._update = update
-
-    def scanned(self) -> Timed:
-        """Return the timing of updates by `jax.lax.scan`, the loss of each recorded."""
-
-        def step(carry: Any, t: Any) -> Any:
-            loss, g = self._gradient(carry[0], t)
-            return self._update(carry[0], g, carry[1], t, loss), loss
-
-        return timed_scan(step, (self.weights, self.memory))
-
-    def whole(self, states: Sequence[int], losses_every: int, file: Path) -> float:
-        """Return the seconds of a run that writes the weights at `states`, ascending from 0, and
-        all losses at its end.
-
-        Losses of full batches are those of every iteration; of batches, that of all samples at
-        every `losses_every` iterations, as the runs of `dyn` record it.
-        """
-        stops = set(states[1:])
-        if not self.full_batch:
-            stops |= set(range(losses_every, states[-1] + 1, losses_every))
-        room = jnp.zeros(
-            max(b - a for a, b in zip([0, *sorted(stops)], sorted(stops), strict=False))
-        )
-        w = self.weights
-        memory = self.memory
-        at = 0
-        wanted = set(states)
-        kept = []
-        losses = []
-        jax.block_until_ready(self._advance(w, memory, room, 0, 1))
-        self.value(w).block_until_ready()
-        began = time.perf_counter()
-        kept.append({name: np.asarray(value) for name, value in w.items()})
-        for stop in sorted(stops):
-            w, memory, recorded = self._advance(w, memory, room, at, stop - at)
-            losses.append(
-                np.asarray(recorded)[: stop - at] if self.full_batch else np.asarray(self.value(w))
-            )
-            if stop in wanted:
-                kept.append({name: np.asarray(value) for name, value in w.items()})
-            at = stop
-        np.savez(
-            file, *losses, **{name: np.stack([state[name] for state in kept]) for name in kept[0]}
-        )
-        return time.perf_counter() - began
+def _plain(kind: Any, *keys: str) -> dict[str, Any]:
+    return {key: getattr(kind, key, None) for key in keys}
 
 
-def sharpness_run(problem: Problem) -> Callable[[int], float]:
-    """Return the timing of a scan that finds the sharpness at every state, from the last
-    eigenvector on.
+def jax_scan(problem: Problem, python: str | None = None) -> Timed | None:
+    """Return the timing of JAX in this process, or in another interpreter; None where it has no
+    form of the problem.
     """
-    run = JaxRun(problem)
-    value = network_of(problem)
-    start, unravel = importlib.import_module("jax.flatten_util").ravel_pytree(run.weights)
-    lr = problem.config.optimizer.lr
+    if not expressible(problem) or not (python or HAS_JAX):
+        return None
+    about, arrays = describe(problem)
+    if python:
+        return JaxChild(python, about, arrays)
+    jax_peer = importlib.import_module("jax_peer")
+    return jax_peer.scanned(jax_peer.Described(about, arrays))  # type: ignore[no-any-return]
 
-    def loss_at(flat: Any) -> Any:
-        return value(unravel(flat), run.x, run.y, None)
 
-    gradient = jax.grad(loss_at)
+class JaxChild:
+    """The timing of JAX in a process of another interpreter, which waits between two turns."""
 
-    def iterate(j: Any, carry: Any) -> Any:
-        Q, alpha, beta, at = carry
-        v = jax.jvp(gradient, (at,), (Q[j],))[1]
-        alpha = alpha.at[j].set(v @ Q[j])
-        for _ in range(2):
-            v = v - (Q @ v) @ Q
-        size = jnp.linalg.norm(v)
-        return Q.at[j + 1].set(v / size), alpha, beta.at[j].set(size), at
-
-    def step(carry: Any, t: Any) -> Any:
-        at, vector = carry
-        Q = jnp.zeros((LANCZOS + 1, len(at))).at[0].set(vector / jnp.linalg.norm(vector))
-        Q, alpha, beta, _ = jax.lax.fori_loop(
-            0, LANCZOS, iterate, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS), at)
+    def __init__(
+        self, python: str, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        file = Path(self._folder.name) / "problem.npz"
+        np.savez(file, about=np.array(json.dumps(about)), **arrays)
+        script = Path(__file__).with_name("jax_peer.py")
+        command = [python, "-I", str(script), str(file)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        values, vectors = jnp.linalg.eigh(
-            jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1)
-        )
-        loss, g = jax.value_and_grad(loss_at)(at)
-        return (at - lr * g, vectors[:, -1] @ Q[:-1]), (loss, values[-1])
 
-    vector = jnp.array(np.random.default_rng(0).standard_normal(len(start)), start.dtype)
-    return timed_scan(step, (start, vector))
+    def __call__(self, count: int) -> float:
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{count}\n")
+        process.stdin.flush()
+        return float(process.stdout.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._folder.cleanup()
 
 
-def timed_scan(step: Callable[[Any, Any], Any], start: Any) -> Timed:
-    """Return the timing of `jax.lax.scan` over a number of steps, compiled for each number."""
-    compiled: dict[int, Any] = {}
-
-    def timed(count: int) -> float:
-        if count not in compiled:
-            compiled[count] = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.arange(count)))
-            jax.block_until_ready(compiled[count](start))
-        began = time.perf_counter()
-        jax.block_until_ready(compiled[count](start))
-        return time.perf_counter() - began
-
-    return timed
+def jax_version(python: str | None) -> str | None:
+    """Return the version of JAX and of its Python, where there is one."""
+    if not (python or HAS_JAX):
+        return None
+    asks = "import jax, sys; print(jax.__version__, 'on Python', sys.version.split()[0])"
+    command = [python, "-I", "-c", asks] if python else [sys.executable, "-c", asks]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

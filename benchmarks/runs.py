@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from peers import JaxRun, expressible
+from jax_peer import Described, JaxRun
+from peers import describe, expressible
 from problems import CONFIGS
 
 import dynamics_cli as dyn
@@ -75,7 +76,7 @@ def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
         )
         changes.append(f"optimizer.{key}={count}")
         problem = _problem(path, changes)
-    peer = JaxRun(problem)
+    peer = JaxRun(Described(*describe(problem)))
     best = {"dyn": float("inf"), "jax": float("inf")}
     states = [int(at) for at in problem.recorded_states]
     backend = ""
