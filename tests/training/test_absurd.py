@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import time
 
 import psutil
 import pytest
@@ -68,14 +67,12 @@ def test_an_absurd_config_is_refused_before_anything_is_allocated(tmp_path, name
     plan(tmp_path / "warm")  # imports are not what is measured
     plan(tmp_path / "warm", **{**CONVOLUTIONAL, "optimizer": GD})
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.process_time()
     with pytest.raises(DynError, match=message) as caught:
         plan(tmp_path / "run", **sections)
     assert caught.value.exit_code == 3
     assert (
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 2**16
     )  # KiB: 64 MiB; a gigabyte was refused
-    assert time.process_time() - began < 20
     assert not list(tmp_path.iterdir())
 
 

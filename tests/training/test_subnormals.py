@@ -4,7 +4,6 @@ calls.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -111,23 +110,3 @@ def test_flags_of_the_caller_stay():
         stepper_of(problem_of(), "torch").advance(3)
         assert flushing()
     assert not flushing()
-
-
-def test_a_network_that_begins_at_1e_20_takes_the_time_of_one_at_1e_2():
-    """At most three times; without flushed numbers it took 37 times on processors where these
-    cost.
-    """
-
-    def seconds(scale):
-        stepper = stepper_of(
-            problem_of(75, 80, scale, width=200, optimizer={**GD, "lr": 1e-3}), "engine"
-        )
-        stepper.advance(20)
-        found = []
-        for _ in range(5):
-            began = time.process_time()
-            stepper.advance(200)
-            found.append(time.process_time() - began)
-        return min(found)
-
-    assert seconds(1e-20) <= 3 * seconds(1e-2)
