@@ -300,9 +300,9 @@ def tanh(x: Any) -> Any:
     """
     c = constants(x)
     unity = cast_like(1, x)
-    r, g, _, t = reduced(
-        clipped(abs(x) * cast_like(-2, x), cast_like(-0.8 * c.digits, x), cast_like(0, x))
-    )
+    lowest = cast_like(-0.8 * c.digits, x)
+    below = abs(x) * cast_like(-2, x)
+    r, g, _, t = reduced(lowest if below < lowest else below)
     power = power_of_two(t)
     m = multiply_add(power, r + g, power - unity)
     return np.copysign(m / (cast_like(-2, x) - m), x)

@@ -89,9 +89,9 @@ def choose(problems: Sequence[Problem]) -> Choice:
     if not able or backend not in ("auto", *able):
         can = f"{', '.join(able) or 'none'} can"
         raise UsageError(f"backend: {backend} cannot train this problem on device {device}; {can}")
-    if backend == "auto":
-        backend = "torch" if "torch" in able and has_large_layers(problem) else able[0]
-    return Choice(device, backend)
+    if backend != "auto":
+        return Choice(device, backend)
+    return Choice(device, "torch" if "torch" in able and has_large_layers(problem) else able[0])
 
 
 def has_large_layers(problem: Problem) -> bool:
