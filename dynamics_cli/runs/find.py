@@ -47,7 +47,7 @@ def summarize(path: Path) -> dict[str, Any]:
         "modified": 0.0,
     }
     for file, status in files.sizes(path).items():
-        if file.name != layout.LOCK:
+        if file.name not in layout.LOCKS:
             row["size"] += status.st_size
             row["modified"] = max(row["modified"], status.st_mtime)
     try:

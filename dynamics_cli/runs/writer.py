@@ -7,11 +7,8 @@ checkpoint.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_i
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.locks import Hold
 from dynamics_cli.runs.store.own import refuse_links
 
 
@@ -51,10 +49,7 @@ class RunWriter:
         self.config = config
         self.resumed = resumed
         self._info = info
-        self._lock_file = directory / layout.LOCK
-        self._lock = None
-        with suppress(OSError):
-            self._lock = self._lock_file.stat()
+        self._hold = Hold(directory)
         self.arrays: dict[str, ArrayWriter] = {}
         self.last_loss = -1
         self.last_snapshot = -1
@@ -101,7 +96,7 @@ class RunWriter:
                 files.save(directory / copy / name, contents)
             kept = {"from": source.origin, "sha256": source.sha256, "copy": copy}
             content.setdefault("kinds", {})[kind] = kept
-        writer._check_lock()
+        writer._hold.check()
         write_info(directory, content)
         return writer
 
@@ -134,7 +129,9 @@ class RunWriter:
         if checkpoint is not None:
             for name, rows in checkpoint.rows.items():
                 file = layout.array_file(directory, name)
-                writer.arrays[name] = ArrayWriter.reopen(file, rows, checkpoint.crc32[name])
+                writer.arrays[name] = ArrayWriter.reopen(
+                    file, rows, checkpoint.crc32[name], apart=writer._hold.leased
+                )
         writer.last_loss = writer._last(layout.LOSS_ITERATIONS)
         writer.last_snapshot = writer._last(layout.SNAPSHOT_ITERATIONS)
         return writer
@@ -224,7 +221,7 @@ class RunWriter:
         if len({len(block) for block in blocks.values()}) != 1:
             lengths = ", ".join(f"{name} {len(block)}" for name, block in blocks.items())
             raise ValueError(f"blocks of different lengths: {lengths}")
-        self._check_lock()
+        self._hold.check()
         arrays = {
             name: self.arrays.get(name)
             or ArrayWriter(layout.array_file(self.directory, name), block.shape[1:], block.dtype)
@@ -280,7 +277,7 @@ class RunWriter:
 
     def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return rows and CRC-32 of each array, once the disk has them and headers count them."""
-        self._check_lock()
+        self._hold.check()
         for array in self.arrays.values():
             array.write_header()
         with files.os_errors_as_run_errors(self.directory):
@@ -291,14 +288,6 @@ class RunWriter:
         rows = {name: self.arrays[name].rows for name in names}
         crc32 = {name: self.arrays[name].crc32 for name in names}
         return rows, crc32
-
-    def _check_lock(self) -> None:
-        """Raise RunError when the directory was deleted: another process may write there now."""
-        with files.os_errors_as_run_errors(self.directory):
-            if self._lock is not None and not os.path.samestat(self._lock, self._lock_file.stat()):
-                raise FileNotFoundError(
-                    errno.ENOENT, os.strerror(errno.ENOENT), str(self._lock_file)
-                )
 
 
 def config_text(config: RunConfig) -> bytes:

@@ -12,12 +12,16 @@ accepted, and nothing in them is evaluated.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import math
+import os
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -116,10 +120,14 @@ class ArrayWriter:
             if files.exists(path) and not is_array(path):
                 raise RunError(f"{path} is there already, and dyn did not write it: move it away")
             files.write_atomic(path, self._header.encode())
+            self._file = path.stat()
 
     @classmethod
-    def reopen(cls, path: Path, rows: int, crc32: int) -> Self:
+    def reopen(cls, path: Path, rows: int, crc32: int, *, apart: bool = False) -> Self:
         """Cut an array to its first `rows` rows, which must have this checksum, for appending.
+
+        `apart` copies them into a new file: where a writer that stood still lost its lease, it may
+        still hold the file before open, and what it writes must not come here.
 
         Raises:
             CorruptRunError: the array cannot be read, or its rows do not fit the checksum.
@@ -130,8 +138,12 @@ class ArrayWriter:
         writer.path = path
         writer.rows = rows
         writer.crc32 = crc32
-        with files.os_errors_as_run_errors(path), files.open_update(path) as handle:
-            files.truncate(handle, writer._header.end(rows))
+        with files.os_errors_as_run_errors(path):
+            if apart:
+                files.copy_start(path, writer._header.end(rows))
+            writer._file = path.stat()
+            with writer._open() as handle:
+                files.truncate(handle, writer._header.end(rows))
         writer.write_header()
         return writer
 
@@ -153,15 +165,23 @@ class ArrayWriter:
                 f"{self.path.name}: rows {rows.shape} {rows.dtype} instead of {expected}"
             )
         block = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
-        with files.os_errors_as_run_errors(self.path), files.open_update(self.path) as handle:
+        with files.os_errors_as_run_errors(self.path), self._open() as handle:
             files.write_at(handle, block, self._header.end(self.rows))
         return self.rows + len(rows), zlib.crc32(block, self.crc32)
 
     def write_header(self) -> None:
         """Let the header count the rows, and return when they are on the disk."""
-        with files.os_errors_as_run_errors(self.path), files.open_update(self.path) as handle:
+        with files.os_errors_as_run_errors(self.path), self._open() as handle:
             files.write_at(handle, self._header._replace(rows=self.rows).encode(), 0)
             files.sync(handle)
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[BinaryIO]:
+        """Open the file, which must be the one that this writer made or reopened."""
+        with files.open_update(self.path) as handle:
+            if not os.path.samestat(os.fstat(handle.fileno()), self._file):
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(self.path))
+            yield handle
 
 
 def check_array(path: Path, rows: int, crc32: int, *, ended: bool = False) -> Header:

@@ -23,6 +23,8 @@ from dynamics_cli.errors import RunError
 Buffer = bytes | bytearray | memoryview
 
 RESUME = "--resume"
+_PIECE = 1 << 20
+"""Bytes copied at once."""
 _REMEDY = ContextVar("remedy", default="")
 
 
@@ -229,6 +231,15 @@ def write_atomic(path: Path, data: Buffer) -> None:
     with replacing(path) as temporary, create(temporary) as handle:
         write_at(handle, data, 0)
         sync(handle)
+
+
+def copy_start(path: Path, size: int) -> None:
+    """Put a copy of the first `size` bytes of a file in its place, in one indivisible step."""
+    with replacing(path) as temporary, create(temporary) as copy:
+        with open_read(path) as handle:
+            for at in range(0, size, _PIECE):
+                write_at(copy, read_at(handle, at, min(_PIECE, size - at)), at)
+        sync(copy)
 
 
 def save(path: Path, data: Buffer) -> None:
