@@ -20,7 +20,7 @@ Examples:
 \b
 Exit codes:
   0 every file is intact,
-  7 a file is damaged, missing, or of another version of dyn
+  7 a file is damaged, missing, or of a later version of dyn
 """
 
 

@@ -81,7 +81,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
     Raises:
         CorruptRunError: it is missing, changed, or not the JSON of a figure.
-        RunError: another version of dyn wrote it.
+        RunError: a later version of dyn wrote it.
     """
     with unreadable_as_corrupt(path):
         document = read_sealed(path)

@@ -101,7 +101,7 @@ def read_info(directory: Path) -> Info:
     Raises:
         NotARunError: there is none, or the run has not begun.
         CorruptRunError: it was changed since it was written.
-        RunError: another version of dyn wrote it.
+        RunError: a later version of dyn wrote it.
     """
     path = directory / layout.INFO
     try:
@@ -120,7 +120,7 @@ def read_info(directory: Path) -> Info:
 def begun_info(directory: Path) -> Info | None:
     """Return `run.json` of a run that has begun; None where none has.
 
-    Raises RunError: it is damaged, or another version of dyn wrote it.
+    Raises RunError: it is damaged, or a later version of dyn wrote it.
     """
     try:
         return read_info(directory)

@@ -110,7 +110,7 @@ class Run:
     def __init__(self, path: str | Path, *, any_config: bool = False) -> None:
         """Look at a run directory; with `any_config` its config may be missing or edited.
 
-        Raises RunError: it is not a run, is damaged, or was written by another version of dyn.
+        Raises RunError: it is not a run, is damaged, or was written by a later version of dyn.
         """
         self.path = Path(path)
         self._stamp = stamp(self.path)
@@ -484,5 +484,5 @@ def file_sizes(directory: Path) -> dict[str, int]:
     return {
         path.relative_to(directory).as_posix(): status.st_size
         for path, status in files.sizes(directory).items()
-        if path.name != layout.LOCK
+        if path.name not in layout.LOCKS
     }

@@ -122,7 +122,7 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     """Return the description of a sweep.
 
     Raises:
-        RunError: it is not a sweep, or another version of dyn wrote it.
+        RunError: it is not a sweep, or a later version of dyn wrote it.
         CorruptRunError: its description is damaged.
     """
     path = directory / SWEEP

@@ -43,7 +43,7 @@ def test_an_edited_file_and_another_version_say_so(tmp_path):
     with pytest.raises(CorruptRunError, match="was it edited"):
         read_info(tmp_path)
     write_info(tmp_path, {**INFO, "format": 4})
-    with pytest.raises(RunError, match=r"was written by another version of dyn \(format 4\)"):
+    with pytest.raises(RunError, match=r"was written by a later version of dyn \(format 4"):
         read_info(tmp_path)
 
 

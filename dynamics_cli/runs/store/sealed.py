@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,12 @@ from dynamics_cli.runs.store import files
 from dynamics_cli.text import jsonable
 
 FORMAT = 1
-"""Version of all that dyn writes; a file of another version is refused, not guessed at."""
+"""Version of all that dyn writes. What an earlier version wrote is read for ever (`READERS`)."""
+READERS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""By format, the function that turns the contents of a file into those of the next format.
+
+Who raises `FORMAT` adds the reader of the format before, and a corpus (`tests/corpus/make.py`).
+"""
 _CHECKSUM = "checksum"
 _SEALED = re.compile(rb'(.*),\s+"checksum": "([0-9a-f]{64})"(\n?\})\n', re.DOTALL)
 """A sealed file; without the second group, it is the text with the checksum of that group."""
@@ -36,7 +41,7 @@ def read_sealed(path: Path, usable: str = "") -> dict[str, Any]:
         FileNotFoundError: it is not there.
         NotADirectoryError: nor is its folder.
         CorruptRunError: it cannot be read, is not such a file, or was changed.
-        RunError: another version of dyn wrote it.
+        RunError: a later version of dyn wrote it.
     """
     with unreadable_as_corrupt(path, usable, but=(FileNotFoundError, NotADirectoryError)):
         data = files.read(path)
@@ -50,9 +55,20 @@ def read_sealed(path: Path, usable: str = "") -> dict[str, Any]:
     if sealed is None or hashlib.sha256(sealed[1] + sealed[3]).hexdigest().encode() != sealed[2]:
         raise CorruptRunError(path, "it does not fit its checksum; was it edited?", usable)
     del content[_CHECKSUM]
-    if content["format"] != FORMAT:
-        raise RunError(f"{path} was written by another version of dyn (format {content['format']})")
-    return content
+    return _as_of_today(path, content)
+
+
+def _as_of_today(path: Path, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the contents of a file of any format up to `FORMAT` as this version writes them."""
+    written: int = content["format"]
+    if written > FORMAT:
+        raise RunError(
+            f"{path} was written by a later version of dyn (format {written}; this one reads"
+            f" formats up to {FORMAT})"
+        )
+    for old in range(written, FORMAT):
+        content = READERS[old](content)
+    return {**content, "format": FORMAT}
 
 
 def looks_sealed(data: bytes) -> bool:
