@@ -85,17 +85,23 @@ def _count(run: kit.Run) -> kit.Evidence:
     return kit.Evidence(epochs=np.array(epochs), bound=bound, least=float(losses.min()))
 
 
+def power(epochs: kit.Floats) -> float:
+    """Return the fitted power with which epochs grow in `1 / EPSILONS`; NaN if one is not reached.
+
+    A large start may have these losses at once: 0 epochs fit no power, and grow with none.
+    """
+    if not np.isfinite(epochs).all():
+        return np.nan
+    later = epochs > 0
+    if np.count_nonzero(later) < 2:
+        return 0.0
+    return float(np.polyfit(np.log(1 / EPSILONS[later]), np.log(epochs[later]), 1)[0])
+
+
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     late = e.plane.groups.late[-1]
     ratios = np.array([run.epochs / run.bound for run in e.followed.values()])
-    powers = [
-        (
-            np.polyfit(np.log(1 / EPSILONS), np.log(run.epochs), 1)[0]
-            if np.isfinite(run.epochs).all()
-            else np.nan
-        )
-        for run in e.followed.values()
-    ]
+    powers = [power(run.epochs) for run in e.followed.values()]
     return [
         *[
             kit.claim(
