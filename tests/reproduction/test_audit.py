@@ -193,3 +193,8 @@ def test_the_command_prints_a_table_and_is_strict(tmp_path, monkeypatch):
     assert "both-fitted" in done.stdout
     held = [line.split()[0] for line in done.stdout.splitlines() if "HOLDS" in line]
     assert (done.exit_code == 5) == bool(held)
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(lambda _: 0.0))
+    options = ["--null", "untrained", "--null", "shuffled", "--quiet", "--strict"]
+    done = CliRunner().invoke(main, ["audit", "boursier2022-fig2", *options])
+    assert (done.exit_code, done.stderr.count("\n")) == (5, 1)
+    assert "boursier2022-fig2: under untrained fitted holds: " in done.stderr
