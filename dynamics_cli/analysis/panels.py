@@ -1,7 +1,7 @@
 """The panels that a run offers: which there are, their needs, and how they become figures.
 
 A panel makes charts (`curves`) or a scene (`scenes`) of a `View`, which figures, animations and
-pages draw alike. A new one is such a function and a row of `PANELS`.
+pages draw alike. A new one is such a function and a row of `_PANELS`.
 """
 
 from __future__ import annotations
