@@ -36,6 +36,7 @@ from dynamics_cli.kinds.registry import OneOf, all_kinds, get_kind
 from dynamics_cli.kinds.snapshots import Snapshots
 from dynamics_cli.kinds.streams import FreshStreams, Streams, TeacherStreams, stream
 from dynamics_cli.kinds.theory import Curve, Theory
+from dynamics_cli.kinds.torch_optimizers import TorchOptimizer
 
 __all__ = [
     "Activation",
@@ -77,6 +78,7 @@ __all__ = [
     "Streams",
     "TeacherStreams",
     "Theory",
+    "TorchOptimizer",
     "all_kinds",
     "check_size",
     "formulas",

@@ -12,7 +12,7 @@ import numpy as np
 from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.formulas.algebra import zeros_like
 from dynamics_cli.formulas.tracing import OptimizerMemory, StepNumbers, facts, obstacle
-from dynamics_cli.kinds.arrays import Array
+from dynamics_cli.kinds.arrays import Array, Shapes
 from dynamics_cli.kinds.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.clocks import Clock
 from dynamics_cli.kinds.data import Dataset
@@ -20,6 +20,8 @@ from dynamics_cli.kinds.registry import OneOf, all_kinds
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from dynamics_cli.kinds.torch_optimizers import TorchUpdater
 
 
 class Schedule(Kind):
@@ -186,6 +188,20 @@ class Descent(Optimizer):
             flat = w.flatten()
             memory = StateMemory(state, f"{name}/", flat)
             w.copy_(self.updated(flat, g.flatten(), memory, step).view_as(w))
+
+    def updater(self, names: Sequence[str], parameters: Sequence[Tensor]) -> TorchUpdater | None:
+        """Return an object that updates these tensors from now on and keeps its memory itself.
+
+        None where `update` does.
+        """
+        return None
+
+    def refuse_weights(self, shapes: Shapes) -> None:
+        """Refuse weights of such shapes that the optimizer cannot train; by default none.
+
+        Raises:
+            InputError: there is one.
+        """
 
 
 class StateMemory:

@@ -9,7 +9,8 @@ import math
 import numpy as np
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Loss, Problem, RunConfig, Samples
+from dynamics_cli.gradients.derivatives import trained_among
+from dynamics_cli.kinds import Descent, Loss, Problem, RunConfig, Samples
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.training.repeatable import refuse_random_numbers, repeatable_samples
@@ -39,6 +40,9 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
             f"optimizer.batch_size is {size}, the training set has {dataset.n} samples"
         )
     problem = Problem(config, dataset, config.loss, config.architecture.shapes(dataset.d), size)
+    if isinstance(config.optimizer, Descent):
+        trained = trained_among(config.architecture, problem.shapes)
+        config.optimizer.refuse_weights({name: problem.shapes[name] for name in trained})
     refuse_random_numbers(problem)
     return problem
 

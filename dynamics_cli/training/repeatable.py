@@ -26,6 +26,8 @@ from dynamics_cli.kinds.registry import KindError, blamed
 
 TRIED = 2
 """Samples that a network is tried with."""
+_TRIED_UPDATES = 6
+"""Updates of an optimizer that is made anew from its memory each time."""
 _KNOWN: set[str] = set()
 """Settings of networks, losses, optimizers and initialisations that were tried, and draw
 nothing.
@@ -180,7 +182,9 @@ def _loss(problem: Problem) -> Iterator[str]:
 
 
 def _optimizer(problem: Problem) -> Iterator[str]:
-    """Yield that an update draws, unless it is a formula."""
+    """Yield that an update draws, unless it is a formula, or that it goes on from more than its
+    memory.
+    """
     import torch
 
     optimizer = problem.config.optimizer
@@ -199,6 +203,22 @@ def _optimizer(problem: Problem) -> Iterator[str]:
         (first, again), draws = _twice(updated)
     if draws or not all(map(_equal, first, again)):
         yield "its updates draw random numbers, so that no run with it can be trained again"
+        return
+
+    def trained(*, anew: bool) -> list[Any]:
+        tensors = list(map(torch.ones, problem.shapes.values()))
+        given: dict[str, Any] = {"lr": optimizer.lr, "names": list(problem.shapes), "state": {}}
+        updater = None if anew else optimizer.updater(given["names"], tensors)
+        update = optimizer.update if updater is None else updater.update
+        for i in range(_TRIED_UPDATES):
+            gradients = [torch.full_like(w, 0.1 * i - 0.25) for w in tensors]
+            update(tensors, gradients, **given, iteration=i, loss=torch.ones(()))
+        return tensors
+
+    with torch.no_grad():
+        if not all(map(_equal, trained(anew=True), trained(anew=False))):
+            told = "its updates depend on more than `state` and `param_groups`"
+            yield f"{told}; name the attributes of the object that change in `keeps`"
 
 
 def _initialization(problem: Problem) -> Iterator[str]:

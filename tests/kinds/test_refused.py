@@ -119,6 +119,31 @@ CONFIGS = [
             "replacement: needs a batch_size",
         ),
         (
+            "optimizer: {kind: torch, name: RMSprob}",
+            "optimizer.name: torch.optim has no 'RMSprob'; allowed are .*did you mean 'RMSprop'",
+        ),
+        (
+            "optimizer: {kind: torch, name: LBFGS}",
+            "optimizer.name: LBFGS cannot train here: it asks for the gradient several times",
+        ),
+        ("optimizer: {kind: torch, name: SparseAdam}", "it needs sparse gradients"),
+        (
+            "optimizer: {kind: torch, name: RMSprop, alfa: 0.9}",
+            "optimizer.alfa: unknown key of torch.optim.RMSprop; .*did you mean 'alpha'",
+        ),
+        (
+            "optimizer: {kind: torch, name: RMSprop, alpha: high}",
+            "optimizer.alpha: must be a number, not the text 'high'",
+        ),
+        (
+            "optimizer: {kind: torch, name: Adam, betas: [0.9]}",
+            "optimizer.betas: must have at least 2 items",
+        ),
+        (
+            "optimizer: {kind: torch, name: Adam, betas: [0.9, 1.5]}",
+            "optimizer.betas: torch.optim.Adam says: Invalid beta parameter at index 1: 1.5",
+        ),
+        (
             "dataset: {kind: points, x: [[1], [2, 3]], y: [1, 2]}",
             r"dataset.x\[1\]: has 2 coordinates, the first 1; all need the same",
         ),
@@ -406,6 +431,10 @@ PROBLEMS = [
         ),
         ("architecture: {train: [w]}", "no weight 'w'; it has hidden_weight"),
         ("optimizer: {layer_lr: {b: 1.0}}", "no weight 'b'"),
+        (
+            "optimizer: {kind: torch, name: Muon}",
+            "kind torch does not take output_weight: Muon only supports 2D parameters",
+        ),
         (
             "dataset: {x_test: [[1, 2]], y_test: [0.5]}, loss: {kind: exponential}",
             r"y_test\[0\] is 0.5",

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.kinds import Problem
+from dynamics_cli.optimizers.torch_optim import class_names
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.steppers.base import Stepper
-from tests.training.problems import assert_chunks_are_invisible, random_problem
+from tests.training.problems import assert_chunks_are_invisible, random_problem, updated_by_torch
 
 DEEP = {"kind": "fully_connected", "widths": [5, 4], "activation": "tanh"}
 COSINE = {"kind": "cosine", "warm_up": 50}
@@ -170,3 +171,40 @@ def test_updates_by_their_formulas(optimizer, step):
 )
 def test_every_optimizer_goes_on_with_the_same_bits(optimizer):
     assert_chunks_are_invisible(lambda: stepper_of(optimizer, 30)[0], 30)
+
+
+WITHOUT_BIAS = {"architecture": {**DEEP, "bias": False}}
+
+
+@pytest.mark.parametrize("name", class_names())
+def test_every_class_of_torch_optim(name):
+    """Its updates are those of the class in a loop, and its state is all in the checkpoint."""
+    optimizer = {"kind": "torch", "name": name, "layer_lr": {"weight_2": 0.5}}
+    assert_chunks_are_invisible(lambda: stepper_of(optimizer, 30, **WITHOUT_BIAS)[0], 30)
+
+    ours, problem = stepper_of(optimizer, 30, **WITHOUT_BIAS)
+    ours.advance(30)
+    model, x, y = by_hand(problem, torch.float64)
+    cls = getattr(torch.optim, name)
+    steps = {"weight_2": 0.005}
+    theirs = [cls([w], lr=steps.get(weight, 0.01)) for weight, w in model.named_parameters()]
+    for _ in range(30):
+        model.zero_grad()
+        problem.loss.total(model(x), y).backward()
+        for one in theirs:
+            one.step()
+    for weight, found in zip(model.parameters(), ours.parameters().values(), strict=True):
+        assert_allclose(found, weight.detach().numpy(), rtol=0, atol=1e-13)
+
+
+def test_an_optimizer_of_torch_is_all_in_its_state():
+    """An update by an optimizer that is made anew from the state has the same bits."""
+    _, problem = stepper_of({"kind": "torch", "name": "ASGD", "t0": 5.0, "lambd": 0.1}, 20)
+    at_once = build_stepper([problem], choose([problem]))
+    at_once.advance(20)
+    anew = updated_by_torch([problem])
+    for group in anew._groups["all"]:
+        group.updater = None
+    anew.advance(20)
+    for name, weights in at_once.parameters().items():
+        assert_array_equal(anew.parameters()[name], weights)

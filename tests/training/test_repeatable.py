@@ -22,7 +22,7 @@ PARTS = """\
 import numpy as np, random, torch
 from torch import nn
 from dynamics_cli.kinds import Activation, Architecture, Dataset, Initialization, Loss
-from dynamics_cli.kinds import Minibatch, make_samples
+from dynamics_cli.kinds import Minibatch, TorchOptimizer, make_samples
 
 GENERATOR = torch.Generator()
 
@@ -58,6 +58,15 @@ class Noisy(Loss, kind="noisy"):
 class Langevin(Minibatch, kind="langevin"):
     def update(self, parameters, gradients, *, lr, **rest):
         for w, g in zip(parameters, gradients): w.add_(-lr * g + torch.randn_like(w))
+class Counting(torch.optim.SGD):
+    done = 0
+    def step(self):
+        self.done += 1
+        if self.done % 2: super().step()
+class Forgets(TorchOptimizer, kind="forgets"):
+    def optimizer(self, parameters): return Counting(parameters, lr=self.lr)
+class Keeps(Forgets, kind="keeps"):
+    keeps = ("done",)
 class Drawn(Initialization, kind="drawn"):
     def draw(self, problem, streams):
         return {name: np.random.standard_normal(shape) for name, shape in problem.shapes.items()}
@@ -88,6 +97,10 @@ REFUSED = {
         {"optimizer": {"kind": "langevin"}},
         "optimizer.kind langevin: its updates draw random numbers",
     ),
+    "optimizer that forgets": (
+        {"optimizer": {"kind": "forgets"}},
+        "optimizer.kind forgets: its updates depend on more than `state` and `param_groups`",
+    ),
     "initialization": (
         {"initialization": {"kind": "drawn"}},
         "initialization.kind drawn: its weights come from a global generator",
@@ -102,6 +115,7 @@ TAKEN = {
     "seeded constant": {},
     "seeds": {},
     "no dropout": {},
+    "optimizer that keeps": {"optimizer": {"kind": "keeps"}},
     "dataset that seeds": {"dataset": {"kind": "moons", "fixed": True}},
 }
 

@@ -27,6 +27,7 @@ from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.totals import total, total_and_gradients
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
 from dynamics_cli.kinds.arrays import stacked
+from dynamics_cli.kinds.torch_optimizers import TorchUpdater
 from dynamics_cli.memory import ON_GPU, threads_for
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights, for_each
@@ -150,7 +151,19 @@ class WeightGroup:
     update: Callable[..., None]
     """As `Descent.update`."""
     memory: Tensors = field(default_factory=dict)
-    """The optimizer's memory of these weights."""
+    """The optimizer's memory of these weights, unless an `updater` keeps it."""
+    updater: TorchUpdater | None = None
+
+    def kept(self) -> Tensors:
+        """Return the optimizer's memory."""
+        return self.memory if self.updater is None else self.updater.kept()
+
+    def put(self, memory: Tensors) -> None:
+        """Set the optimizer's memory."""
+        if self.updater is not None:
+            self.updater.put(memory)
+        self.memory.clear()
+        self.memory.update(memory)
 
 
 class AutogradStepper(SideBySide):
@@ -214,7 +227,11 @@ class AutogradStepper(SideBySide):
 
             for factor in dict.fromkeys(factors[name] for name in names):
                 moved = {name: self._weights[name] for name in names if factors[name] == factor}
-                if self._single:
+                updater = optimizer.updater([*moved], [*moved.values()])
+                if updater is not None:
+                    update = updater.update
+                    yield WeightGroup(optimizer, factor, moved, ..., update, updater=updater)
+                elif self._single:
                     yield WeightGroup(optimizer, factor, moved, ..., update)
                 else:
                     parts = {name: w[replicas] for name, w in moved.items()}
@@ -357,19 +374,19 @@ class AutogradStepper(SideBySide):
         """Return copies of the current weights, by name, (R, ...) of replicas."""
         return {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
 
-    def _memories(self) -> Iterator[tuple[str, Tensors]]:
-        """Yield the memory of each group with its place in a checkpoint."""
+    def _places(self) -> Iterator[tuple[str, WeightGroup]]:
+        """Yield each group with the place of its memory in a checkpoint."""
         for part, groups in self._groups.items():
             for k, group in enumerate(groups):
-                yield f"memory/{part}.{k}/", group.memory
+                yield f"memory/{part}.{k}/", group
 
     def kept(self) -> StateDict:
         """Return copies of weights and memories; see `SideBySide.kept`."""
         state: StateDict = {f"parameter/{name}": value for name, value in self.parameters().items()}
-        for place, memory in self._memories():
+        for place, group in self._places():
             state |= {
                 f"{place}{key}": value.detach().cpu().numpy().copy()
-                for key, value in memory.items()
+                for key, value in group.kept().items()
             }
         return state
 
@@ -378,9 +395,11 @@ class AutogradStepper(SideBySide):
         with torch.no_grad():
             for name, w in self._weights.items():
                 w.copy_(torch.from_numpy(np.array(state[f"parameter/{name}"])))
-        for place, memory in self._memories():
-            memory.clear()
-            for key, value in state.items():
-                if key.startswith(place):
-                    tensor = torch.from_numpy(np.array(value)).to(self.device)
-                    memory[key.removeprefix(place)] = tensor
+        for place, group in self._places():
+            group.put(
+                {
+                    key.removeprefix(place): torch.from_numpy(np.array(value)).to(self.device)
+                    for key, value in state.items()
+                    if key.startswith(place)
+                }
+            )
