@@ -255,7 +255,11 @@ def update(optimizer: Any, trace: Trace) -> tuple[Expression, TracedMemory, Trac
     whole = TracedMemory(table, WHOLE)
     lr, iteration, loss = (symbol(table, name, NUMBER) for name in ("lr", "iteration", "loss"))
     step = StepNumbers(lr, iteration, loss, whole)
-    return formulas.constant(table, optimizer.updated(w, g, memory, step)), memory, whole
+    return (
+        formulas.constant(table, optimizer.updated(w, optimizer.clipped(g), memory, step)),
+        memory,
+        whole,
+    )
 
 
 def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
@@ -268,6 +272,8 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     weight, memory, whole = update(optimizer, trace)
     nodes = [weight, *memory.values(), *whole.values()]
     if {node.operation for node in formulas.ordered(nodes)}.issuperset(formulas.SUMS):
+        if optimizer.clip is not None:
+            raise NotAFormulaError("its sums are over a tensor, those of clip over all weights")
         raise InputError(
             f"optimizer.kind {optimizer.kind!r}: an update has `total` or `total_of_all`, not both"
         )

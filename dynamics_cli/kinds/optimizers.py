@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
 from dynamics_cli.errors import InputError, alternatives
+from dynamics_cli.formulas import algebra as formulas
 from dynamics_cli.formulas.algebra import zeros_like
 from dynamics_cli.formulas.tracing import OptimizerMemory, StepNumbers, facts, obstacle
 from dynamics_cli.kinds.arrays import Array, Shapes
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dynamics_cli.kinds.torch_optimizers import TorchUpdater
+
+
+CLIP_EPS = 1e-6
+"""Added to the norm of a gradient that is clipped, as PyTorch does."""
 
 
 class Schedule(Kind):
@@ -101,6 +106,35 @@ class Descent(Optimizer):
     """
     schedule: Annotated[Schedule, OneOf("schedule", word=True)] | None = None
     """How the step size changes along the run; by default it does not."""
+    clip: Positive | None = None
+    """Largest norm of the gradient: a longer one is shortened to it, all trained weights together,
+    before decay and momentum (Pascanu et al. 2013). Compiled code does it where all weights have
+    one step size.
+    """
+    clip_by: Literal["norm", "value"] | None = None
+    """`value`: each entry of the gradient is cut off at `clip` and `-clip`; by default `norm`."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield `clip_by` without a bound."""
+        yield from super().check(sections)
+        if self.clip_by is not None and self.clip is None:
+            yield ("optimizer", "clip_by"), "needs optimizer.clip, e.g. 1.0"
+
+    @property
+    def unclipped(self) -> Self:
+        """The same optimizer, of gradients that are clipped already."""
+        return self if self.clip is None else self.model_copy(update={"clip": None})
+
+    def clipped(self, g: Array) -> Array:
+        """Return the clipped gradient of a weight, as `torch.nn.utils.clip_grad_norm_` and
+        `clip_grad_value_` do. A formula.
+        """
+        if self.clip is None:
+            return g
+        if self.clip_by == "value":
+            return formulas.clip(g, -self.clip, self.clip)
+        norm = formulas.sqrt(formulas.total_of_all(g * g))
+        return formulas.minimum(self.clip / (norm + CLIP_EPS), 1.0) * g
 
     def step_size(self, iteration: int, iterations: int) -> float:
         """Return the step of the update from state `iteration` of a run of `iterations` updates."""
@@ -122,8 +156,8 @@ class Descent(Optimizer):
         return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
-        """Return a weight after an update, given its gradient `g`, its memory, and numbers of the
-        step.
+        """Return a weight after an update, given its gradient `g`, clipped already, its memory, and
+        numbers of the step.
 
         A formula. `memory["name"]` is 0 at first, then the value that the update before assigned;
         it is kept in the checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the
@@ -153,7 +187,7 @@ class Descent(Optimizer):
 
         Args:
             parameters: those that are trained.
-            gradients: of the loss, of the same shapes.
+            gradients: of the loss, of the same shapes, clipped already.
             lr: step size of this iteration, the schedule taken into account.
             names: of the parameters.
             state: the memory of the optimizer, empty at first; it is kept in the checkpoint. A key
@@ -248,6 +282,7 @@ class Minibatch(Descent):
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield the mistakes in the length of the run and its batches."""
+        yield from super().check(sections)
         if self.iterations is None and self.epochs is None:
             yield (
                 ("optimizer", "iterations"),

@@ -47,8 +47,8 @@ class Plain(Descent):
 
     @property
     def spans_gradients(self) -> bool:
-        """Whether it is exactly `gd` or `sgd`, without weight decay."""
-        return self.plain and self.weight_decay is None
+        """Whether it is exactly `gd` or `sgd`, without weight decay or clipping."""
+        return self.plain and self.weight_decay is None and self.clip is None
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield `nesterov` without a momentum."""
@@ -90,7 +90,7 @@ class GradientDescent(Plain, kind="gd"):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield the settings that contradict a path in rescaled time."""
         yield from super().check(sections)
-        for key in ("momentum", "weight_decay"):
+        for key in ("momentum", "weight_decay", "clip"):
             if self.loss_scaled and getattr(self, key) is not None:
                 yield (
                     ("optimizer", key),

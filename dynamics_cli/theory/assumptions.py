@@ -97,7 +97,7 @@ def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> lis
     violations = []
     if optimizer.kind not in kinds:
         violations.append(f"{what}: optimizer.kind is {optimizer.kind}")
-    for key in ("momentum", "weight_decay", "layer_lr"):
+    for key in ("momentum", "weight_decay", "layer_lr", "clip"):
         if value := getattr(optimizer, key, None):
             violations.append(f"{what}: optimizer.{key} is {value}")
     return violations

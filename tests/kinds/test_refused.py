@@ -96,6 +96,11 @@ CONFIGS = [
         SMALL,
         ("optimizer: {nesterov: true}", "optimizer.nesterov: needs optimizer.momentum"),
         ("optimizer: {loss_scaled: true, momentum: 0.9}", "momentum: does not go with loss_scaled"),
+        (
+            "optimizer: {loss_scaled: true, clip: 1.0}",
+            "optimizer.clip: does not go with loss_scaled",
+        ),
+        ("optimizer: {clip_by: value}", "optimizer.clip_by: needs optimizer.clip"),
         ("optimizer: {momentum: 1.0}", "optimizer.momentum: must be < 1"),
         ("optimizer: {kind: sgd, batch_size: 1, epochs: 2, iterations: 2}", "not both"),
         (

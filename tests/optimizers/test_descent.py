@@ -15,7 +15,13 @@ from dynamics_cli.kinds import Problem
 from dynamics_cli.optimizers.torch_optim import class_names
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.steppers.base import Stepper
-from tests.training.problems import assert_chunks_are_invisible, random_problem, updated_by_torch
+from tests.training.problems import (
+    assert_chunks_are_invisible,
+    assert_replicas_are_the_networks_alone,
+    random_problem,
+    updated_by_torch,
+)
+from tests.training.problems import stepper_of as way_of
 
 DEEP = {"kind": "fully_connected", "widths": [5, 4], "activation": "tanh"}
 COSINE = {"kind": "cosine", "warm_up": 50}
@@ -51,6 +57,7 @@ OTHERS = [
     {"kind": "group_rmsprop"},
     {"kind": "muon"},
     {"kind": "muon", "nesterov": False, "weight_decay": 0.1, "batch_size": 3},
+    {"kind": "adam", "clip": 0.1, "batch_size": 3},
 ]
 
 
@@ -164,6 +171,52 @@ def test_updates_by_their_formulas(optimizer, step):
     ours.advance(60)
     for name, expected in reference(problem, step, 60).items():
         assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
+
+
+CLIPS = [{"clip": 0.1}, {"clip": 0.05, "clip_by": "value"}]
+
+
+@pytest.mark.parametrize("clip", CLIPS, ids=str)
+@pytest.mark.parametrize(
+    ("backend", "optimizer"),
+    [
+        ("torch", {"kind": "gd"}),
+        ("torch", {"kind": "gd", "layer_lr": {"weight_2": 0.5}}),
+        ("torch", {"kind": "torch", "name": "SGD", "weight_decay": 0.1, "momentum": 0.9}),
+        ("compiled", {"kind": "gd", "weight_decay": 0.1, "momentum": 0.9}),
+    ],
+    ids=str,
+)
+def test_clipped_gradients_are_those_of_a_loop_with_torch(backend, optimizer, clip):
+    ours, problem = stepper_of({**optimizer, **clip}, 40, backend=backend)
+    ours.advance(40)
+    model, x, y = by_hand(problem, torch.float64)
+    decay = {key: optimizer[key] for key in ("weight_decay", "momentum") if key in optimizer}
+    factors = optimizer.get("layer_lr", {})
+    groups = [
+        {"params": [w], "lr": 0.01 * factors.get(name, 1.0)} for name, w in model.named_parameters()
+    ]
+    theirs = SGD(groups, **decay)
+    for _ in range(40):
+        theirs.zero_grad()
+        problem.loss.total(model(x), y).backward()
+        if "clip_by" in clip:
+            torch.nn.utils.clip_grad_value_(model.parameters(), 0.05)
+        else:
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            assert norm > 0.1
+        theirs.step()
+    for weight, found in zip(model.parameters(), ours.parameters().values(), strict=True):
+        assert_allclose(found, weight.detach().numpy(), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("way", ["torch", "engine"])
+def test_the_gradient_of_each_replica_is_clipped_by_itself(way):
+    problems = [
+        random_problem(optimizer={"kind": "gd", "lr": 0.1, "iterations": 9, "clip": 0.5}, seed=s)
+        for s in range(3)
+    ]
+    assert_replicas_are_the_networks_alone(problems, lambda some: way_of(some, way), 9, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

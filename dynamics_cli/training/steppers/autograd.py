@@ -27,6 +27,7 @@ from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.totals import total, total_and_gradients
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
 from dynamics_cli.kinds.arrays import stacked
+from dynamics_cli.kinds.optimizers import CLIP_EPS
 from dynamics_cli.kinds.torch_optimizers import TorchUpdater
 from dynamics_cli.memory import ON_GPU, threads_for
 from dynamics_cli.training.steppers.base import StateDict
@@ -91,7 +92,9 @@ def stackable(problem: Problem) -> bool:
         device = "cuda"
         most_work *= ON_GPU
     samples = problem.batch_size or problem.dataset.n
-    of_update = facts(problem.config.optimizer)
+    optimizer = problem.config.optimizer
+    assert isinstance(optimizer, Descent)
+    of_update = facts(optimizer.unclipped)
     return (
         of_update is not None
         and not (of_update.sums or of_update.loss)
@@ -217,7 +220,8 @@ class AutogradStepper(SideBySide):
         """Yield the groups of these weights, of neighbouring replicas with equal optimizers."""
         factors = dict.fromkeys(names, 1.0) | dict(self.problems[0].step_factors())
         first = 0
-        for optimizer, count in self._runs_of_equal_optimizers():
+        for given, count in self._runs_of_equal_optimizers():
+            optimizer = given.unclipped  # `_clipped` does it
             replicas = slice(first, first + count)
             first += count
             of_update = facts(optimizer)
@@ -346,6 +350,7 @@ class AutogradStepper(SideBySide):
     def _update(self, part: str, i: int, gradients: Mapping[str, Tensor], loss: Tensor) -> None:
         """Do the update of the weights of a part from state `i`."""
         with torch.no_grad():
+            gradients = self._clipped(gradients)
             for group in self._groups[part]:
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
                 names = [*group.weights]
@@ -358,6 +363,23 @@ class AutogradStepper(SideBySide):
                     iteration=i,
                     loss=loss[group.replicas],
                 )
+
+    def _clipped(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Return gradients clipped as `Descent.clipped` says, of each replica by itself."""
+        optimizer = self.optimizers[0]
+        if optimizer.clip is None:
+            return gradients
+        if optimizer.clip_by == "value":
+            most = optimizer.clip
+            return {name: g.clamp(-most, most) for name, g in gradients.items()}
+        first = 0 if self._single else 1
+        squares = [g.square().flatten(first).sum(-1) for g in gradients.values()]
+        norm = torch.stack(squares).sum(0).sqrt()
+        factor = (optimizer.clip / (norm + CLIP_EPS)).clamp(max=1.0)  # () or (R,)
+        return {
+            name: g * factor.reshape(factor.shape + (1,) * (g.ndim - factor.ndim))
+            for name, g in gradients.items()
+        }
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
