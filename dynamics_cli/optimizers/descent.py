@@ -9,8 +9,10 @@ done at state i of N.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -322,3 +324,72 @@ class Power(Schedule, kind="power"):
     def factor(self, iteration: int, iterations: int) -> float:
         """Return the factor, 1 at state 0."""
         return float((1 + iteration / self.scale) ** -self.exponent)
+
+
+class WarmUpStableDecay(Schedule, kind="warm_up_stable_decay"):
+    """A linear rise over the first `warm_up` iterations, then 1, then a fall over the last `decay`
+    iterations (Hu et al. 2024, MiniCPM).
+    """
+
+    example = "{kind: warm_up_stable_decay, warm_up: 50, decay: 200}"
+    warm_up: Annotated[int, Field(ge=0)] = 0
+    """Iterations over which the factor rises from `1 / warm_up` to 1."""
+    decay: PositiveInt
+    """Iterations of the fall from 1 to 0, which the update after the last one would have."""
+    shape: Literal["linear", "cosine", "sqrt"] = "linear"
+    """With the share s of the fall that is done: `1 - s`, `(1 + cos(pi s)) / 2`, or `1 - sqrt(s)`
+    (Hägele et al. 2024).
+    """
+
+    def factor(self, iteration: int, iterations: int) -> float:
+        """Return the factor; where rise and fall overlap, the smaller one."""
+        rise = 1.0
+        if iteration < self.warm_up:
+            rise = (iteration + 1) / self.warm_up
+        share = max(0.0, (iteration - iterations + self.decay) / self.decay)
+        fall = 1 - share
+        if self.shape == "cosine":
+            fall = (1 + math.cos(math.pi * share)) / 2
+        elif self.shape == "sqrt":
+            fall = 1 - math.sqrt(share)
+        return min(rise, fall)
+
+
+class Piecewise(Schedule, kind="piecewise"):
+    """Given factors at given iterations, and between them a line, a geometric curve or a step."""
+
+    example = "{kind: piecewise, at: [0, 100, 800, 1000], factors: [0.1, 1.0, 1.0, 0.0]}"
+    at: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    """Iterations in ascending order; before the first and after the last the factor is constant."""
+    factors: Annotated[list[NonNegative], Field(min_length=1)]
+    """The factor of the update from each of these states."""
+    between: Literal["linear", "geometric", "constant"] = "linear"
+    """`constant` keeps a factor up to the next iteration of `at`; `geometric` is linear in the
+    logarithm.
+    """
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield iterations that do not ascend, and factors that are too many, too few or 0."""
+        if len(self.at) != len(self.factors):
+            told = f"has {len(self.factors)} numbers, and at has {len(self.at)} iterations"
+            yield ("schedule", "factors"), told
+        for k, (before, after) in enumerate(pairwise(self.at), start=1):
+            if after <= before:
+                yield ("schedule", "at", k), f"must be above {before}, not {after}"
+        if self.between == "geometric" and 0 in self.factors:
+            place = self.factors.index(0)
+            yield ("schedule", "factors", place), "must be > 0 where between is geometric, not 0"
+
+    def factor(self, iteration: int, iterations: int) -> float:
+        """Return the factor at or between the given iterations."""
+        after = bisect_right(self.at, iteration)
+        if after == 0:
+            return self.factors[0]
+        if after == len(self.at) or self.between == "constant":
+            return self.factors[after - 1]
+        share = (iteration - self.at[after - 1]) / (self.at[after] - self.at[after - 1])
+        low = self.factors[after - 1]
+        high = self.factors[after]
+        if self.between == "geometric":
+            return float(low ** (1 - share) * high**share)
+        return (1 - share) * low + share * high

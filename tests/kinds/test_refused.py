@@ -112,6 +112,18 @@ CONFIGS = [
             "optimizer.schedule.every: must be >= 1",
         ),
         (
+            "optimizer: {schedule: {kind: piecewise, at: [0, 5], factors: [1.0]}}",
+            "optimizer.schedule.factors: has 1 numbers, and at has 2 iterations",
+        ),
+        (
+            "optimizer: {schedule: {kind: piecewise, at: [5, 5], factors: [1.0, 0.0]}}",
+            r"optimizer.schedule.at\[1\]: must be above 5, not 5",
+        ),
+        (
+            "optimizer: {schedule: {kind: piecewise, at: [5], factors: [0.0], between: geometric}}",
+            r"optimizer.schedule.factors\[0\]: must be > 0 where between is geometric",
+        ),
+        (
             "optimizer: {schedule: {kind: power, exponent: -1}}",
             "optimizer.schedule.exponent: must be >= 0",
         ),

@@ -11,7 +11,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dynamics_cli.kinds import Clock, RescaledClock
-from dynamics_cli.optimizers.descent import ConstantRate, Cosine, GradientDescent, Power, Step
+from dynamics_cli.optimizers.descent import (
+    ConstantRate,
+    Cosine,
+    GradientDescent,
+    Piecewise,
+    Power,
+    Step,
+    WarmUpStableDecay,
+)
 
 HALF = math.sqrt(0.5)
 
@@ -28,6 +36,13 @@ HALF = math.sqrt(0.5)
         (Power(exponent=1), 4, [1, 1 / 2, 1 / 3, 1 / 4]),
         (Power(exponent=0.5, scale=2), 3, [1, 1 / math.sqrt(1.5), HALF]),
         (Power(exponent=0), 3, [1, 1, 1]),
+        (WarmUpStableDecay(warm_up=2, decay=4), 8, [0.5, 1, 1, 1, 1, 0.75, 0.5, 0.25]),
+        (WarmUpStableDecay(decay=2, shape="cosine"), 3, [1, 1, 0.5]),
+        (WarmUpStableDecay(decay=4, shape="sqrt"), 4, [1, 0.5, 1 - HALF, 1 - math.sqrt(0.75)]),
+        (WarmUpStableDecay(warm_up=4, decay=4), 4, [0.25, 0.5, 0.5, 0.25]),
+        (Piecewise(at=[1, 3, 4], factors=[0.0, 1.0, 0.5]), 6, [0, 0, 0.5, 1, 0.5, 0.5]),
+        (Piecewise(at=[1, 3], factors=[0.2, 2.0], between="constant"), 4, [0.2, 0.2, 0.2, 2]),
+        (Piecewise(at=[0, 2], factors=[1.0, 0.01], between="geometric"), 3, [1, 0.1, 0.01]),
     ],
 )
 def test_factors(schedule, iterations, expected):
