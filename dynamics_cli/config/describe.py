@@ -16,6 +16,7 @@ from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.formulas.tracing import obstacle
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
+from dynamics_cli.kinds.problem import Change
 from dynamics_cli.kinds.registry import SECTIONS, general_kinds, source_of
 from dynamics_cli.text import Table
 
@@ -28,7 +29,12 @@ loss: {kind: mse}
 optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 """
 """The config of two points that examples change."""
-WHOLE: dict[str, type[Section]] = {"config": RunConfig, "record": Record, "sweep": SweepSection}
+WHOLE: dict[str, type[Section]] = {
+    "config": RunConfig,
+    "record": Record,
+    "changes": Change,
+    "sweep": SweepSection,
+}
 """Sections without kinds, and the whole config."""
 
 

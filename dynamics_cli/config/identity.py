@@ -6,16 +6,16 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake, key_text
+from dynamics_cli.config.changes import resolved_changes, segments_of
+from dynamics_cli.config.check import named_files
+from dynamics_cli.config.errors import ConfigError, Mistake, key_text
 from dynamics_cli.config.reader import MAPPING
-from dynamics_cli.kinds import RunConfig, Sections
-from dynamics_cli.kinds.base import kinds_in
+from dynamics_cli.kinds import RunConfig
 from dynamics_cli.kinds.registry import foreign_sources
 
 NUMERICS_VERSION = 3
@@ -33,18 +33,32 @@ def canonical(
         ConfigError: when a file that the config names is not there or cannot be read.
         InputError: when a kind of somebody else has no source.
     """
-    plain: Any = config.model_dump(exclude_none=True)
     if digests is None:
         digests = {}
+    first, *others = segments_of(config)
+    plain = _contents(first.config, digests)
+    sources = foreign_sources([segment.config for segment in (first, *others)])
+    if others:
+        plain["changes"] = [
+            {**resolved, **_contents(segment.config, digests)}
+            for resolved, segment in zip(resolved_changes(config), others, strict=True)
+        ]
+    plain |= {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION}
+    if sources:
+        plain["sources"] = {kind: source.sha256 for kind, source in sources.items()}
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _contents(config: RunConfig, digests: dict[str, str]) -> dict[str, Any]:
+    """Return a config as plain data, with the contents of files in place of their names."""
+    plain: Any = config.model_dump(exclude_none=True)
     for path, file in named_files(dict(config)):
         *above, last = path
         if file not in digests:
             digests[file] = _file_hash(file, key_text(path))
         reduce(getitem, above, plain)[last] = {"sha256": digests[file]}
-    plain |= {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION}
-    if sources := foreign_sources(config):
-        plain["sources"] = {kind: source.sha256 for kind, source in sources.items()}
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    contents: dict[str, Any] = plain
+    return contents
 
 
 def run_hash(
@@ -85,18 +99,3 @@ def _file_hash(file: str, key: str) -> str:
         raise ConfigError(
             [Mistake(MAPPING, None, key, f"{file} cannot be read: {error.strerror}")]
         ) from error
-
-
-def check_files(sections: Sections) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the files that sections name and that are not there."""
-    for path, file in named_files(sections):
-        if not os.path.isfile(file):  # noqa: PTH113 - False for a name that no file can have
-            yield path, f"there is no file {file}"
-
-
-def named_files(sections: Sections) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the key and the name of every file that a config names."""
-    for path, kind in kinds_in(sections):
-        for key in kind.file_keys:
-            if (file := getattr(kind, key)) is not None:
-                yield (*path, key), file

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,15 +14,16 @@ from typing import Annotated, Any
 from pydantic import TypeAdapter, ValidationError
 
 from dynamics_cli._bundled import bundled_config, bundled_configs
+from dynamics_cli.config.changes import mistakes_of_changes, nest_changes, spread
+from dynamics_cli.config.check import check_files, check_sections
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import explain
-from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.reader import Assignment, apply, read_file, read_mapping
-from dynamics_cli.config.schema import SWEEP, Node, SweepSection, look
+from dynamics_cli.config.schema import CHANGES, SWEEP, Node, SweepSection, look
 from dynamics_cli.config.source import Written
 from dynamics_cli.errors import did_you_mean
-from dynamics_cli.kinds import Finding, Kind, RunConfig, Sections
-from dynamics_cli.kinds.base import LENIENT, RECORDED, kinds_in
+from dynamics_cli.kinds import Finding, RunConfig
+from dynamics_cli.kinds.base import LENIENT, RECORDED
 
 MAX_TOLD = 50
 """Problems told of one config; of the rest only the number is."""
@@ -85,7 +87,7 @@ def load_config(
     if plain.data.get(RECORDED) and not lenient:
         told = "a training loop outside of dyn made this run: it can be read, not trained"
         raise ConfigError([plain.problem((RECORDED,), told)])
-    _make_paths_absolute(plain, look((), plain.data))
+    _make_all_paths_absolute(plain)
     return _validated(plain, check_files_exist, lenient)
 
 
@@ -112,7 +114,9 @@ def written_config(
         plain = read_mapping(source)
     else:
         plain = read_file(source)
+    nest_changes(plain)
     apply(plain, overrides, settings)
+    nest_changes(plain)
     return plain
 
 
@@ -126,7 +130,7 @@ def self_contained(
     """
     plain = written_config(source, overrides, **settings)
     plain.data.pop(SWEEP, None)
-    _make_paths_absolute(plain, look((), plain.data))
+    _make_all_paths_absolute(plain)
     data: dict[str, Any] = plain.data
     return data
 
@@ -146,6 +150,16 @@ def load_sweep(
         return TypeAdapter(dict[str, SweepSection]).validate_python({SWEEP: data})[SWEEP], plain
     except ValidationError as error:
         raise ConfigError(_in_order([*plain.problems, *explain(error, plain)])) from error
+
+
+def _make_all_paths_absolute(source: Written) -> None:
+    """Replace the names of files in a config, and in what is changed on the way."""
+    _make_paths_absolute(source, look((), source.data))
+    for k, following in spread(source):
+        node = look(("dataset",), following.data)
+        given = source.data[CHANGES][k].get("dataset")
+        if isinstance(given, dict):
+            _make_paths_absolute(source, replace(node, value=given), (CHANGES, k, "dataset"))
 
 
 def _make_paths_absolute(source: Written, node: Node, path: KeyPath = ()) -> None:
@@ -188,23 +202,11 @@ def _validated(source: Written, check_files_exist: bool, lenient: bool) -> RunCo
     problems += [
         source.problem(path, message) for path, message in findings if not source.is_broken(path)
     ]
+    if config is not None and not problems and not lenient:
+        problems += mistakes_of_changes(source, config, check_files_exist=check_files_exist)
     if config is None or problems:
         raise ConfigError(_in_order(problems))
     return config
-
-
-def check_sections(sections: Sections) -> Iterator[Finding]:
-    """Yield where and why the given sections do not make sense, alone or together.
-
-    Kinds inside a kind, such as a teacher's, are checked together with each other.
-    """
-    inside: dict[KeyPath, Sections] = {}
-    for path, kind in kinds_in(sections):
-        inside[path] = {name: value for name, value in kind if isinstance(value, Kind)}
-        beside = inside.get(path[:-1], {})
-        for place, message in kind.check({**sections, **beside}):
-            around = path[:-1] if place[0] in beside else ()
-            yield (*around, *place), message
 
 
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:

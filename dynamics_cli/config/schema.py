@@ -12,10 +12,13 @@ from pydantic import Field
 from dynamics_cli.config.errors import KeyPath
 from dynamics_cli.kinds import OneOf, PositiveInt, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.base import RECORDED
+from dynamics_cli.kinds.problem import Change
 from dynamics_cli.kinds.registry import find_kind, general_kinds, one_of
 
 SWEEP = "sweep"
 """The section that says what `dyn sweep` varies; no run has it."""
+CHANGES = "changes"
+"""The list of what is changed on the way of a run."""
 
 
 class SweepSection(Section):
@@ -71,6 +74,8 @@ class Node:
     """The kinds that the value, or each of its items, chooses from; None where it has no kind."""
     section: type[Section] | None = None
     """The section that it is; None for any other value, and for a kind that nobody knows."""
+    items: type[Section] | None = None
+    """The section that each item of a list is; None of other values."""
 
     def below(self, key: str | int) -> Node:
         """Return the value under a key of this section, or at a place of this list."""
@@ -80,9 +85,11 @@ class Node:
             value = None
 
         if isinstance(key, int):
-            return _chosen(value, self.choice)
+            return _chosen(value, self.choice, self.items)
         if self.section is RunConfig and key == SWEEP:
             return Node(value, section=SweepSection)
+        if self.section is RunConfig and key == CHANGES:
+            return Node(value, items=Change)
         field = getattr(self.section, "model_fields", {}).get(key)
         if field is None:
             return Node(value)

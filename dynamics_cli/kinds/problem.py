@@ -58,6 +58,38 @@ class Record(Section):
     """Refuse a run whose recording is estimated above this size, in GiB."""
 
 
+class Change(Section):
+    """What is changed on the way: `at` is the last state before it.
+
+    A section of the config with a `kind` takes the place of the one before, without it only the
+    keys that are given change. `optimizer.lr: 0.02` is short for `optimizer: {lr: 0.02}`.
+    """
+
+    example = """\
+changes:
+  - {at: 500, optimizer.lr: 0.02}
+  - {at: 800, freeze: [hidden_weight], scale: {output_weight: 2.0}}
+"""
+    at: PositiveInt
+    """The last state before the change; it is always recorded."""
+    dataset: dict[str, Any] | None = None
+    """Another data set, or other keys of it; inputs and labels keep their shapes."""
+    loss: dict[str, Any] | None = None
+    """Another loss, or other keys of it."""
+    optimizer: dict[str, Any] | None = None
+    """Another optimizer, or other keys of it; its memory of equal names is kept."""
+    record: dict[str, Any] | None = None
+    """`snapshots` and `loss_every` from here on."""
+    freeze: list[str] | None = None
+    """The weights that are not trained from here on, instead of those of an earlier change; `[]`
+    trains all again.
+    """
+    reset: dict[str, float] | None = None
+    """Weights that are set to a number, each entry of them."""
+    scale: dict[str, float] | None = None
+    """Weights that are multiplied by a number."""
+
+
 class RunConfig(Section):
     """Everything that determines a run; the same config is the same run."""
 
@@ -83,6 +115,8 @@ class RunConfig(Section):
     loss: Annotated[Loss, OneOf("loss")]
     optimizer: Annotated[Optimizer, OneOf("optimizer")]
     record: Record = Field(default_factory=Record)
+    changes: Annotated[list[Change], Field(min_length=1)] | None = None
+    """What is changed on the way, in the order of the states; by default nothing."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +131,8 @@ class Problem:
     """name -> shape of every parameter, trained or not."""
     batch_size: int | None = field(default=None)
     """Samples per update; None for the full batch."""
+    start: Parameters | None = field(default=None, repr=False, compare=False)
+    """The weights with which training goes on after a change; None at the beginning of a run."""
     shared: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Intermediate results that all states of the problem share."""
 
@@ -206,6 +242,15 @@ class Problem:
                     f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}"
                 )
         return factors
+
+    def starting_parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return the weights from which training goes on: the initial ones, or those of a change.
+
+        Measures, and networks that subtract their initial outputs, take the initial ones.
+        """
+        if self.start is None:
+            return self.initial_parameters()
+        return {name: np.array(self.start[name]) for name in self.shapes}
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""

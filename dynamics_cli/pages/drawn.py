@@ -68,6 +68,7 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         ticks=[*chart.ticks.items()],
         levels=[(in_unicode(name), value, color) for name, value, color in chart.levels],
         plateaus=chart.plateaus,
+        marks=chart.marks,
     )
 
 

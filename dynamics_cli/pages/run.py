@@ -89,6 +89,8 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
     end = f"{run.status}, {run.iterations:,} iterations"
     if not np.isnan(run.final_loss):
         end += f", final loss {cell(run.final_loss)}"
+    if parent := run.info.get("parent"):
+        end += f"; from iteration {parent['iteration']} of {parent['run']} on"
     yield tag("p", end)
     numbers: dict[str, Floats] = {}
     if len(states):

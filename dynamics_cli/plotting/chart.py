@@ -60,6 +60,8 @@ ROW_WIDTH = 7.0
 """Width of a row of several panels in inches: that of a page of two columns."""
 WIDE = 52
 """Characters of a line of a legend."""
+MARKED = 32
+"""Characters that stand along the line of a mark."""
 SHORTEST = 8
 """Characters of a line of a word along an axis."""
 
@@ -220,6 +222,8 @@ class Chart:
     levels: Sequence[Reference] = ()
     """Values of y that dashed lines mark."""
     plateaus: Sequence[Level] = ()
+    marks: Sequence[tuple[float, str]] = ()
+    """Places on the x axis with their words: a thin vertical line each."""
     scale_x: TimeScale | None = None
     """The scale of x unless one is asked for."""
     ticks: Mapping[float, str] = field(default_factory=dict)
@@ -361,6 +365,19 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
         if plateau.value > 0 or not log:
             _draw_plateau(axes, plateau)
     _draw_levels(axes, chart.levels)
+    for at, words in chart.marks:
+        axes.axvline(at, color=PALETTE.color("theory"), lw=0.6, zorder=1.5)
+        axes.annotate(
+            textwrap.shorten(words, MARKED, placeholder=" ..."),
+            (at, 0.98),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(2, 0),
+            textcoords="offset points",
+            rotation=90,
+            va="top",
+            fontsize=SMALL,
+            color=PALETTE.color("theory"),
+        )
     if chart.note:
         note(axes, chart.note)
     return [handle for handle in handles if not str(handle.get_label()).startswith("_")]

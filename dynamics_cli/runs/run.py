@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from dynamics_cli.config import RunConfig
+from dynamics_cli.config.changes import segments_of
+from dynamics_cli.config.check import named_files
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.identity import named_files
 from dynamics_cli.errors import RunError, UsageError, did_you_mean, needing
 from dynamics_cli.kinds import Column, Measure, Samples, Streams
 from dynamics_cli.kinds.base import loaded
@@ -405,12 +407,22 @@ def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | N
     return next((ask(measure) for measure in measures if measure.name == name), None)
 
 
+def _last_settings(config: RunConfig) -> dict[str, Any]:
+    """Return the sections of a config after its last change, as far as their kinds are loaded."""
+    sections = dict(config)
+    if config.changes:
+        with suppress(ValidationError):
+            sections = dict(segments_of(config)[-1].config)
+    return sections
+
+
 def columns_in(config: RunConfig, name: str, shape: Sequence[int]) -> list[Column]:
     """Return what labels the numbers, of a shape, that a measure gives at a state of a run.
 
     Several numbers have the labels of the measure, otherwise `1`, `2`, ...
     """
-    bound = recorded(config, name, lambda measure: measure.bound(dict(config)))
+    last = _last_settings(config)
+    bound = recorded(config, name, lambda measure: measure.bound(last))
     if not shape:
         return [Column(name, "", bound)]
     count = math.prod(shape)

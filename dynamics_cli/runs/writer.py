@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.config import RunConfig, to_yaml
+from dynamics_cli.config.changes import segments_of
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.runs.clear import make_room
@@ -39,6 +40,7 @@ class RunWriter:
             rows.
         last_loss, last_snapshot: iteration of the last recorded loss and snapshot; -1 before the
             first.
+        last_time: time of the last recorded loss; 0 where no times are recorded.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class RunWriter:
         self.arrays: dict[str, ArrayWriter] = {}
         self.last_loss = -1
         self.last_snapshot = -1
+        self.last_time = 0.0
 
     @classmethod
     def create(
@@ -73,7 +76,7 @@ class RunWriter:
             RunError: the disk is full or not writable.
         """
         text = config_text(config)
-        sources = foreign_sources(config)
+        sources = foreign_sources([segment.config for segment in segments_of(config)])
         make_room(directory, text, [source.folder for source in sources.values()], force=force)
         made = provenance()
         content = {
@@ -132,15 +135,16 @@ class RunWriter:
                 writer.arrays[name] = ArrayWriter.reopen(
                     file, rows, checkpoint.crc32[name], apart=writer._hold.leased
                 )
-        writer.last_loss = writer._last(layout.LOSS_ITERATIONS)
-        writer.last_snapshot = writer._last(layout.SNAPSHOT_ITERATIONS)
+        writer.last_loss = int(writer._last(layout.LOSS_ITERATIONS, -1))
+        writer.last_snapshot = int(writer._last(layout.SNAPSHOT_ITERATIONS, -1))
+        writer.last_time = writer._last(layout.TIMES, 0.0)
         return writer
 
-    def _last(self, name: str) -> int:
+    def _last(self, name: str, otherwise: float) -> float:
         array = self.arrays.get(name)
         if array is None or not array.rows:
-            return -1
-        return int(np.load(array.path, mmap_mode="r")[-1])
+            return otherwise
+        return np.load(array.path, mmap_mode="r")[-1].item()  # type: ignore[no-any-return]
 
     @property
     def resumed_at(self) -> int:
@@ -173,6 +177,7 @@ class RunWriter:
         }
         if times is not None:
             blocks[layout.TIMES] = np.atleast_1d(np.asarray(times, np.float64))
+            self.last_time = float(blocks[layout.TIMES][-1])
         self._append(blocks, {name for name in self.arrays if name in layout.LOSS_GROUP})
         self.last_loss = int(steps[-1])
 
@@ -274,6 +279,12 @@ class RunWriter:
             with files.os_errors_as_run_errors(self.directory):
                 for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
                     files.remove(self.directory / name)
+
+    def tell(self, message: str) -> None:
+        """Note a message about the run in `run.json`, once."""
+        if message not in self._info["messages"]:
+            self._info["messages"] = [*self._info["messages"], message]
+            write_info(self.directory, self._info)
 
     def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return rows and CRC-32 of each array, once the disk has them and headers count them."""

@@ -27,7 +27,8 @@ from dynamics_cli.sweeps.expressions import computed
 from dynamics_cli.sweeps.grid import MOST_JOBS, Axis, axis_of
 from dynamics_cli.text import size
 from dynamics_cli.training.backends import choose
-from dynamics_cli.training.estimate import estimate
+from dynamics_cli.training.estimate import estimate_legs
+from dynamics_cli.training.legs import legs_of
 from dynamics_cli.training.problem import build_problem
 
 LIGHT_LOSSES = 1000
@@ -216,8 +217,9 @@ class PlannedSweep(list[Job]):
         total = 0.0
         for job in sample:
             with suppress(DynError):  # told when the job is trained
-                problem = build_problem(job.config)
-                total += estimate(problem, choose([problem])).disk_bytes
+                legs = legs_of([build_problem(job.config)])
+                choice = choose([legs[0].problem], [leg.problem for leg in legs[1:]])
+                total += estimate_legs(legs, choice).disk_bytes
         total *= len(self) / len(sample)
         limit = self[0].config.record.limit_gib
         if total <= limit * GIB:

@@ -53,9 +53,11 @@ class Choice:
     backend: str
 
 
-def choose(problems: Sequence[Problem]) -> Choice:
+def choose(problems: Sequence[Problem], later: Sequence[Problem] = ()) -> Choice:
     """Resolve `device` and `backend` of the config of one network, or of replicas with one
     `replicas.batch_key`.
+
+    It suits the problems after changes on the way, `later`, too.
 
     Raises:
         InputError: CUDA is asked for and absent.
@@ -66,7 +68,11 @@ def choose(problems: Sequence[Problem]) -> Choice:
     device = problem.config.device
     backend = problem.config.backend
     kind = problem.config.optimizer.kind
-    able = [name for name, can in (("compiled", by_compiled), ("torch", by_torch)) if can(problem)]
+    able = [
+        name
+        for name, can in (("compiled", by_compiled), ("torch", by_torch))
+        if all(map(can, (problem, *later)))
+    ]
     if not able:
         raise UsageError(
             f"optimizer.kind {kind}: no stepper supports this optimizer; derive it from `Descent`"

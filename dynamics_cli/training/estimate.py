@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Descent, Problem, RunConfig
 from dynamics_cli.memory import GIB, refuse_beyond_memory
 from dynamics_cli.training.backends import Choice, multiply_adds
+from dynamics_cli.training.legs import Leg, legs_of
 from dynamics_cli.training.problem import build_problem
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
@@ -61,6 +63,39 @@ def loss_interval(problem: Problem) -> int:
     return problem.config.record.loss_every or problem.steps_per_epoch
 
 
+def estimate_legs(legs: Sequence[Leg], choice: Choice) -> Estimate:
+    """Return the needs of a run of one network that changes on the way, or of any other.
+
+    Raises:
+        InputError: as `estimate`.
+    """
+    each = [estimate(leg.problem, choice) for leg in legs]
+    if len(each) == 1:
+        return each[0]
+    total = each[0].iterations
+    shares = [(leg.last - leg.first) / total for leg in legs]
+    snapshots = [len(leg.recorded_states) for leg in legs]
+    disk = 0
+    for leg, count in zip(legs, snapshots, strict=True):
+        losses = (leg.last - leg.first) // loss_interval(leg.problem) * _STORED_LOSS_BYTES
+        disk += losses + count * recorded_bytes(leg.problem)
+    return replace(
+        each[0],
+        snapshots=sum(snapshots),
+        memory_bytes=max(needs.memory_bytes for needs in each),
+        disk_bytes=disk,
+        multiply_adds=round(
+            sum(needs.multiply_adds * share for needs, share in zip(each, shares, strict=True))
+        ),
+    )
+
+
+def recorded_bytes(problem: Problem) -> int:
+    """Return the bytes of the weights of a recorded state."""
+    item = problem.dtype.itemsize
+    return item * sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
+
+
 def estimate(problem: Problem, choice: Choice) -> Estimate:
     """Return the needs of a run on a device and backend.
 
@@ -76,7 +111,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
         )
     snapshots = len(problem.recorded_states)
     item = problem.dtype.itemsize
-    recorded = item * sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
+    recorded = recorded_bytes(problem)
     n, d = problem.dataset.x.shape
     batch = problem.batch_size or n
     sizes = problem.layer_sizes
@@ -137,3 +172,4 @@ def check_problem(config: RunConfig) -> None:
             problem.step_factors()
         _ = problem.measures
         recorded_parameters(problem)
+        legs_of([problem])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import Floats, Problem
+from dynamics_cli.kinds import Clock, Floats, Problem
 from dynamics_cli.kinds.arrays import stacked
 from dynamics_cli.kinds.snapshots import Iterations, between, next_after
 from dynamics_cli.runs.errors import CorruptRunError
@@ -52,12 +52,12 @@ class RecordBuffer:
             recorded.
     """
 
-    def __init__(self, writer: RunWriter, problems: Sequence[Problem]) -> None:
+    def __init__(self, writer: RunWriter, problems: Sequence[Problem], clock: Clock | None) -> None:
         problem = problems[0]
         self.writer = writer
         self.loss_every = loss_interval(problem)
         self.measuring = Measuring(problems)
-        self.clock = problem.config.optimizer.clock(problem.iterations)
+        self.clock = clock
 
         self.last_loss = math.nan
         self.loss_at = writer.last_loss
@@ -87,6 +87,7 @@ class RecordBuffer:
         iterations = np.arange(first, first + len(values))
         kept: NDArray[np.bool_] = iterations % self.loss_every == 0
         kept[-1] |= last_state
+        kept &= iterations > self.loss_at  # at a change, the loss before it counts
         if not kept.any():
             return
         rows = [iterations[kept], values[kept]]
@@ -163,16 +164,23 @@ class TrainingLoop:
     total: int
     snapshots: Iterations
     progress: Progress | None = None
+    resumed: Checkpoint | None = None
+    """The checkpoint from which it goes on."""
+    carried: StateDict = field(default_factory=dict)
+    """Arrays that each of its checkpoints holds, besides the state."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Entries that the `meta` of each of its checkpoints has."""
+    spent: float = field(default=0.0, init=False)
+    """Seconds of training before it began."""
 
     def __post_init__(self) -> None:
         self._writer = self.recorder.writer
         self.watch = SignalWatch()
         self._began = time.monotonic()
-        self._before = 0.0
 
     def seconds(self) -> float:
         """Return the wall time of the training so far, that before interruptions included."""
-        return self._before + max(0.0, time.monotonic() - self._began)
+        return self.spent + max(0.0, time.monotonic() - self._began)
 
     def run(self) -> Literal["complete", "diverged", "interrupted"]:
         """Train to the end, from the writer's checkpoint where it has one; return how it ended."""
@@ -188,11 +196,11 @@ class TrainingLoop:
             except Exception:  # such as that of a measure: the rows before it are kept
                 self.recorder.write()
                 raise
-            self._checkpoint()
+            self.checkpoint()
             return "interrupted"
 
     def _start(self) -> None:
-        resumed = self._writer.resumed
+        resumed = self.resumed
         if resumed is not None:
             try:
                 self._restore(resumed)
@@ -210,7 +218,7 @@ class TrainingLoop:
         self._record()
 
     def _restore(self, resumed: Checkpoint) -> None:
-        self._before = float(resumed.meta["seconds"])
+        self.spent = float(resumed.meta["seconds"])
         state: StateDict = dict(resumed.arrays)
         if self.recorder.clock is not None:
             self.recorder.clock.time = float(state.pop(_CLOCK))
@@ -245,7 +253,7 @@ class TrainingLoop:
                 self.progress(self.stepper.iteration, self.recorder.last_loss)
             due = not 0.0 <= now - saved <= CHECKPOINT_SECONDS  # also where a clock was set back
             if due and not self.stepper.halted:  # a halted run has only its end to write
-                self._checkpoint()
+                self.checkpoint()
                 saved = time.monotonic()
 
     def _advance(self, chunk: int) -> None:
@@ -289,17 +297,20 @@ class TrainingLoop:
         self.recorder.snapshot(self.stepper)
         self.recorder.write()
 
-    def _checkpoint(self) -> None:
+    def checkpoint(self) -> None:
+        """Save the state from which the run can go on."""
         self.recorder.write()
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
             state[_CLOCK] = np.array(self.recorder.clock.time)
+        state |= self.carried
         memories = self.recorder.measuring.state_dict()
         state |= {f"{_MEASURE}{key}": value for key, value in memories.items()}
         meta = {
             "iteration": self.stepper.iteration,
             "seconds": self.seconds(),
             "halted": self.stepper.halted,
+            **self.about,
         }
         if np.isfinite(self.recorder.last_loss):
             meta["last_loss"] = self.recorder.last_loss

@@ -29,9 +29,11 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
 from dynamics_cli.runs.writer import RunWriter, config_text
-from dynamics_cli.training.backends import Choice, build_stepper, choose
-from dynamics_cli.training.estimate import Estimate, estimate, refuse_if_too_large
-from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingLoop
+from dynamics_cli.training.backends import Choice, choose
+from dynamics_cli.training.course import Course
+from dynamics_cli.training.estimate import Estimate, estimate_legs, refuse_if_too_large
+from dynamics_cli.training.legs import Leg, legs_of
+from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 
@@ -40,10 +42,8 @@ from dynamics_cli.training.signals import Interrupted
 class Plan:
     """A run that could start: everything is checked, nothing is allocated or written."""
 
-    problems: Sequence[Problem]
-    """One, or those of the replicas; they share everything but what `replicas.batch_key` leaves
-    free.
-    """
+    legs: Sequence[Leg]
+    """The parts of the run between its changes, one where there are none."""
     choice: Choice
     needs: Estimate
     """Needs of each network."""
@@ -53,6 +53,13 @@ class Plan:
     directory: Path
     about: Mapping[str, Any] = field(default_factory=dict)
     """More entries of `run.json`, such as the sweep whose jobs these are."""
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """The problem at the beginning, or those of the replicas, which share everything but what
+        `replicas.batch_key` leaves free.
+        """
+        return self.legs[0].problems
 
     @property
     def problem(self) -> Problem:
@@ -106,8 +113,9 @@ def plan_problems(
 
     """
     first = problems[0]
-    choice = choose(problems)
-    needs = estimate(first, choice)
+    legs = legs_of(problems)
+    choice = choose(problems, [leg.problem for leg in legs[1:]])
+    needs = estimate_legs(legs, choice)
     refuse_if_too_large(first, needs)
     digests: dict[str, str] = {}
     configs = [problem.config for problem in problems]
@@ -117,7 +125,7 @@ def plan_problems(
         if len(problems) > 1:
             name = f"{first.config.name}-x{len(problems)}-{identity[:10]}"
         directory = (root or layout.runs_root()) / name
-    return Plan(problems, choice, needs, identity, digests, directory)
+    return Plan(legs, choice, needs, identity, digests, directory)
 
 
 def identity_of(
@@ -334,16 +342,10 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
 
     `remedy` continues an interrupted run.
     """
-    problem = plan.problem
-    loop = None
-    recorder = RecordBuffer(writer, plan.problems)
+    course = Course(plan.legs, plan.choice, writer, progress)
     try:
         with blamed(), np.errstate(all="ignore"):  # a message tells of a loss that is not finite
-            stepper = build_stepper(plan.problems, plan.choice)
-            loop = TrainingLoop(
-                stepper, recorder, problem.iterations, problem.recorded_states, progress
-            )
-            status = loop.run()
+            status = course.run()
     except KeyboardInterrupt:  # before the loop watches, or at the second signal
         raise KeyboardInterrupt(
             f"interrupted; the run is in {writer.directory}: {remedy} continues it"
@@ -352,7 +354,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
     except (KindError, MemoryError, RuntimeError, ArithmeticError, np.linalg.LinAlgError) as error:
         reached = writer.resumed_at
         seconds = 0.0
-        if loop is not None:
+        if (loop := course.loop) is not None:
             reached = loop.stepper.iteration
             seconds = loop.seconds()
         why = str(error) or type(error).__name__
@@ -362,7 +364,9 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         raise RunError(
             f"{writer.directory}: the run failed at iteration {reached}: {why}"
         ) from error
-    _finish(plan, writer, loop, status)
+    assert course.loop is not None
+    loop = course.loop
+    _finish(plan, writer, course, status)
     if loop.watch.received is None:
         return
     # in the last moment of the training
@@ -376,7 +380,9 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
     raise Interrupted(told, loop.watch.received)
 
 
-def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, status: Status) -> None:
+def _finish(plan: Plan, writer: RunWriter, course: Course, status: Status) -> None:
+    assert course.loop is not None
+    loop = course.loop
     stepper = loop.stepper
     iteration = loop.stepper.iteration
     messages = []
@@ -387,7 +393,7 @@ def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, status: Status) -
         numbers["replica_statuses"] = ["interrupted"] * len(plan.problems)
     if status == "diverged":
         diverged = f"the loss is not finite at iteration {iteration}; everything up to it is kept."
-        messages = [f"{diverged} {plan.problem.config.optimizer.advice()}"]
+        messages = [f"{diverged} {course.leg.problem.config.optimizer.advice()}"]
     writer.finish(
         status, iterations=iteration, seconds=loop.seconds(), messages=messages, **numbers
     )

@@ -325,7 +325,12 @@ class Chart {
       ctx.fillText(name, left + 6, y - 5);
     }
     ctx.setLineDash([]);
-    ctx.fillStyle = color("unsigned");
+    ctx.fillStyle = ctx.strokeStyle = color("unsigned");
+    for (const [at, words] of this.panel.marks ?? []) {
+      const x = u.valToPos(at, "x", true);
+      ctx.strokeRect(x, top - 2, 0, height + 4);
+      ctx.fillText(words, x + 4 * devicePixelRatio, top + 13 * devicePixelRatio);
+    }
     ctx.strokeStyle = color("highlight");
     ctx.lineWidth = 6 * devicePixelRatio;
     for (const [value, first, last] of this.panel.plateaus ?? []) {

@@ -17,6 +17,7 @@ from dynamics_cli.training.backends import (
     has_large_layers,
     multiply_adds,
 )
+from dynamics_cli.training.legs import legs_of
 from dynamics_cli.training.problem import build_problem
 
 BATCH_BYTES = 256 * 2**20
@@ -133,7 +134,7 @@ def batch_key(problem: Problem) -> str | None:
     stops_in_batches = problem.batch_size is not None and config.optimizer.stop_below is not None
     if stops_in_batches or getattr(config.optimizer, "loss_scaled", False):
         return None
-    way = _way(problem)
+    way = _way_of_all(problem)
     if way is None:
         return None
     free = dict(_FREE)
@@ -141,6 +142,24 @@ def batch_key(problem: Problem) -> str | None:
         del free["architecture"]
     common = config.model_dump_json(exclude=free)
     return f"{way} {common} {problem.dataset.x.shape} {problem.shapes} {list(problem.measures)}"
+
+
+def _way_of_all(problem: Problem) -> str | None:
+    """Return the way that trains several networks together, before and after each change."""
+    legs = legs_of([problem])
+    ways = {_way(leg.problem) for leg in legs}
+    for leg in legs[1:]:
+        change = leg.change
+        # a replica that has halted would go on
+        assert change is not None
+        revives = change.dataset or change.loss or change.reset or change.scale
+        if revives or leg.problem.config.optimizer.stop_below is not None:
+            return None
+    if len(legs) > 1 and problem.config.optimizer.stop_below is not None:
+        return None
+    if ways == {"kernel", "engine"}:
+        return "engine"
+    return ways.pop() if len(ways) == 1 else None
 
 
 def _way(problem: Problem) -> str | None:

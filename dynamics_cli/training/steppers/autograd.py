@@ -31,7 +31,13 @@ from dynamics_cli.kinds.optimizers import CLIP_EPS
 from dynamics_cli.kinds.torch_optimizers import TorchUpdater
 from dynamics_cli.memory import ON_GPU, threads_for
 from dynamics_cli.training.steppers.base import StateDict
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights, for_each
+from dynamics_cli.training.steppers.side_by_side import (
+    Memories,
+    SideBySide,
+    Weights,
+    for_each,
+    memory_labels,
+)
 
 Tensors = dict[str, Tensor]
 MOST_WORK = 2**25
@@ -153,9 +159,16 @@ class WeightGroup:
     """Their places along the first axis; `...` of a single network, whose tensors have none."""
     update: Callable[..., None]
     """As `Descent.update`."""
+    labels: list[str] | None = None
+    """What the slots of its memory are called; None where the update is no compiled formula."""
     memory: Tensors = field(default_factory=dict)
     """The optimizer's memory of these weights, unless an `updater` keeps it."""
     updater: TorchUpdater | None = None
+
+    @property
+    def called(self) -> str:
+        """The optimizer's kind and, of a class of torch, its name."""
+        return f"{self.optimizer.kind} {getattr(self.optimizer, 'name', '')}".strip()
 
     def kept(self) -> Tensors:
         """Return the optimizer's memory."""
@@ -183,6 +196,10 @@ class AutogradStepper(SideBySide):
         self._module = network_of(first, device)
         named: dict[str, Tensor] = dict(self._module.named_parameters())
         self._weights = named
+        if self._single and first.start is not None:
+            with torch.no_grad():
+                for name, weight in first.starting_parameters().items():
+                    named[name].copy_(torch.from_numpy(weight))
         if not self._single:
             starts = stacked(self._starts())
             self._weights = {name: torch.from_numpy(starts[name]).to(device) for name in named}
@@ -226,8 +243,11 @@ class AutogradStepper(SideBySide):
             first += count
             of_update = facts(optimizer)
             update = optimizer.update
+            labels = None
             if self.device == "cpu" and of_update is not None and not of_update.sums:
-                update = partial(update_in_place, update_unit(optimizer, self.dtype))
+                unit = update_unit(optimizer, self.dtype)
+                update = partial(update_in_place, unit)
+                labels = memory_labels(optimizer, unit)
 
             for factor in dict.fromkeys(factors[name] for name in names):
                 moved = {name: self._weights[name] for name in names if factors[name] == factor}
@@ -236,10 +256,10 @@ class AutogradStepper(SideBySide):
                     update = updater.update
                     yield WeightGroup(optimizer, factor, moved, ..., update, updater=updater)
                 elif self._single:
-                    yield WeightGroup(optimizer, factor, moved, ..., update)
+                    yield WeightGroup(optimizer, factor, moved, ..., update, labels)
                 else:
                     parts = {name: w[replicas] for name, w in moved.items()}
-                    yield WeightGroup(optimizer, factor, parts, replicas, update)
+                    yield WeightGroup(optimizer, factor, parts, replicas, update, labels)
 
     def _runs_of_equal_optimizers(self) -> Iterator[tuple[Descent, int]]:
         """Yield optimizers along the replicas, each with the number of those that follow it and
@@ -360,7 +380,7 @@ class AutogradStepper(SideBySide):
                     lr=lr,
                     names=names,
                     state=group.memory,
-                    iteration=i,
+                    iteration=i - self.memory_from,
                     loss=loss[group.replicas],
                 )
 
@@ -401,6 +421,58 @@ class AutogradStepper(SideBySide):
         for part, groups in self._groups.items():
             for k, group in enumerate(groups):
                 yield f"memory/{part}.{k}/", group
+
+    def memories(self) -> Memories:
+        """Return the optimizer's memory; see `SideBySide.memories`.
+
+        That of an update that is no formula goes by the kind and the part of the network.
+        """
+        memories: Memories = {}
+        for part, groups in self._groups.items():
+            for k, group in enumerate(groups):
+                for key, value in group.kept().items():
+                    array = value.detach().cpu().numpy().copy()
+                    name = key.removesuffix("/memory")
+                    if group.labels is None or name not in group.weights:
+                        memories[f"{group.called} {part}.{k}", key] = array
+                        continue
+                    shape = np.shape(group.weights[name])
+                    for label, row in zip(group.labels, array, strict=True):
+                        whole = memories.setdefault((label, name), self._empty_memory(name))
+                        whole[group.replicas] = row.reshape(shape)
+        return memories
+
+    def _empty_memory(self, name: str) -> NDArray[Any]:
+        return np.zeros(np.shape(self._weights[name]), self.dtype)
+
+    def remember(self, memories: Memories) -> list[str]:
+        """Take over memory; see `SideBySide.remember`."""
+        begun: list[str] = []
+        for part, groups in self._groups.items():
+            for k, group in enumerate(groups):
+                if group.labels is None:
+                    own = f"{group.called} {part}.{k}"
+                    taken = {
+                        key: torch.from_numpy(value).to(self.device)
+                        for (label, key), value in memories.items()
+                        if label == own
+                    }
+                    if taken:
+                        group.put(taken)
+                    else:
+                        begun.append("of its own")
+                    continue
+                known = {label for label, _ in memories}
+                begun += [label for label in group.labels if label not in known]
+                for name, w in group.weights.items():
+                    rows = [
+                        memories.get((label, name), self._empty_memory(name))[group.replicas]
+                        for label in group.labels
+                    ]
+                    if rows:
+                        flat = torch.from_numpy(np.stack(rows)).to(w)
+                        group.memory[f"{name}/memory"] = flat.reshape(len(rows), -1)
+        return list(dict.fromkeys(begun))
 
     def kept(self) -> StateDict:
         """Return copies of weights and memories; see `SideBySide.kept`."""

@@ -71,6 +71,19 @@ class Stepper(ABC):
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""
 
+    def exact_parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return the weights in the precision of the computation."""
+        return self.parameters()
+
+    def follow(self, before: Stepper) -> list[str]:
+        """Go on at the state of another stepper, whose weights this one started from.
+
+        Memory of the optimizer that has equal names is taken over. Return the names of the memory
+        that begins at 0.
+        """
+        self.iteration = before.iteration
+        return []
+
     def numbers(self) -> dict[str, Any]:
         """Return the entries of `run.json` about the work done and, of replicas, about the end
         of each.

@@ -69,15 +69,20 @@ class FlowStepper(Stepper):
         self.level = optimizer.level
         self._dtype = problem.dtype
         self._initial = {
-            name: w.astype(np.float64) for name, w in problem.initial_parameters().items()
+            name: w.astype(np.float64) for name, w in problem.starting_parameters().items()
         }
+        origin = self._initial
+        if problem.start is not None and problem.config.architecture.centered:
+            origin = {
+                name: w.astype(np.float64) for name, w in problem.initial_parameters().items()
+            }
         self._trained = trained_names(problem)
         start = np.concatenate([self._initial[name].ravel() for name in self._trained])  # (P,)
         self._neuron = _neurons({name: self._initial[name].shape for name in self._trained})  # (P,)
         self._order = np.argsort(self._neuron, kind="stable")  # neuron by neuron
         self._firsts = np.flatnonzero(np.diff(self._neuron[self._order], prepend=-1))
         self._conserved = _conserved(problem, self._initial)
-        self._loss_and_gradient = objective_of(problem, self._initial, backend, device)
+        self._loss_and_gradient = objective_of(problem, origin, backend, device)
         # networks without a choice of activation have kinks
         sigma = getattr(problem.config.architecture, "sigma", None)
         smooth = sigma is not None and sigma.smooth and problem.loss.smooth
@@ -85,6 +90,16 @@ class FlowStepper(Stepper):
         self._steps = 0
         self._evaluations = 0
         self._begin(0.0, start)
+
+    def follow(self, before: Stepper) -> list[str]:
+        """Go on at the time of another stepper's state; see `Stepper.follow`."""
+        super().follow(before)
+        assert isinstance(before, FlowStepper)
+        _, start, _ = self._last_start
+        self._begin(float(self.times[self.iteration]), start)
+        self._steps = before._steps
+        self._evaluations = before._evaluations
+        return []
 
     def _begin(self, time: float, weights: Floats) -> None:
         """Make the solver at a state of the flow; no step is done from there yet."""
@@ -138,13 +153,16 @@ class FlowStepper(Stepper):
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the current weights, by name, in the dtype of the run."""
+        return {name: w.astype(self._dtype) for name, w in self.exact_parameters().items()}
+
+    def exact_parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return the current weights, by name, in float64."""
         flat = self._weights()
         initial = self._initial
         ends = np.cumsum([initial[name].size for name in self._trained])
         trained = dict(zip(self._trained, np.split(flat, ends[:-1]), strict=True))
         return {
-            name: trained.get(name, w).reshape(w.shape).astype(self._dtype)
-            for name, w in initial.items()
+            name: np.array(trained.get(name, w)).reshape(w.shape) for name, w in initial.items()
         }
 
     def _weights(self) -> Floats:

@@ -26,7 +26,14 @@ from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import StateDict
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights, for_each
+from dynamics_cli.training.steppers.side_by_side import (
+    Memories,
+    SideBySide,
+    Threads,
+    Weights,
+    for_each,
+    memory_labels,
+)
 from dynamics_cli.training.steppers.span import Span
 
 CHUNK_NUMBERS = 2**20
@@ -95,8 +102,20 @@ class LayersStepper(SideBySide):
         # of the last full-batch call: the next is alike
         self._last: tuple[Floats, Floats, NDArray[np.int64], list[Any]] | None = None
         if architecture.centered:
+            starts = self._theta.copy()
+            self._set_to_initial_weights()
             with self._layout.centring(*(buffers["network"] for buffers in self._buffers)):
                 self._summed_losses()
+            self._theta[...] = starts
+
+    def _set_to_initial_weights(self) -> None:
+        """Set the weights to the initial ones, whose outputs a centred network subtracts."""
+        for r, problem in enumerate(self.problems):
+            weights = problem.initial_parameters()
+            if self._span is not None:
+                weights[self._first] = self._span.inside(weights[self._first], r)
+            for name, weight in weights.items():
+                self._views[name][r] = weight
 
     # -- the network as the kernel reads it
 
@@ -247,7 +266,7 @@ class LayersStepper(SideBySide):
         _, losses, done, tasks = self._last
         if self._rows == self._samples:
             for task in tasks:
-                task.iteration = self.iteration
+                task.iteration = self.iteration - self.memory_from
             self._train(tasks)
             return losses, done
         done[:] = n
@@ -336,7 +355,7 @@ class LayersStepper(SideBySide):
                     done=done,
                     sample_weight=1.0,
                     mean=mean,
-                    iteration=at,
+                    iteration=at - self.memory_from,
                     full_batch=False,
                     batch_ends=ends,
                 )
@@ -400,7 +419,8 @@ class LayersStepper(SideBySide):
         return float(self._layout.loss_and_gradient.call(net, *arguments))
 
     def _update(self, r: int, iteration: int, lr: float, loss: float) -> None:
-        """Update replica r by `_gradient`."""
+        """Update replica r from state `iteration` by `_gradient`."""
+        iteration -= self.memory_from
         fields = self._fields
         P = self._layout.P
         S = fields["segment_count"]
@@ -452,6 +472,36 @@ class LayersStepper(SideBySide):
             views = self._layout.views(self._memory[:, slot])
             named.update({f"memory/{label}/{name}": view for name, view in views.items()})
         return named
+
+    def memories(self) -> Memories:
+        """Return the optimizer's memory, in the coordinates of the weights themselves."""
+        memories = {}
+        for slot, label in enumerate(self._labels):
+            for name, view in self._layout.views(self._memory[:, slot]).items():
+                value = view.copy()
+                if self._span is not None and name == self._first:
+                    value = self._span.whole_memory(value)
+                memories[label, name] = value
+        return memories
+
+    def remember(self, memories: Memories) -> list[str]:
+        """Take over memory; see `SideBySide.remember`."""
+        for slot, label in enumerate(self._labels):
+            for name, view in self._layout.views(self._memory[:, slot]).items():
+                if (label, name) in memories:
+                    value = memories[label, name]
+                    if self._span is not None and name == self._first:
+                        value = np.stack(
+                            [self._span.inside(rows, r) for r, rows in enumerate(value)]
+                        )
+                    view[...] = value
+        known = {label for label, _ in memories}
+        return [label for label in self._labels if label not in known]
+
+    @property
+    def _labels(self) -> list[str]:
+        """Labels of the slots of the optimizer's memory."""
+        return memory_labels(self.optimizers[0], self._optimizer)
 
     def kept(self) -> StateDict:
         """Return copies of weights and memory; see `SideBySide.kept`."""

@@ -17,12 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from dynamics_cli.formulas.tracing import facts
+from dynamics_cli.formulas.units import Unit
 from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Loss, Problem
 from dynamics_cli.training.batches import Batches, Fresh
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
 
 Weights = NDArray[np.floating]
+Memories = dict[tuple[str, str], NDArray[Any]]
+"""An optimizer's memory by its label and the weight."""
 _WHYS: tuple[Any, Halt, Halt] = (None, "stopped", "diverged")
 """Why a replica halted, by its number in a checkpoint."""
 
@@ -39,6 +43,16 @@ def one_blas_thread() -> AbstractContextManager[None]:
     products are faster.
     """
     return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+
+def memory_labels(optimizer: Any, unit: Unit) -> list[str]:
+    """Return what the slots of an optimizer's memory are called.
+
+    That of an update that sums over weights is another than that of single weights.
+    """
+    known = facts(optimizer)
+    of_sums = "sum of " if known is not None and known.sums else ""
+    return [f"{of_sums}{slot}" for slot in unit.slots]
 
 
 class Threads:
@@ -110,6 +124,8 @@ class SideBySide(Stepper):
         self.x: Weights = np.stack([samples.x for samples in data]).astype(self.dtype)  # (Q, n, d)
         self.y: Weights = np.stack([samples.y for samples in data]).astype(self.dtype)  # (Q, n)
 
+        self.memory_from = 0
+        """The state at which the memory of the optimizer began: its formula counts from there."""
         self.halted_at: list[tuple[int, Halt] | None] = [None] * len(problems)
         self._fresh: list[Fresh] = []
         self._batches: list[Batches] = []
@@ -124,7 +140,7 @@ class SideBySide(Stepper):
 
     def _starts(self) -> list[dict[str, Weights]]:
         """Return the initial weights of each replica."""
-        return [problem.initial_parameters() for problem in self.problems]
+        return [problem.starting_parameters() for problem in self.problems]
 
     @abstractmethod
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
@@ -233,6 +249,22 @@ class SideBySide(Stepper):
             "replica_statuses": statuses,
         }
 
+    def follow(self, before: Stepper) -> list[str]:
+        """Go on at the state of another stepper; see `Stepper.follow`."""
+        super().follow(before)
+        assert isinstance(before, SideBySide)
+        begun = self.remember(before.memories())
+        self.memory_from = self.iteration if begun else before.memory_from
+        return begun
+
+    def memories(self) -> Memories:
+        """Return the optimizer's memory by label and weight, (R, ...) of the weight's shape."""
+        return {}
+
+    def remember(self, memories: Memories) -> list[str]:
+        """Take over the memory of equal labels and weights, and return the labels of the rest."""
+        return []
+
     @abstractmethod
     def kept(self) -> StateDict:
         """Return copies of the weights and of the optimizer's memory, (R, ...), by their names
@@ -249,12 +281,16 @@ class SideBySide(Stepper):
         for row, halt in zip(halts, self.halted_at, strict=True):
             if halt is not None:
                 row[:] = halt[0], _WHYS.index(halt[1])
-        return {**self.kept(), "iteration": np.array(self.iteration), "halts": halts}
+        state = {**self.kept(), "iteration": np.array(self.iteration), "halts": halts}
+        if self.memory_from:
+            state["memory_from"] = np.array(self.memory_from)
+        return state
 
     def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
         self.put(state)
         self.iteration = int(state["iteration"])
+        self.memory_from = int(state.get("memory_from", 0))
         self.halted_at = [None] * len(self.problems)
         for r, (at, code) in enumerate(state["halts"].tolist()):
             if code:

@@ -32,10 +32,10 @@ class Span:
             self._bases = [
                 np.linalg.qr(rows.T.astype(np.float64))[0] for rows in x if self._few
             ]  # (d, n)
-            self.x = np.stack([self._inside(rows, q) for q, rows in enumerate(x)])
+            self.x = np.stack([self.inside(rows, q) for q, rows in enumerate(x)])
             """Inputs (Q, n, r)."""
             self._start = np.stack(starts)  # (R, m, d)
-            self.start = np.stack([self._inside(rows, r) for r, rows in enumerate(starts)])
+            self.start = np.stack([self.inside(rows, r) for r, rows in enumerate(starts)])
             """First weights (R, m, r) in these coordinates."""
 
     def seen(self, problem: Problem) -> Problem:
@@ -47,7 +47,8 @@ class Span:
     def _basis(self, r: int) -> NDArray[np.float64]:
         return self._bases[r % len(self._bases)]
 
-    def _inside(self, rows: Weights, r: int) -> Weights:
+    def inside(self, rows: Weights, r: int) -> Weights:
+        """Return weights (m, d) of network r in these coordinates, (m, r)."""
         if not self._few:
             return rows[:, self._columns]
         return (rows.astype(np.float64) @ self._basis(r)).astype(rows.dtype)
@@ -62,3 +63,16 @@ class Span:
             for r, (new, old) in enumerate(zip(weights, self.start, strict=True)):
                 restored[r] += (new.astype(np.float64) - old) @ self._basis(r).T
         return restored
+
+    def whole_memory(self, memory: Weights) -> Weights:
+        """Return sums of gradients of the first weights (R, m, d) from those (R, m, r) in the
+        span.
+        """
+        whole = np.zeros_like(self._start)
+        if not self._few:
+            whole[:, :, self._columns] = memory
+            return whole
+        with one_blas_thread():
+            for r, inside in enumerate(memory):
+                whole[r] = inside.astype(np.float64) @ self._basis(r).T
+        return whole

@@ -1,0 +1,216 @@
+"""A run that changes on the way, as segments: each has a config of its own.
+
+`changes` of a config is a list, each with `at`, the last state before it, and what is other from
+there on. Reading checks every segment; training asks `segments_of` for them, and no other module
+knows how one follows from the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from dynamics_cli.config.check import check_files, check_sections
+from dynamics_cli.config.errors import KeyPath, Mistake
+from dynamics_cli.config.explain import explain
+from dynamics_cli.config.schema import CHANGES
+from dynamics_cli.config.source import Place, Written
+from dynamics_cli.kinds import RunConfig
+from dynamics_cli.kinds.problem import Change
+
+SECTIONS = ("dataset", "loss", "optimizer", "record")
+"""Sections of a config that may change on the way."""
+_LENGTH = ("iterations", "epochs")
+"""Keys of an optimizer that say how long a run is: one that takes its place keeps them."""
+_FIXED = {
+    "optimizer": ("iterations", "epochs", "until", "points", "spacing", "first"),
+    "record": ("parameters", "measures", "checkpoints", "limit_gib"),
+}
+"""Keys that are of a run as a whole."""
+_NOWHERE = Place("<config>", None, Path())
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The part of a run from a state on, up to the next change or the end of the run."""
+
+    first: int
+    """The state from which it trains."""
+    config: RunConfig
+    """Without `changes`."""
+    change: Change | None = None
+    """What was changed at its first state; None of the first segment."""
+
+
+def nest_changes(source: Written) -> None:
+    """Write `optimizer.lr: 0.1` in changes as `optimizer: {lr: 0.1}`, and refuse other sections."""
+    changes = source.data.get(CHANGES)
+    if not isinstance(changes, list):
+        return
+    for k, change in enumerate(changes):
+        if not isinstance(change, dict):
+            continue
+        for key in [key for key in change if "." in key]:
+            origin = source.origin((CHANGES, k, key))
+            source.assign((CHANGES, str(k), *key.split(".")), change.pop(key), origin)
+        for key in [key for key in change if key in RunConfig.model_fields.keys() - {*SECTIONS}]:
+            source.refuse((CHANGES, k, key), f"cannot change on the way; {_able()} can")
+
+
+def _able() -> str:
+    return f"{', '.join(SECTIONS[:-1])} and {SECTIONS[-1]}"
+
+
+def spread(source: Written) -> Iterator[tuple[int, Written]]:
+    """Yield the place of each change and the config from there on, as if it had been written so.
+
+    What is no change, a mistake that validation tells, is passed over.
+    """
+    changes = source.data.get(CHANGES)
+    if not isinstance(changes, list):
+        return
+    whole = {key: value for key, value in source.data.items() if key != CHANGES}
+    before = Written(deepcopy(whole), source.origins)
+    frozen: list[str] = []
+    for k, change in enumerate(changes):
+        if not isinstance(change, dict):
+            continue
+        before = Written(deepcopy(before.data), dict(before.origins))
+        for name in SECTIONS:
+            if change.get(name) is not None:
+                _put(before, (name,), change[name], source, (CHANGES, k, name))
+        if isinstance(change.get("freeze"), list):
+            frozen = change["freeze"]
+        yield k, _frozen(before, frozen, source.origin((CHANGES, k)))
+
+
+def _put(
+    written: Written, path: tuple[str, ...], value: Any, source: Written, place: KeyPath
+) -> None:
+    """Assign a value of a change: keys of a section, or a section with a kind as a whole."""
+    there = written.data
+    for key in path:
+        there = there.get(key) if isinstance(there, dict) else None
+    if isinstance(value, dict) and "kind" not in value and isinstance(there, dict):
+        for key, below in value.items():
+            _put(written, (*path, key), below, source, (*place, key))
+        return
+    if path == ("optimizer",) and isinstance(value, dict) and isinstance(there, dict):
+        kept = {key: there[key] for key in _LENGTH if key in there}
+        if not value.keys() & {*_LENGTH}:
+            value = {**value, **kept}
+    written.assign(path, deepcopy(value), source.origin(place))
+    for key in value if isinstance(value, dict) else ():
+        written.origins[*path, key] = source.origin((*place, key))
+
+
+def _frozen(written: Written, names: list[str], origin: Place) -> Written:
+    """Return a config in which weights do not move: their step is 0."""
+    if not names:
+        return written
+    frozen = Written(deepcopy(written.data), dict(written.origins))
+    for name in names:
+        frozen.assign(("optimizer", "layer_lr", str(name)), 0.0, origin)
+    return frozen
+
+
+def mistakes_of_changes(
+    source: Written, config: RunConfig, *, check_files_exist: bool = True
+) -> list[Mistake]:
+    """Return what is wrong with the changes of a config that is right without them."""
+    changes = config.changes or []
+    problems = []
+    before = 0
+    last = _known_length(config)
+    for k, change in enumerate(changes):
+        place: KeyPath = (CHANGES, k)
+        if change.at <= before:
+            told = f"must be after that of the change before it, {before}, not {change.at}"
+            problems.append(source.problem((*place, "at"), told))
+        if last is not None and change.at >= last:
+            told = f"must be before the end of the run, {last}, not {change.at}"
+            problems.append(source.problem((*place, "at"), told))
+        if change.model_fields_set == {"at"}:
+            told = f"says no change; {_able()} can change, and freeze, reset, scale weights"
+            problems.append(source.problem(place, told))
+        before = change.at
+
+    seen: set[tuple[str, str]] = set()
+    for k, written in spread(source):
+        change = changes[k]
+        found = []
+        try:
+            following = RunConfig.model_validate(written.data)
+        except ValidationError as error:
+            found += explain(error, written)
+        else:
+            findings = [*check_sections(dict(following)), *_fixed(config, following)]
+            if check_files_exist:
+                findings += check_files(dict(following))
+            found += [written.problem(path, message) for path, message in findings]
+        where = source.origin((CHANGES, k))
+        for problem in found:
+            if (problem.key, problem.message) in seen:  # of an earlier change, still there
+                continue
+            seen.add((problem.key, problem.message))
+            section = problem.key.partition(".")[0].partition("[")[0]
+            key = f"{CHANGES}[{k}].{problem.key}"
+            if getattr(change, section, None) is None:  # a section that the change does not suit
+                problem = replace(problem, file=where.file, line=where.line)  # noqa: PLW2901
+            problems.append(replace(problem, key=key))
+    return problems
+
+
+def _known_length(config: RunConfig) -> int | None:
+    """Return the iterations of a run where they do not depend on its data."""
+    if getattr(config.optimizer, "epochs", None) is not None:
+        return None
+    return config.optimizer.count(1)
+
+
+def _fixed(config: RunConfig, following: RunConfig) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the settings of a whole run that a segment would change."""
+    if config.optimizer.is_flow != following.optimizer.is_flow:
+        yield ("optimizer", "kind"), "gradient flow can neither begin nor end on the way"
+        return
+    for name, keys in _FIXED.items():
+        old = getattr(config, name)
+        new = getattr(following, name)
+        for key in keys:
+            if getattr(new, key, None) != getattr(old, key, None):
+                yield (name, key), "is that of the whole run, it cannot change on the way"
+
+
+def segments_of(config: RunConfig) -> list[Segment]:
+    """Return the segments of a run, one for a run without changes."""
+    base = config.model_copy(update={CHANGES: None})
+    segments = [Segment(0, base)]
+    if not config.changes:
+        return segments
+    plain = config.model_dump(exclude_none=True)
+    plain["record"].pop("measures", None)  # they stay, and may be functions without a name
+    written = Written(plain, {(): _NOWHERE})
+    for k, following in spread(written):
+        change = config.changes[k]
+        made = RunConfig.model_validate(following.data)
+        # sections that stay are the same objects, as of data sets of code that is not bundled
+        same = {
+            name: value for name, value in base if name not in SECTIONS or value == dict(made)[name]
+        }
+        kept = {key: value for key, value in base.record if key in _FIXED["record"]}
+        same["record"] = made.record.model_copy(update=kept)
+        segments.append(Segment(change.at, made.model_copy(update=same), change))
+    return segments
+
+
+def resolved_changes(config: RunConfig) -> list[Mapping[str, Any]]:
+    """Return what identifies each change, however it was written, beside its config."""
+    return [
+        change.model_dump(exclude_none=True, exclude={*SECTIONS, "freeze"})
+        for change in config.changes or []
+    ]

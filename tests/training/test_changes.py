@@ -1,0 +1,183 @@
+"""Runs that change on the way: against torch, and resumed bit for bit in every segment."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import InputError
+from dynamics_cli.runs.run import Run
+from dynamics_cli.training import loop
+from dynamics_cli.training.many.replicas import batch_key, build_problems
+from dynamics_cli.training.session import obtain_run, plan_problems, plan_run
+from dynamics_cli.training.signals import Interrupted
+from tests.runs.damage import arrays_of
+
+rng = np.random.default_rng(3)
+X = rng.standard_normal((4, 3))
+WIDE = rng.standard_normal((4, 9))
+Y = rng.standard_normal(4)
+BASE: dict[str, Any] = {
+    "name": "changes",
+    "dtype": "float64",
+    "dataset": {"kind": "points", "x": X.tolist(), "y": Y.tolist()},
+    "architecture": {"kind": "two_layer", "width": 5, "activation": "tanh"},
+    "initialization": {"kind": "unbalanced", "scale": 0.7},
+    "loss": {"kind": "mse"},
+    "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 40},
+    "record": {"snapshots": {"kind": "every", "interval": 8}, "measures": ["weight_norm"]},
+}
+RELU = {"kind": "two_layer", "width": 5}
+WIDE_POINTS = {"kind": "points", "x": WIDE.tolist(), "y": Y.tolist()}
+MOMENTUM = {"kind": "gd", "lr": 0.02, "momentum": 0.9, "iterations": 40}
+FLOW = {"kind": "gradient_flow", "until": 4.0, "points": 40}
+LR = {"at": 12, "optimizer.lr": 0.05}
+ADAM = {"at": 20, "optimizer": {"kind": "adam", "lr": 0.01}}
+WEIGHTS = {"at": 28, "freeze": ["hidden_weight"], "scale": {"output_weight": 2.0}}
+RESET = {"at": 28, "reset": {"output_weight": 0.5}, "record.loss_every": 3}
+HUBER = {"at": 20, "loss": {"kind": "half_mse"}, "dataset.y": Y[::-1].tolist()}
+CASES: dict[str, dict[str, Any]] = {
+    "kernel, then the engine": {"architecture": RELU, "changes": [LR, ADAM, WEIGHTS]},
+    "kernel": {"architecture": RELU, "changes": [LR, HUBER, RESET]},
+    "kernel of single samples": {
+        "architecture": {"kind": "two_layer", "width": 5, "activation": "relu"},
+        "optimizer": {"kind": "sgd", "lr": 0.02, "epochs": 10},
+        "changes": [LR, {"at": 20, "optimizer.batch_size": 3}, RESET],
+    },
+    "engine": {"optimizer": MOMENTUM, "changes": [LR, HUBER, ADAM | {"at": 28}]},
+    "engine in a span": {
+        "dataset": WIDE_POINTS,
+        "optimizer": MOMENTUM,
+        "changes": [LR, {"at": 20, "optimizer.weight_decay": 0.1}, WEIGHTS],
+    },
+    "engine, loss scaled": {
+        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 40, "loss_scaled": True},
+        "changes": [LR, {"at": 20, "optimizer.loss_scaled": False}],
+    },
+    "torch": {"backend": "torch", "optimizer": MOMENTUM, "changes": [LR, ADAM, WEIGHTS]},
+    "torch, no formula": {
+        "optimizer": {"kind": "muon", "lr": 0.02, "iterations": 40},
+        "changes": [LR, HUBER, ADAM | {"at": 28}],
+    },
+    "torch, batches": {
+        "backend": "torch",
+        "optimizer": {"kind": "adam", "lr": 0.02, "iterations": 40, "batch_size": 3},
+        "changes": [LR, {"at": 20, "optimizer": {"kind": "adamw", "lr": 0.01}}, RESET],
+    },
+    "flow": {"optimizer": FLOW, "changes": [HUBER, {"at": 28, "scale": {"output_weight": 2.0}}]},
+    "flow, float32": {
+        "optimizer": FLOW,
+        "dtype": "float32",
+        "backend": "torch",
+        "changes": [{"at": 12, "optimizer.rtol": 1e-3}, HUBER],
+    },
+    "centred": {
+        "architecture": {
+            "kind": "two_layer",
+            "width": 5,
+            "activation": "tanh",
+            "centered": True,
+            "output_scale": 3.0,
+        },
+        "dataset": WIDE_POINTS,
+        "changes": [LR, ADAM, WEIGHTS],
+    },
+}
+
+
+def settings_of(case: dict[str, Any]) -> dict[str, Any]:
+    return {**BASE, **case}
+
+
+def interrupted_everywhere(plan: Any, states: list[int]) -> None:
+    """Train a plan, interrupted by Ctrl-C at each of the states, to its end."""
+    for state in states:
+        with pytest.raises(Interrupted):
+            obtain_run(plan, resume=True, progress=_interrupting(state))
+    obtain_run(plan, resume=True)
+
+
+def _interrupting(state: int) -> Any:
+    def progress(reached: int, loss: float) -> None:
+        if reached >= state:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return progress
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_changed_run_resumes_bit_for_bit_in_each_segment(in_memory, monkeypatch, case):
+    config = load_config(settings_of(CASES[case]))
+    obtain_run(plan_run(config, in_memory / "whole"))
+    monkeypatch.setattr(loop, "CALL_SECONDS", 1e-9)  # calls of one update
+    interrupted_everywhere(plan_run(config, in_memory / "stopped"), [5, 12, 13, 22, 30, 36])
+    assert arrays_of(in_memory / "stopped") == arrays_of(in_memory / "whole")
+    run = Run(in_memory / "whole")
+    assert run.iterations == 40
+    assert {change.at for change in config.changes or ()} < set(run.snapshot_iterations.tolist())
+    assert np.isfinite(run.losses).all()
+
+
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+def test_replicas_change_as_each_does_alone(in_memory, monkeypatch, backend):
+    changes = [LR, ADAM, {"at": 28, "freeze": ["output_weight"]}]
+    case = settings_of({"changes": changes, "backend": backend, "optimizer": MOMENTUM})
+    configs = [load_config(case, seed=seed) for seed in range(3)]
+    problems = build_problems(configs)
+    assert batch_key(problems[0]) is not None
+    obtain_run(plan_problems(problems, in_memory / "whole"))
+    monkeypatch.setattr(loop, "CALL_SECONDS", 1e-9)
+    interrupted_everywhere(plan_problems(problems, in_memory / "stopped"), [5, 22, 30])
+    assert arrays_of(in_memory / "stopped") == arrays_of(in_memory / "whole")
+    together = Run(in_memory / "whole").losses
+    for r, config in enumerate(configs):
+        alone = obtain_run(plan_run(config, in_memory / f"{r}")).run
+        np.testing.assert_allclose(together[:, r], alone.losses, rtol=1e-10)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+def test_a_changed_run_is_what_torch_does(tmp_path, backend):
+    """Step halved, another optimizer, a frozen layer: `torch.optim` on the same network."""
+    changes = [LR, ADAM, {"at": 28, "freeze": ["hidden_weight"], "scale": {"output_weight": 2.0}}]
+    case = settings_of({"changes": changes, "optimizer": MOMENTUM, "backend": backend})
+    run = obtain_run(plan_run(load_config(case), tmp_path / "run")).run
+    start = run.state(0)
+    W = torch.tensor(start["hidden_weight"], requires_grad=True)
+    a = torch.tensor(start["output_weight"], requires_grad=True)
+    x = torch.tensor(run.dataset().x)
+    y = torch.tensor(run.dataset().y)
+    optimizer: Any = torch.optim.SGD([W, a], lr=0.02, momentum=0.9)
+    losses = []
+    for i in range(40):
+        if i == 12:
+            optimizer.param_groups[0]["lr"] = 0.05
+        if i == 20:
+            optimizer = torch.optim.Adam([W, a], lr=0.01)
+        if i == 28:
+            W.requires_grad_(False)
+            W.grad = None
+            with torch.no_grad():
+                a.mul_(2.0)
+        loss = ((torch.tanh(x @ W.T) @ a - y) ** 2).mean()
+        # the loss of a state at which weights change is that before the change
+        losses.append(loss.item() if i != 28 else run.losses[28])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    np.testing.assert_allclose(run.losses[:40], losses, rtol=1e-10)
+    begins = "changes[1]: the memory of adam (mean, square) begins at 0 at iteration 20"
+    assert run.info["messages"] == [begins]
+    steps = np.diff(run.times)
+    np.testing.assert_allclose(steps, [0.02] * 12 + [0.05] * 8 + [0.01] * 20)
+
+
+def test_weights_that_a_network_lacks_are_refused(tmp_path):
+    change = {"at": 3, "freeze": ["hiden_weight"]}
+    with pytest.raises(InputError, match=r"changes\[0\]: freeze: no weight .*'hidden_weight'\?"):
+        plan_run(load_config(settings_of({"changes": [change]})), tmp_path)
