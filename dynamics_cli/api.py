@@ -94,6 +94,7 @@ def plan_train(
     config: Config,
     overrides: Overrides = (),
     *,
+    at: int | None = None,
     out: str | Path | None = None,
     measures: Recorded | None = None,
     **settings: Any,
@@ -102,8 +103,14 @@ def plan_train(
 
     Takes the arguments of `train` and raises its errors.
     """
+    from dataclasses import replace
+
     from dynamics_cli.training.session import plan_run
 
+    parents: list[Path] = []
+    if at is not None:
+        config = _changed_at(config, overrides, at, parents)
+        overrides = ()
     loaded = load_config(config, overrides, **settings)
     if measures is not None:
         from dynamics_cli.recording.measures import measure_of
@@ -111,7 +118,20 @@ def plan_train(
         given = [measure_of(measure) if callable(measure) else measure for measure in measures]
         record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
         loaded = loaded.model_copy(update={"record": record})
-    return plan_run(loaded, _path(out))
+    return replace(plan_run(loaded, _path(out)), parents=parents)
+
+
+def _changed_at(config: Config, overrides: Overrides, at: int, parents: list[Path]) -> RunConfig:
+    """Return a config, or that of a run, with a change; `parents` gets the run."""
+    from dynamics_cli.config.load import with_change
+    from dynamics_cli.config.reader import override_texts
+    from dynamics_cli.sweeps.find import open_run, stands_for_run
+
+    if isinstance(config, str | Path) and stands_for_run(os.fspath(config)):
+        run = open_run(config)
+        parents.append(run.path)
+        config = run.config
+    return with_change(_source(config), at, override_texts(overrides))
 
 
 def _path(out: str | Path | None) -> Path | None:
@@ -124,6 +144,7 @@ def train(
     config: Config | Plan,
     overrides: Overrides = (),
     *,
+    at: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
@@ -140,6 +161,8 @@ def train(
     Args:
         config: as `load_config` takes it; in Python also a plan, which says all of the run.
         overrides: as `load_config` takes them.
+        at: the state at which they change the run, instead of its beginning; `config` may then be a
+            run too, from whose kept checkpoints training goes on.
         out: the run directory itself (default: named after the config below outputs/runs).
         resume: continue an interrupted run.
         force: train again, even when the run is there.
@@ -161,7 +184,7 @@ def train(
     if isinstance(config, Plan):
         plan = config
     else:
-        plan = plan_train(config, overrides, out=out, measures=measures, **settings)
+        plan = plan_train(config, overrides, at=at, out=out, measures=measures, **settings)
     obtained = obtain_run(
         plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages
     )

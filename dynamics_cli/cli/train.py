@@ -25,6 +25,7 @@ Examples:
   dyn train boursier2022/orthogonal
   dyn train my.yaml --set architecture.width=200 --seed 3
   dyn train my.yaml --dry-run
+  dyn train outputs/runs/my-0123456789 --at 5000 --set optimizer.lr=0.02
 """
 
 
@@ -32,6 +33,7 @@ Examples:
 @click.argument("config", type=arguments.NamedPath())
 @arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
+@click.option("--at", type=click.IntRange(1), metavar="N")
 @arguments.device_option
 @arguments.out_option
 @click.option("--resume", is_flag=True)
@@ -48,6 +50,7 @@ def train(
     *,
     config: str,
     overrides: tuple[str, ...],
+    at: int | None,
     out: Path | None,
     resume: bool,
     force: bool,
@@ -59,7 +62,10 @@ def train(
 ) -> None:
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
-    plan = plan_train(arguments.read_config(config, overrides, **settings), out=out)
+    if at is None:
+        plan = plan_train(arguments.read_config(config, overrides, **settings), out=out)
+    else:
+        plan = plan_train(config, overrides, at=at, out=out, **settings)
     if dry_run:
         from dynamics_cli.training.session import prospect
 

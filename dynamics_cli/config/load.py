@@ -120,6 +120,18 @@ def written_config(
     return plain
 
 
+def with_change(source: Source, at: int, overrides: Sequence[str]) -> RunConfig:
+    """Return a config that is changed on the way, at a state, by settings as after `--set`.
+
+    Raises:
+        ConfigError: it cannot be read, or the change cannot be.
+    """
+    data = self_contained(source)
+    changes = data.get(CHANGES) or []
+    data[CHANGES] = [*changes, {"at": at}]
+    return load_config(data, [f"{CHANGES}.{len(changes)}.{change}" for change in overrides])
+
+
 def self_contained(
     source: Source, overrides: Sequence[str] = (), **settings: object
 ) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from dynamics_cli.formulas.tracing import (
     Traceable,
     bend,
     curve,
+    facts,
     loss_and_slope,
     traced,
     update,
@@ -353,6 +354,21 @@ def update(
             theta[i] = {weight}
             {remember}
 """
+
+
+def memory_slots(optimizer: Traceable) -> int:
+    """Return how many numbers an update remembers of each weight; 2 where it is no formula."""
+    if facts(optimizer) is None:
+        return 2
+    read: list[str] = []
+
+    def trace_update(kind: Any, trace: Trace) -> list[Expression]:
+        weight, memory, whole = update(kind, trace)
+        read[:] = [*memory.read, *whole.read]
+        return [weight, *memory.values(), *whole.values()]
+
+    traced(optimizer, trace_update)
+    return len(read)
 
 
 def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:

@@ -54,6 +54,10 @@ class Record(Section):
     """
     loss_every: PositiveInt | None = None
     """Iterations between two recorded losses (default: 1 for full batch, an epoch otherwise)."""
+    checkpoints: PositiveInt | list[PositiveInt] | None = None
+    """States from which another run can go on (see `changes`): those listed, or every k-th; by
+    default none is kept.
+    """
     limit_gib: Annotated[float, Field(gt=0)] = 4.0
     """Refuse a run whose recording is estimated above this size, in GiB."""
 
@@ -212,6 +216,14 @@ class Problem:
         schedules = [self.config.record.snapshots]
         schedules += [measure.at for measure in self.measures.values() if measure.at is not None]
         return reduce(np.union1d, [snapshot_iterations(at, self.iterations) for at in schedules])
+
+    @property
+    def kept_states(self) -> Iterations:
+        """The states whose checkpoints are kept, by `record.checkpoints`."""
+        wanted = self.config.record.checkpoints or []
+        if isinstance(wanted, int):
+            wanted = range(wanted, self.iterations, wanted)  # type: ignore[assignment]
+        return np.unique([i for i in wanted if i < self.iterations]).astype(np.int64)  # type: ignore[union-attr]
 
     @cached_property
     def multiply_adds(self) -> int:

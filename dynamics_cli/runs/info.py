@@ -59,6 +59,7 @@ class _Form(BaseModel):
     files: dict[str, str] = {}
     kinds: dict[str, _Source] = {}
     sweep: dict[str, Any] = {}
+    parent: dict[str, Any] | None = None
     resumptions: list[dict[str, Any]] = []
     replicas: list[dict[str, Any]] | None = None
     replica_losses: list[float | None] | None = None

@@ -14,7 +14,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run, is_rewritten, stamp
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.checkpoints import read_checkpoint
+from dynamics_cli.runs.store.checkpoints import kept_checkpoints, read_checkpoint
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,11 @@ def _faults(directory: Path) -> Iterator[Fault]:
 
 def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the faults of both checkpoints; the one before takes the place of the last."""
+    for name in kept_checkpoints(directory):
+        try:
+            read_checkpoint(directory, info, name)
+        except CorruptRunError as error:
+            yield Fault(error.file, f"{error.problem} (no run can go on from it)")
     instead = files.exists(directory / layout.CHECKPOINT_BEFORE)
     try:
         read_checkpoint(directory, info, layout.CHECKPOINT_BEFORE)

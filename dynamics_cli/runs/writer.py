@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,9 +23,17 @@ from dynamics_cli.runs.clear import make_room
 from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_info, write_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter
-from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.checkpoints import (
+    Checkpoint,
+    keep_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
 from dynamics_cli.runs.store.locks import Hold
 from dynamics_cli.runs.store.own import refuse_links
+
+if TYPE_CHECKING:
+    from dynamics_cli.runs.run import Run
 
 
 class RunWriter:
@@ -249,6 +257,28 @@ class RunWriter:
         if not self._info.get("checkpointed"):  # from now on a missing checkpoint was deleted
             self._info["checkpointed"] = True
             write_info(self.directory, self._info)
+
+    def keep(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        """Keep a checkpoint from which another run can go on; see `checkpoint`."""
+        refuse_links(self.directory / layout.CHECKPOINTS)
+        saved = Checkpoint(dict(state), dict(meta), *self._sync())
+        keep_checkpoint(self.directory, saved, self._info["config_sha256"])
+
+    def begin_from(self, checkpoint: Checkpoint, parent: Run) -> None:
+        """Let a new run, which has the rows of its parent up to a checkpoint, go on from there.
+
+        `run.json` names the parent.
+
+        Raises RunError: the disk is full, not writable or failing.
+        """
+        iteration = checkpoint.meta["iteration"]
+        named = {"run": parent.path.name, "hash": parent.hash, "iteration": iteration}
+        changed = [f"changes[{k}]:" for k in range(checkpoint.meta.get("leg", 0))]
+        said = parent.info.get("messages", [])
+        self._info["parent"] = named
+        self._info["messages"] = [text for text in said if text.startswith(tuple(changed))]
+        self.checkpoint(checkpoint.arrays, checkpoint.meta)
+        self.resumed = checkpoint
 
     def finish(
         self,

@@ -138,4 +138,5 @@ class Course:
             resumed=resumed,
             carried=carried,
             about=about,
+            kept=leg.kept_states,
         )

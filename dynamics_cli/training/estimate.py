@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.formulas.units import memory_slots
 from dynamics_cli.kinds import Descent, Problem, RunConfig
 from dynamics_cli.memory import GIB, refuse_beyond_memory
 from dynamics_cli.training.backends import Choice, multiply_adds
@@ -79,6 +80,7 @@ def estimate_legs(legs: Sequence[Leg], choice: Choice) -> Estimate:
     for leg, count in zip(legs, snapshots, strict=True):
         losses = (leg.last - leg.first) // loss_interval(leg.problem) * _STORED_LOSS_BYTES
         disk += losses + count * recorded_bytes(leg.problem)
+        disk += len(leg.kept_states) * checkpoint_bytes(leg.problem, changed=leg.first > 0)
     return replace(
         each[0],
         snapshots=sum(snapshots),
@@ -94,6 +96,18 @@ def recorded_bytes(problem: Problem) -> int:
     """Return the bytes of the weights of a recorded state."""
     item = problem.dtype.itemsize
     return item * sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
+
+
+def checkpoint_bytes(problem: Problem, *, changed: bool = False) -> int:
+    """Return the bytes of a checkpoint: weights, the optimizer's memory, and after a change the
+    weights with which it began.
+
+    An update that is no formula is taken to remember two numbers a weight.
+    """
+    copies = 1 + changed
+    if isinstance(problem.config.optimizer, Descent):
+        copies += memory_slots(problem.config.optimizer)
+    return copies * problem.dtype.itemsize * problem.parameter_count
 
 
 def estimate(problem: Problem, choice: Choice) -> Estimate:
@@ -125,6 +139,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     if problem.config.optimizer.is_flow:
         memory += _TIME_BYTES * total
     disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
+    disk += len(problem.kept_states) * checkpoint_bytes(problem)
     return Estimate(
         total, problem.parameter_count, snapshots, memory, disk, total * multiply_adds(problem)
     )

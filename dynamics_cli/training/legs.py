@@ -47,6 +47,12 @@ class Leg:
         begin = [0] if self.first == 0 else []
         return np.concatenate([begin, inside, [self.last]]).astype(np.int64)
 
+    @property
+    def kept_states(self) -> list[int]:
+        """The states whose checkpoints are kept, ascending."""
+        kept = self.problem.kept_states.tolist()
+        return [i for i in kept if self.first < i <= self.last]
+
 
 def legs_of(problems: Sequence[Problem]) -> list[Leg]:
     """Return the legs of a run of one network, or of replicas with the same changes.

@@ -170,6 +170,8 @@ class TrainingLoop:
     """Arrays that each of its checkpoints holds, besides the state."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Entries that the `meta` of each of its checkpoints has."""
+    kept: Sequence[int] = ()
+    """The states whose checkpoints are kept, ascending."""
     spent: float = field(default=0.0, init=False)
     """Seconds of training before it began."""
 
@@ -220,8 +222,9 @@ class TrainingLoop:
     def _restore(self, resumed: Checkpoint) -> None:
         self.spent = float(resumed.meta["seconds"])
         state: StateDict = dict(resumed.arrays)
-        if self.recorder.clock is not None:
-            self.recorder.clock.time = float(state.pop(_CLOCK))
+        summed = state.pop(_CLOCK, None)  # that of a parent run may have none
+        if self.recorder.clock is not None and summed is not None:
+            self.recorder.clock.time = float(summed)
         memories = {}
         for key in list(state):
             if key.startswith(_MEASURE):
@@ -265,12 +268,16 @@ class TrainingLoop:
             self._record()
             return
         target = min(self.total, first + chunk, next_after(self.snapshots, first))
+        target = min([target, *(i for i in self.kept if i > first)])
         if not stepper.full_batch:
             target = min(target, (first // self.recorder.loss_every + 1) * self.recorder.loss_every)
         losses = stepper.advance(target - first)
         if stepper.full_batch:
             self.recorder.losses(first, losses, last_state=stepper.halted is not None)
         self._record()
+        if stepper.iteration in self.kept and not stepper.halted:
+            self.recorder.write()
+            self._writer.keep(*self._state())
 
     def _record(self) -> None:
         """Record the loss and the snapshot of the current state, where they are due."""
@@ -300,6 +307,10 @@ class TrainingLoop:
     def checkpoint(self) -> None:
         """Save the state from which the run can go on."""
         self.recorder.write()
+        self._writer.checkpoint(*self._state())
+
+    def _state(self) -> tuple[StateDict, dict[str, Any]]:
+        """Return the arrays and the `meta` of a checkpoint of the current state."""
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
             state[_CLOCK] = np.array(self.recorder.clock.time)
@@ -314,7 +325,7 @@ class TrainingLoop:
         }
         if np.isfinite(self.recorder.last_loss):
             meta["last_loss"] = self.recorder.last_loss
-        self._writer.checkpoint(state, meta)
+        return state, meta
 
 
 def _next_chunk(chunk: int, done: int, seconds: float) -> int:

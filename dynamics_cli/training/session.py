@@ -34,6 +34,7 @@ from dynamics_cli.training.course import Course
 from dynamics_cli.training.estimate import Estimate, estimate_legs, refuse_if_too_large
 from dynamics_cli.training.legs import Leg, legs_of
 from dynamics_cli.training.loop import Progress
+from dynamics_cli.training.parent import begin_with, parent_of
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 
@@ -53,6 +54,8 @@ class Plan:
     directory: Path
     about: Mapping[str, Any] = field(default_factory=dict)
     """More entries of `run.json`, such as the sweep whose jobs these are."""
+    parents: Sequence[Path] = ()
+    """Runs that may be its parent, besides those of its name."""
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -179,7 +182,12 @@ def obtain_run(
     with files.continued_by(remedy), run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         run = None if force else begun_run(plan)
         if run is None:
+            parent = None
+            if not force and len(plan.problems) == 1:
+                parent = parent_of(plan.config, plan.directory, plan.parents)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan), force=force)
+            if parent is not None:
+                begin_with(parent, writer, plan.legs)
         elif obstacle := obstacle_of(plan, run, resume=resume or waited):
             raise UsageError(obstacle)
         elif run.ended:
@@ -279,6 +287,12 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         except UsageError as error:
             return Prospect(plan, getattr(run, "status", None), f"refuse: {error}")
     if run is None:
+        parent = None
+        if len(plan.problems) == 1 and not force:
+            parent = parent_of(plan.config, plan.directory, plan.parents)
+        if parent is not None:
+            from_there = f"train from iteration {parent.iteration} of {parent.run.path}"
+            return Prospect(plan, None, from_there)
         return Prospect(plan, None, "train from iteration 0")
     if is_locked(plan.directory):
         action = "wait for another process that holds the directory"

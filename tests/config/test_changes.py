@@ -8,6 +8,7 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_hash, to_yaml
 from dynamics_cli.config.changes import segments_of
+from dynamics_cli.config.dump import to_plain
 
 BASE: dict[str, Any] = {
     "name": "changes",
@@ -50,6 +51,8 @@ def test_a_change_names_the_run_by_what_it_says():
     long = read({"at": 10, "optimizer": {"lr": 0.2, "replacement": False}})
     assert name_of(short) == name_of(long) == name_of(read({"at": 10, "optimizer": {"lr": 0.2}}))
     assert name_of(load_config(BASE, ["changes=null"])) == name_of(plain) != name_of(short)
+    resolved = load_config(to_plain(short), device="cpu", backend="compiled")
+    assert name_of(resolved) == name_of(short)
     assert name_of(read({"at": 11, "optimizer.lr": 0.2})) != name_of(short)
 
 

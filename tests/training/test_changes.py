@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+import dynamics_cli as dyn
 from dynamics_cli.config import load_config
+from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import InputError
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store.checkpoints import kept_checkpoints
+from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.training import loop
 from dynamics_cli.training.many.replicas import batch_key, build_problems
-from dynamics_cli.training.session import obtain_run, plan_problems, plan_run
+from dynamics_cli.training.parent import parent_of
+from dynamics_cli.training.session import obtain_run, plan_problems, plan_run, prospect
 from dynamics_cli.training.signals import Interrupted
 from tests.runs.damage import arrays_of
 
@@ -181,3 +187,68 @@ def test_weights_that_a_network_lacks_are_refused(tmp_path):
     change = {"at": 3, "freeze": ["hiden_weight"]}
     with pytest.raises(InputError, match=r"changes\[0\]: freeze: no weight .*'hidden_weight'\?"):
         plan_run(load_config(settings_of({"changes": [change]})), tmp_path)
+
+
+PARENTS = ["kernel, then the engine", "kernel of single samples", "engine in a span", "torch"]
+PARENTS += ["torch, no formula", "torch, batches", "engine, loss scaled", "flow", "centred"]
+
+
+@pytest.mark.parametrize("case", PARENTS)
+def test_the_beginning_of_a_changed_run_is_that_of_its_parent(in_memory, case):
+    """The run without its last change keeps checkpoints: the bits are those from nothing."""
+    settings = settings_of(CASES[case])
+    *before, last = settings["changes"]
+    record = {**settings["record"], "checkpoints": 7}
+    parent = load_config({**settings, "changes": before or None, "record": record})
+    obtain_run(plan_run(parent, in_memory / "changes-parent"))
+    plan = plan_run(load_config(settings), in_memory / "changes-child")
+    assert prospect(plan).action.startswith("train from iteration ")
+    run = obtain_run(plan).run
+    at = last["at"] // 7 * 7
+    hashed = {"run": "changes-parent", "hash": Run(in_memory / "changes-parent").hash}
+    assert run.info["parent"] == {**hashed, "iteration": at}
+    fresh = obtain_run(plan, force=True).run
+    assert "parent" not in fresh.info
+    obtain_run(replace(plan, directory=in_memory / "changes-again"))
+    assert arrays_of(in_memory / "changes-again") == arrays_of(in_memory / "changes-child")
+    assert Run(in_memory / "changes-again").info["parent"]["iteration"] == at
+    assert Run(in_memory / "changes-again").info["messages"] == fresh.info["messages"]
+
+
+def test_a_branch_of_an_interrupted_run_goes_on_from_there(in_memory, monkeypatch):
+    config = load_config(settings_of({}))
+    monkeypatch.setattr(loop, "CALL_SECONDS", 1e-9)
+    with pytest.raises(Interrupted):
+        obtain_run(plan_run(config, in_memory / "p"), progress=_interrupting(11))
+    branch = dyn.plan_train(str(in_memory / "p"), {"optimizer.lr": 0.05}, at=12)
+    branch = replace(branch, directory=in_memory / "b")
+    run = obtain_run(branch).run
+    assert run.info["parent"]["iteration"] == 11
+    early = dyn.plan_train(str(in_memory / "p"), {"optimizer.lr": 0.05}, at=10)
+    assert "parent" not in obtain_run(replace(early, directory=in_memory / "e")).run.info
+    whole = load_config(settings_of({"changes": [LR]}))
+    assert load_config(to_plain(branch.config), ["backend=auto", "device=auto"]) == whole
+    assert arrays_of(in_memory / "b") == arrays_of(
+        obtain_run(plan_run(whole, in_memory / "w")).run.path
+    )
+
+
+def test_a_parent_with_other_data_or_damage_is_none(in_memory):
+    settings = settings_of({"record": {"checkpoints": [8, 12]}})
+    parent = obtain_run(plan_run(load_config(settings), in_memory / "changes-parent")).run.path
+    child = {**settings, "changes": [LR]}
+    assert kept_checkpoints(parent) == ["checkpoints/12.npz", "checkpoints/8.npz"]
+    other = plan_run(load_config(child, ["dataset.y=[1.0,2.0,3.0,4.0]"]), in_memory / "o")
+    assert parent_of(other.config, other.directory) is None
+    plan = plan_run(load_config(child), in_memory / "c")
+    found = parent_of(plan.config, plan.directory)
+    assert found is not None
+    assert found.iteration == 12
+    damaged = parent / "checkpoints" / "12.npz"
+    contents = bytearray(damaged.read_bytes())
+    contents[200] ^= 1
+    damaged.write_bytes(contents)
+    assert [fault.file for fault in verify_run(parent)] == [damaged]
+    found = parent_of(plan.config, plan.directory)
+    assert found is not None
+    assert found.iteration == 8

@@ -49,6 +49,36 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
         ValueError: an array of Python objects.
         RunError: the disk is full, not writable or failing; the checkpoint before stays.
     """
+    path = directory / layout.CHECKPOINT
+    packed = _packed(checkpoint, config_sha256)
+    with files.os_errors_as_run_errors(path), files.replacing(path) as temporary:
+        with files.create(temporary) as handle:
+            files.write_at(handle, packed, 0)
+            files.sync(handle)
+        if files.exists(path):
+            files.replace(path, directory / layout.CHECKPOINT_BEFORE)
+
+
+def keep_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str) -> None:
+    """Write a checkpoint that stays, named after its iteration; raises as `save_checkpoint`."""
+    folder = directory / layout.CHECKPOINTS
+    path = folder / f"{checkpoint.meta['iteration']}.npz"
+    with files.os_errors_as_run_errors(path):
+        files.make_directory(folder)
+        files.write_atomic(path, _packed(checkpoint, config_sha256))
+
+
+def kept_checkpoints(directory: Path) -> list[str]:
+    """Return the names, below a run directory, of the checkpoints that it keeps."""
+    folder = directory / layout.CHECKPOINTS
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    names = [name for name in files.names(folder) if name.endswith(".npz")]
+    return [f"{layout.CHECKPOINTS}/{name}" for name in names if not files.is_temporary(name)]
+
+
+def _packed(checkpoint: Checkpoint, config_sha256: str) -> bytes:
+    """Return the bytes of the file of a checkpoint."""
     buffer = io.BytesIO()
     counted = {"rows": checkpoint.rows, "crc32": checkpoint.crc32}
     described = {"meta": checkpoint.meta, **counted, "config_sha256": config_sha256}
@@ -61,13 +91,7 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
         archive.comment = b"0" * _DIGITS
     with buffer.getbuffer() as data:  # released before the buffer is closed
         data[-_DIGITS:] = _checksum(data)
-    path = directory / layout.CHECKPOINT
-    with files.os_errors_as_run_errors(path), files.replacing(path) as temporary:
-        with files.create(temporary) as handle:
-            files.write_at(handle, buffer.getvalue(), 0)
-            files.sync(handle)
-        if files.exists(path):
-            files.replace(path, directory / layout.CHECKPOINT_BEFORE)
+    return buffer.getvalue()
 
 
 def is_checkpoint(data: bytes) -> bool:

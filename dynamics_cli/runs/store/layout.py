@@ -23,6 +23,8 @@ CHECKPOINT = "checkpoint.npz"
 """From where an unfinished run goes on."""
 CHECKPOINT_BEFORE = "checkpoint.before.npz"
 """The checkpoint before it, which takes its place where it is damaged."""
+CHECKPOINTS = "checkpoints"
+"""Folder of the checkpoints that are kept, from which another run can go on."""
 TRAJECTORY = "trajectory"
 """Folder of the recorded parameters."""
 MEASURES = "measures"
@@ -43,7 +45,7 @@ LOSS_GROUP = (LOSS_ITERATIONS, TIMES, LOSSES)
 SNAPSHOT_ITERATIONS = f"{TRAJECTORY}/iterations"
 """Array of the iterations of the snapshots (K,)."""
 
-FOLDERS = (TRAJECTORY, MEASURES, PLOTS, PARTS)
+FOLDERS = (TRAJECTORY, MEASURES, CHECKPOINTS, PLOTS, PARTS)
 """The folders of a run directory."""
 WRITTEN_FOLDERS = ("", TRAJECTORY, MEASURES)
 """The run directory itself, and its folders in which files are written as the run goes on."""

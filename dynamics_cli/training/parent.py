@@ -1,0 +1,171 @@
+"""The beginning of a changed run, taken from a run that is there: it is not trained twice.
+
+A *parent* has the same config up to a change, and keeps a checkpoint of a state before it
+(`record.checkpoints`, or the last one of an interrupted run). Its rows are copied, and its state is
+where training goes on: the bits are those of training from nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli.config import RunConfig, run_hash
+from dynamics_cli.errors import DynError
+from dynamics_cli.kinds import Floats
+from dynamics_cli.kinds.snapshots import Iterations
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.arrays import check_array, map_array
+from dynamics_cli.runs.store.checkpoints import Checkpoint, kept_checkpoints, read_checkpoint
+from dynamics_cli.runs.writer import RunWriter
+from dynamics_cli.training.legs import Leg, LegClock, keeps_time, of_states
+
+MOST_PARENTS = 100
+"""Runs beside a new one that are looked at, those of its name."""
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A run, and the checkpoint of it with which another run begins."""
+
+    run: Run
+    checkpoint: Checkpoint
+
+    @property
+    def iteration(self) -> int:
+        """The state from which the other run is trained."""
+        return int(self.checkpoint.meta["iteration"])
+
+
+def parent_of(config: RunConfig, directory: Path, given: Sequence[Path] = ()) -> Parent | None:
+    """Return the run with the latest state that a run with changes can begin with.
+
+    `config` is the resolved one. `given` are looked at first, then the runs of the same name beside
+    `directory` and below the root of all runs. None of a run without changes.
+    """
+    if not config.changes:
+        return None
+    best: Parent | None = None
+    for path in _candidates(config.name, directory, given):
+        with suppress(DynError, OSError):  # a damaged run is nobody's parent
+            found = _latest(Run(path), config)
+            if found is not None and (best is None or found.iteration > best.iteration):
+                best = found
+    return best
+
+
+def _candidates(name: str, directory: Path, given: Sequence[Path]) -> Iterator[Path]:
+    yield from given
+    for root in dict.fromkeys([directory.parent, layout.runs_root()]):
+        beside = sorted(root.glob(f"{name}-*")) if root.is_dir() else []
+        for path in beside[:MOST_PARENTS]:
+            if path != directory and layout.has_begun(path):
+                yield path
+
+
+def _latest(run: Run, config: RunConfig) -> Parent | None:
+    """Return a run with its latest checkpoint that a config can begin with; None without one."""
+    limit = common_states(run.config, config)
+    if limit is None or "replicas" in run.info:
+        return None
+    names = [*kept_checkpoints(run.path), layout.CHECKPOINT, layout.CHECKPOINT_BEFORE]
+    found = []
+    for name in names:
+        with suppress(CorruptRunError):
+            found.append(read_checkpoint(run.path, run.info, name))
+    usable = [
+        checkpoint
+        for checkpoint in found
+        if checkpoint is not None
+        and 0 < checkpoint.meta["iteration"] <= limit
+        and checkpoint.meta.get("halted") is None
+    ]
+    if not usable:
+        return None
+    # code of kinds and contents of data may have changed since: the run would have another name
+    device = str(run.info["device"])
+    backend = str(run.info["backend"])
+    if run_hash(run.config, device=device, backend=backend) != run.hash:
+        return None
+    return Parent(run, max(usable, key=lambda checkpoint: checkpoint.meta["iteration"]))
+
+
+def common_states(parent: RunConfig, config: RunConfig) -> int | None:
+    """Return the last state up to which two configs are the same run; None where they never are."""
+    if _settings(parent) != _settings(config):
+        return None
+    olds = parent.changes or []
+    news = config.changes or []
+    common = 0
+    while common < min(len(olds), len(news)) and olds[common] == news[common]:
+        common += 1
+    following = [changes[common].at for changes in (olds, news) if common < len(changes)]
+    return min(following, default=None)
+
+
+def _settings(config: RunConfig) -> dict[str, Any]:
+    """Return what decides the bits of a run but its changes."""
+    return config.model_dump(
+        exclude={"name": True, "changes": True, "record": {"checkpoints", "limit_gib"}},
+        exclude_none=True,
+    )
+
+
+def begin_with(parent: Parent, writer: RunWriter, legs: Sequence[Leg]) -> None:
+    """Copy the rows of a parent into a new run, and let the run go on from its state.
+
+    Raises:
+        RunError: the parent is damaged, or the disk is full.
+    """
+    checkpoint = parent.checkpoint
+    arrays = {}
+    for name, rows in checkpoint.rows.items():
+        file = layout.array_file(parent.run.path, name)
+        header = check_array(file, rows, checkpoint.crc32[name])
+        arrays[name] = map_array(file, header, rows)
+
+    states = arrays.get(layout.LOSS_ITERATIONS, np.empty(0, np.int64))
+    times = arrays.get(layout.TIMES)
+    if times is None and keeps_time(legs):
+        times = _times(legs, states)
+    if len(states):
+        writer.append_losses(states, arrays[layout.LOSSES], times)
+    if layout.SNAPSHOT_ITERATIONS in arrays:
+        writer.append_snapshots(
+            arrays[layout.SNAPSHOT_ITERATIONS],
+            _inside(arrays, layout.TRAJECTORY),
+            _inside(arrays, layout.MEASURES),
+        )
+
+    meta = dict(checkpoint.meta)
+    if "leg" in meta and times is not None:
+        (begin,) = times[states == legs[meta["leg"]].first]
+        meta["leg_time"] = float(begin)
+    writer.begin_from(replace(checkpoint, meta=meta), parent.run)
+
+
+def _inside(arrays: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Return the arrays of a folder by their own names."""
+    return {
+        name.removeprefix(f"{folder}/"): array
+        for name, array in arrays.items()
+        if name.startswith(f"{folder}/") and name != layout.SNAPSHOT_ITERATIONS
+    }
+
+
+def _times(legs: Sequence[Leg], states: Iterations) -> Floats:
+    """Return the times of states, where the parent recorded none: they are known beforehand."""
+    times = []
+    begin = 0.0
+    for k, inside in of_states(legs, states):
+        if len(inside):
+            times.append(LegClock(legs[k], begin).of(inside))
+            begin = float(times[-1][-1])
+    return np.concatenate(times) if times else np.empty(0)
