@@ -12,7 +12,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,7 @@ from dynamics_cli.reproduction.document import (
     seeds_of,
 )
 from dynamics_cli.reproduction.entries import CAUSES, FigureEntry, PaperEntry
+from dynamics_cli.reproduction.publish import audit_without_paths, without_machine
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.store.sealed import write_sealed
 from dynamics_cli.text import duration, number
@@ -53,10 +53,6 @@ repository.
 """
 VERDICTS = ("reproduced", "not reproduced", DEPENDS, "premise not met", "undecided")
 """In the order of the tally."""
-PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
-"""Entries of `provenance` that are committed: the others name the machine, or the time that each
-run took.
-"""
 
 
 # -- import of figures
@@ -81,37 +77,20 @@ def import_figures(folder: Path) -> Iterator[str]:
             for file in files:
                 (FIGURES / file).write_bytes((folder / file).read_bytes())
             digests = {file: document["sha256"][file] for file in files}
-            write_sealed(figure, _anywhere({**document, "files": files, "sha256": digests}))
+            write_sealed(figure, without_machine({**document, "files": files, "sha256": digests}))
         if not figure.is_file():
             continue
         document = read_document(figure)
         if seeds_of(source, document):
             over_seeds = {**read_document(beside(source, SEEDS)), "runs": []}
-            write_sealed(beside(figure, SEEDS), _anywhere(over_seeds))
+            write_sealed(beside(figure, SEEDS), without_machine(over_seeds))
         elif beside(source, SEEDS).is_file():
             yield f"{beside(source, SEEDS)}: stale, its claims are not those of the figure"
         audit = read_audit(beside(source, AUDIT))
         if audit is not None and belongs(audit, document):
-            outcomes = [
-                replace(outcome, reason=_without_paths(outcome.reason))
-                for outcome in audit.outcomes
-            ]
-            write_sealed(beside(figure, AUDIT), replace(audit, outcomes=outcomes).as_dict())
+            write_sealed(beside(figure, AUDIT), audit_without_paths(audit).as_dict())
         elif audit is not None:
             yield f"{beside(source, AUDIT)}: stale, its claims are not those of the figure"
-
-
-def _anywhere(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document without what only the machine knows."""
-    kept = {key: document["provenance"][key] for key in PROVENANCE if key in document["provenance"]}
-    return {**document, "provenance": kept}
-
-
-def _without_paths(reason: str) -> str:
-    """Return a reason without directories: a run that diverged is named by its own, and says how
-    to go on.
-    """
-    return re.sub(r"/\S*/", "", reason.partition("; everything up to it is kept")[0])
 
 
 def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:

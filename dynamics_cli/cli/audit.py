@@ -1,14 +1,14 @@
 """`dyn audit`: which claims of figures hold for networks that were not trained, or not on these
-data.
+data, and which change when networks are trained for longer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,12 +21,14 @@ from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.audit import Audit
+    from dynamics_cli.reproduction.longer import Longer
 
 EXAMPLES = """\b
 Examples:
   dyn audit boursier2022-fig2
   dyn audit saxe2014 --null untrained --null early
   dyn audit --all --null untrained --strict
+  dyn audit saxe2014 --longer 4
 """
 
 
@@ -34,6 +36,13 @@ Examples:
 @click.argument("figures", nargs=-1, metavar="[FIGURE_OR_PAPER]...")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option("--null", "nulls", multiple=True, metavar="NAME")
+@click.option(
+    "--longer",
+    "factor",
+    type=float,
+    metavar="N",
+    help="Instead of nulls, train N times as long, and say which claims change.",
+)
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default")
 @arguments.set_option
 @arguments.device_option
@@ -42,7 +51,7 @@ Examples:
     "--strict",
     is_flag=True,
     help="Exit code 5 when a claim holds under a null but shuffled, larger or smaller, and no"
-    " entry of `passes` says why.",
+    " entry of `passes` says why, or changes under --longer.",
 )
 @arguments.quiet_option
 @arguments.json_option
@@ -51,6 +60,7 @@ def audit(
     figures: tuple[str, ...],
     everything: bool,
     nulls: tuple[str, ...],
+    factor: float | None,
     preset: str,
     overrides: tuple[str, ...],
     device: str | None,
@@ -60,17 +70,23 @@ def audit(
     as_json: bool,
 ) -> None:
     from dynamics_cli.reproduction.audit import audit
+    from dynamics_cli.reproduction.longer import longer
     from dynamics_cli.reproduction.obtain import RunSource
     from dynamics_cli.reproduction.reproduce import one_by_one
 
+    if nulls and factor is not None:
+        raise click.UsageError("--null and --longer are two audits: take one of them")
     chosen = chosen_figures(figures, everything=everything)
     source = RunSource(
         device=device,
         messages=partial(say, quiet=quiet or as_json),
         progress=lambda name, total: TrainingBar(total, label=name, shown=not (quiet or as_json)),
     )
-    results: dict[str, Audit | DynError] = {}
-    make = partial(audit, nulls=nulls, preset=preset, overrides=overrides, out=out, source=source)
+    results: dict[str, Audit | Longer | DynError] = {}
+    options: dict[str, Any] = {"preset": preset, "overrides": overrides, "out": out}
+    make: Callable[[str], Audit | Longer] = partial(audit, nulls=nulls, source=source, **options)
+    if factor is not None:
+        make = partial(longer, factor=factor, source=source, **options)
     for figure, outcome in one_by_one(chosen, make, overrides):
         results[figure] = outcome
         if isinstance(outcome, DynError):
@@ -91,28 +107,42 @@ def audit(
         raise click.exceptions.Exit(NOT_REPRODUCED)
 
 
-def _unexplained(audit: Audit) -> Iterator[str]:
-    """Yield a line for each null under which claims hold that must fail or say why."""
-    from dynamics_cli.reproduction.audit import MUST_FAIL
+def _unexplained(report: Audit | Longer) -> Iterator[str]:
+    """Yield a line for each null under which claims hold that must fail or say why.
 
+    Of longer training, a line for the claims that change.
+    """
+    from dynamics_cli.reproduction.audit import MUST_FAIL, Audit
+
+    if not isinstance(report, Audit):
+        if report.changed:
+            yield f"{report.figure}: {report.summary}"
+        return
     for null in MUST_FAIL:
-        ids = audit.survivors(null)
+        ids = report.survivors(null)
         if ids:
             verb = "holds" if len(ids) == 1 else "hold"
             yield (
-                f"{audit.figure}: under {null} {', '.join(ids)} {verb}: let the claim ask for"
+                f"{report.figure}: under {null} {', '.join(ids)} {verb}: let the claim ask for"
                 " training (`kit.given`), or say why in `passes` of the figure"
             )
 
 
-def _report(audit: Audit) -> None:
-    header, rows = audit.table()
+def _report(report: Audit | Longer) -> None:
+    from dynamics_cli.reproduction.audit import Audit
+
+    header, rows = report.table()
+    if not isinstance(report, Audit):
+        emit(f"{report.figure}: {report.summary}\n")
+        if rows:
+            emit(text_table(header, rows) + "\n")
+        return
     emit(
-        f"{audit.figure}: claims that networks decide: {len(audit.claims)}, nulls:"
-        f" {len(audit.outcomes)}\n"
+        f"{report.figure}: claims that networks decide: {len(report.claims)}, nulls:"
+        f" {len(report.outcomes)}\n"
     )
     if rows:
         emit(text_table(header, rows) + "\n")
-    for outcome in audit.outcomes:
+    for outcome in report.outcomes:
         if outcome.reason:
             emit(f"{outcome.null}: {outcome.reason}\n")

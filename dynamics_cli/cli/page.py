@@ -1,4 +1,4 @@
-"""`dyn page`: one HTML file that shows runs, sweeps, figures and papers."""
+"""`dyn page`: one HTML file that shows runs, sweeps, figures and papers; or the site of a paper."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ Examples:
   dyn page outputs/sweeps/boursier2022-orthogonal-0123456789
   dyn page boursier2022
   dyn page --all
+  dyn page boursier2022 --site boursier2022-site
 """
 
 
@@ -34,6 +35,12 @@ Examples:
     help="The file (default: in outputs/pages).",
 )
 @click.option(
+    "--site",
+    type=NamedPath(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Of a paper, a folder of pages, pictures, claims and configs for a web server.",
+)
+@click.option(
     "--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced."
 )
 @click.option("--theory", is_flag=True)
@@ -43,6 +50,7 @@ def page(
     *,
     what: tuple[str, ...],
     output: Path | None,
+    site: Path | None,
     everything: bool,
     theory: bool,
     quiet: bool,
@@ -50,6 +58,11 @@ def page(
 ) -> None:
     if everything == bool(what):
         raise click.UsageError("say what to show: runs, a sweep, a figure, a paper, or --all")
+    if site is not None:
+        if len(what) != 1 or output is not None or theory:
+            raise click.UsageError("--site takes one paper, and neither --output nor --theory")
+        _site(what[0], site, quiet=quiet, as_json=as_json)
+        return
     from dynamics_cli.pages import pages_folder
     from dynamics_cli.runs.store.own import refuse_foreign
 
@@ -68,3 +81,13 @@ def page(
     else:
         emit(str(file))
         message(size(file.stat().st_size))
+
+
+def _site(paper: str, folder: Path, *, quiet: bool, as_json: bool) -> None:
+    written = dyn.site(paper, folder)
+    if as_json:
+        emit_json({"index": written[0], "files": written})
+        return
+    emit(str(written[0]))
+    bytes_ = sum(file.stat().st_size for file in written)
+    say(f"{len(written)} files, {size(bytes_)}", quiet=quiet)

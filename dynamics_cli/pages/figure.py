@@ -18,6 +18,7 @@ from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, explained, summary
 from dynamics_cli.reproduction.document import (
     AUDIT,
+    LONGER,
     OTHER_RUNS,
     audit_belongs,
     beside,
@@ -27,6 +28,7 @@ from dynamics_cli.reproduction.document import (
     seeds_of,
     sha256,
 )
+from dynamics_cli.reproduction.longer import read_longer
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.verify import verify_run
@@ -57,8 +59,10 @@ CLASSES = {
 """Verdict -> class of its cell, `failed` by default."""
 
 
-def add_paper(page: Page, key: str) -> None:
+def add_paper(page: Page, key: str, *, apart: bool = False) -> None:
     """Add a paper: how its claims came out, and every figure that was reproduced.
+
+    With `apart` figures have pages of their own beside this one, `FIGURE.html`, to which it links.
 
     Raises RunError: a file is damaged.
     """
@@ -69,9 +73,10 @@ def add_paper(page: Page, key: str) -> None:
     rows = []
     failed = []
     for name, (file, document) in documents.items():
-        claims = _claims(file, document)
+        claims = claims_of(file, document)
         every += claims
-        rows.append([tag("a", name, href=f"#{name}"), document.get("title", ""), summary(claims)])
+        place = f"{name}.html" if apart else f"#{name}"
+        rows.append([tag("a", name, href=place), document.get("title", ""), summary(claims)])
         for claim in claims:
             if claim.verdict == "not reproduced":
                 statement, *cells = _cells(claim)
@@ -97,6 +102,8 @@ def add_paper(page: Page, key: str) -> None:
     if missing:
         parts.append(folded("Not reproduced here", items(missing)))
     page.body.append(tag("section", *parts, class_="paper"))
+    if apart:
+        return
     for file, document in documents.values():
         add_figure(page, file, document)
 
@@ -112,7 +119,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
 
     Raises CorruptRunError: a picture is not the one that was written with the JSON.
     """
-    claims = _claims(file, document)
+    claims = claims_of(file, document)
     numbers = document.get("numbers", {})
     name = str(document["figure"])
     origins = origins_of(name, [run["config"] for run in document["runs"]])
@@ -130,6 +137,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
         *(tag("p", text) for text in outcome),
         items(f"{key}: {number(value)}" for key, value in numbers.items()),
         _audit(file, document),
+        _longer(file, document),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
             "Origins of the settings",
@@ -151,8 +159,11 @@ def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
     return items(told, class_="messages")
 
 
-def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them."""
+def claims_of(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
+    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them.
+
+    Raises RunError: they are not what dyn writes.
+    """
     try:
         claims = seeds_of(file, document) or [
             ClaimOverSeeds.from_dict(claim) for claim in document["claims"]
@@ -180,7 +191,7 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
             each = ", ".join(
                 f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(claim.each)
             )
-            cells.append(tag("td", folded(claim.count, each)))
+            cells.append(tag("td", folded(claim.count or "each seed", each)))
         rows.append(cells)
     return table(header, rows, KINDS[kind], class_="claims")
 
@@ -200,6 +211,18 @@ def _audit(file: Path, document: Mapping[str, Any]) -> Html | None:
         ),
         items(reasons),
     )
+
+
+def _longer(file: Path, document: Mapping[str, Any]) -> Html | None:
+    """Return which claims change after longer training, where `dyn audit --longer` has left it."""
+    if (longer := read_longer(beside(file, LONGER))) is None:
+        return None
+    if not audit_belongs(longer.as_dict(), document):
+        return tag("p", f"The audit {beside(file, LONGER).name} is not shown: {OTHER_RUNS}.")
+    said = f"{longer.summary[0].upper()}{longer.summary[1:]}"
+    if not longer.changed:
+        return tag("p", f"{said}.")
+    return folded(said, table(*longer.table(), f"Claims of {longer.figure} that change"))
 
 
 def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
@@ -254,11 +277,16 @@ def command(document: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
+def config_name(config: str) -> str:
+    """Return how a config is called on any machine: below `configs/`, or by its own name."""
+    return Path(config).name if Path(config).is_absolute() else config
+
+
 def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     rows = [
         [
             run.get("role", ""),
-            run.get("config", ""),
+            config_name(run.get("config", "")),
             " ".join(map(str, run.get("overrides", []))),
             run.get("seed", ""),
             run.get("replicas", 1),

@@ -282,7 +282,7 @@ def audit(
         role: replace(run, overrides=(*run.overrides, *changes))
         for role, run in asked.wanted(preset).items()
     }
-    planned = {null: _under(known[null], wanted) for null in nulls or known} if wanted else {}
+    planned = {null: changed_runs(known[null], wanted) for null in nulls or known} if wanted else {}
     source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
     runs = source.obtain(wanted)
     of_figure = asked.claims(asked.evidence(by_role(runs)))
@@ -299,8 +299,11 @@ def _given(texts: Sequence[str], config: RunConfig) -> list[str]:
     return list(texts)
 
 
-def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
-    """Return the runs of a figure under a null, or why it does not apply to them."""
+def changed_runs(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
+    """Return the runs of a figure with changed configs, or why the change does not apply to them.
+
+    They are kept apart from the runs that figures are drawn from (`Wanted.null`).
+    """
     changed = {}
     same = True
     for role, run in wanted.items():
@@ -336,19 +339,27 @@ def _outcome(
 ) -> NullOutcome:
     if isinstance(runs, str):
         return NullOutcome(null, {}, runs)
+    claims = claims_under(figure, source, runs)
+    if isinstance(claims, str):
+        return NullOutcome(null, dict.fromkeys(ids, False), claims)
+    verdicts = {claim.id: claim.verdict for claim in claims}
+    held = {key: verdicts.get(key) == "reproduced" for key in ids}
+    return NullOutcome(null, held, why=reasons(figure, null, held))
+
+
+def claims_under(
+    figure: Figure, source: RunSource, runs: Mapping[str, Wanted]
+) -> list[Claim] | str:
+    """Return the claims of a figure as changed runs give them, or why there are none."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            claims = figure.claims(figure.evidence(by_role(source.obtain(runs))))
+            return figure.claims(figure.evidence(by_role(source.obtain(runs))))
     except Interrupted:
         raise
     except Exception as error:
         # evidence may well not exist: a run diverged, a plateau was never reached
         first = f"{type(error).__name__}: {error}".splitlines()[0]
-        reason = first.replace(f"{outputs_root()}/", "")
-        return NullOutcome(null, dict.fromkeys(ids, False), reason)
-    verdicts = {claim.id: claim.verdict for claim in claims}
-    held = {key: verdicts.get(key) == "reproduced" for key in ids}
-    return NullOutcome(null, held, why=reasons(figure, null, held))
+        return first.replace(f"{outputs_root()}/", "")
 
 
 def reasons(figure: Figure, null: str, held: Mapping[str, bool]) -> dict[str, str]:

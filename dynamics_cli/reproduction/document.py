@@ -29,8 +29,12 @@ from dynamics_cli.sweeps.find import is_there, numbered, open_run, run_directory
 from dynamics_cli.text import Table
 
 AUDIT = ".audit"
+LONGER = ".longer"
 SEEDS = ".seeds"
-"""Stand before `.json` in the names of a table of nulls, and of claims over seeds."""
+"""Stand before `.json` in the names of a table of nulls, of claims after longer training, and of
+claims over seeds.
+"""
+BESIDE = (AUDIT, LONGER, SEEDS)
 OTHER_RUNS = "it was made of other runs than the figure"
 BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
@@ -44,7 +48,7 @@ def figures_folder(out: str | Path | None = None) -> Path:
 
 
 def beside(path: Path, what: str) -> Path:
-    """Return the file beside a figure's JSON that holds its `AUDIT` or its claims over `SEEDS`."""
+    """Return the file beside a figure's JSON that holds what one of `BESIDE` stands for."""
     return path.with_name(f"{path.name.removesuffix('.json')}{what}.json")
 
 
@@ -191,7 +195,7 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
                 yield Fault(picture, f"it is not what was written with {file.name} ({again})")
         except OSError as error:
             yield Fault(picture, f"it cannot be read: {error.strerror} ({again})")
-    for what in (AUDIT, SEEDS):
+    for what in BESIDE:
         if (extra := beside(file, what)).exists():
             try:
                 runs += _runs_beside(file, what, document)
@@ -215,15 +219,17 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
 
 
 def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the runs of the audit (they are not kept) or of the claims over seeds beside a figure.
+    """Return the runs of the claims over seeds beside a figure; those of audits are not kept.
 
     Raises CorruptRunError: the file is damaged, or was made of other runs than the figure.
     """
     extra = beside(file, what)
     figure = document["figure"]
-    if what == AUDIT:
+    if what in (AUDIT, LONGER):
         if not audit_belongs(read_sealed(extra), document):
-            raise CorruptRunError(extra, OTHER_RUNS, f"`dyn audit {figure}` makes it again")
+            option = " --longer N" if what == LONGER else ""
+            again = f"`dyn audit {figure}{option}` makes it again"
+            raise CorruptRunError(extra, OTHER_RUNS, again)
         return []
     if not seeds_of(file, document):
         again = f"`dyn reproduce {figure} --seeds N` makes it again"
@@ -290,5 +296,5 @@ def _everything() -> list[Path]:
 
 def figures_in(folder: str | Path) -> list[Path]:
     """Return the JSON files of the figures in a folder, beside which their pictures may stand."""
-    extra = (f"{AUDIT}.json", f"{SEEDS}.json")
+    extra = tuple(f"{what}.json" for what in BESIDE)
     return sorted(file for file in Path(folder).glob("[!.]*.json") if not file.name.endswith(extra))

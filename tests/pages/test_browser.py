@@ -248,6 +248,20 @@ def test_figures_and_papers(show, figure):
     assert tab.locator("table.claims tbody tr").count() == len(figure.claims)
 
 
+@pytest.mark.parametrize("size", ["phone", "laptop"])
+def test_a_site_fits_and_its_links_lead_to_its_files(
+    size: str, show: Show, figure: Any, tmp_path: Path
+) -> None:
+    for page in dyn.site("boursier2022", tmp_path / "site"):
+        if page.suffix == ".html":
+            tab = show(page, size)
+            tab.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")
+            assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            links = tab.evaluate("[...document.links].map((link) => link.href)")
+            assert links
+            assert [url for url in links if not Path(url.removeprefix("file://")).is_file()] == []
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_sizes_and_colours(size, scheme, show, points, tmp_path):

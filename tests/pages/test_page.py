@@ -5,6 +5,7 @@ fits, the same bytes.
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import json
 import re
@@ -20,11 +21,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import dynamics_cli as dyn
 from dynamics_cli.cli import main
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.kinds import Curve
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import Html, shown, tag
+from dynamics_cli.reproduction.claims import DEPENDS
 from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import HOSTILE, PLANE, POINTS
@@ -281,6 +283,65 @@ def test_a_picture_that_was_changed_is_not_shown(figure, tmp_path):
         dyn.page(tmp_path / "boursier2022-fig2.json")
 
 
+def test_a_site_has_claims_pictures_configs_and_how_to_cite_it(figure, outputs, tmp_path):
+    folder = tmp_path / "site"
+    done = CliRunner().invoke(main, ["page", "boursier2022", "--site", str(folder), "--json"])
+    names = {Path(file).relative_to(folder).as_posix() for file in json.loads(done.stdout)["files"]}
+    assert names == {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")}
+    index = (folder / "index.html").read_text()
+    linked = set(re.findall(r'<a href="([^"#]+)"', index))
+    assert linked >= {
+        "boursier2022-fig2.html",
+        "claims.csv",
+        "configs/boursier2022/orthogonal.yaml",
+    }
+    assert linked <= names
+    for verdict in ("reproduced", "not reproduced", DEPENDS, "premise not met", "undecided"):
+        assert str(tag("th", verdict, scope="row")) in index
+    made = json.loads((outputs / "figures/boursier2022-fig2.json").read_text())["provenance"]
+    for cited in (dyn.__version__, made["commit"] or "", made["started"][:10]):
+        assert cited in index
+        assert cited in (folder / "citation.bib").read_text() or not cited
+    picture = "figures/boursier2022-fig2.png"
+    assert (folder / picture).read_bytes() == (outputs / picture).read_bytes()
+    table = list(csv.DictReader((folder / "claims.csv").read_text().splitlines()))
+    assert [row["verdict"] for row in table] == [one.verdict for one in figure.claims]
+    assert not [path for path in folder.rglob("*.*") if str(outputs).encode() in path.read_bytes()]
+    # the same site again has the same bytes, and its files are dyn's to overwrite
+    before = {name: (folder / name).read_bytes() for name in names}
+    dyn.site("boursier2022", folder)
+    assert {name: (folder / name).read_bytes() for name in names} == before
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "edited"])
+@pytest.mark.parametrize("name", ["index.html", "site.json", "NOTES.md", "figures/fig.json"])
+def test_a_site_overwrites_nothing_that_dyn_did_not_write(name, kind, figure, tmp_path):
+    name = name.replace("fig.", "boursier2022-fig2.")
+    folder = tmp_path / "site"
+    mine = folder / name
+    mine.parent.mkdir(parents=True)
+    if kind == "link":
+        (tmp_path / "outside").write_text("mine")
+        mine.symlink_to(tmp_path / "outside")
+    elif kind == "file":
+        mine.write_text("mine")
+    else:
+        dyn.site("boursier2022", folder)
+        mine.write_text(mine.read_text().replace("0", "1"))
+    before = {path: path.read_bytes() for path in folder.rglob("*.*")}
+    with pytest.raises(DynError, match=mine.name):
+        dyn.site("boursier2022", folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
+
+
+def test_a_site_needs_a_paper_that_was_reproduced(figure, tmp_path):
+    with pytest.raises(UsageError, match="no paper 'boursier2023'.*did you mean"):
+        dyn.site("boursier2023", tmp_path / "site")
+    with pytest.raises(RunError, match="`dyn reproduce saxe2014` does it"):
+        dyn.site("saxe2014", tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
 def test_the_command(points, tmp_path):
     file = tmp_path / "p.html"
     done = CliRunner().invoke(main, ["page", str(points.path), "-o", str(file), "--json"])
@@ -290,7 +351,8 @@ def test_the_command(points, tmp_path):
         .invoke(main, ["page", points.path.name])
         .stdout.endswith(f"pages/{points.path.name}.html\n")
     )
-    for wrong in (["page"], ["page", "latest", "--all"]):
+    site = ["--site", str(tmp_path / "site")]
+    for wrong in (["page"], ["page", "latest", "--all"], ["page", "a", "b", *site]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
 
 

@@ -15,7 +15,7 @@ from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction import audit, reproduce
+from dynamics_cli.reproduction import audit, longer, reproduce
 from dynamics_cli.reproduction.claims import at_most, claim
 from dynamics_cli.reproduction.document import figures_in, verify, verify_figure
 from dynamics_cli.reproduction.figure import Figure, Wanted
@@ -198,3 +198,57 @@ def test_the_command_prints_a_table_and_is_strict(tmp_path, monkeypatch):
     done = CliRunner().invoke(main, ["audit", "boursier2022-fig2", *options])
     assert (done.exit_code, done.stderr.count("\n")) == (5, 1)
     assert "boursier2022-fig2: under untrained fitted holds: " in done.stderr
+    both = CliRunner().invoke(main, ["audit", "any", "--null", "untrained", "--longer", "4"])
+    assert both.exit_code == 2
+
+
+def test_longer_training_tells_the_claims_that_change(tmp_path, monkeypatch):
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+
+    def claims(length):
+        ends = [claim("short", "it is short", "here", at_most(30), length)]
+        ends.append(claim("any", "it has a length", "here", at_most(1000), length))
+        return ends
+
+    figure = Figure(
+        "boursier2022-fig2",
+        "",
+        lambda runs: runs["net"].iterations,
+        claims,  # type: ignore[arg-type]
+        draw=lambda _: new_figure()[0],
+        configs=ORTHOGONAL,
+    )
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: figure)
+    settings = {"optimizer.iterations": 20}
+    found = longer.longer("any", 4, overrides=settings)
+    assert [(one.id, one.measured, after and after.measured) for one, after in found.changed] == [
+        ("short", 20.0, 80.0)
+    ]
+    assert found.summary == "trained 4 times as long, 1 of 2 claims change"
+    assert found.table()[1] == [["short", "<= 30", "20", "80", "reproduced, then not reproduced"]]
+    assert longer.read_longer(tmp_path / "figures/boursier2022-fig2.longer.json") == found
+    assert [Path(run["path"]).parent for run in list_runs()] == [tmp_path / "runs"]
+    for overrides, belongs in ((settings, True), ({"optimizer.iterations": 10}, False)):
+        result = reproduce.reproduce("any", overrides=overrides, formats=["png"])
+        assert ("Claims of boursier2022-fig2 that change" in dyn.page(result).html()) == belongs
+        findings = [fault.file.name for fault in verify_figure(result.files[-1])]
+        assert findings == ([] if belongs else ["boursier2022-fig2.longer.json"])
+    with pytest.raises(UsageError, match="a number above 1, not 1"):
+        longer.longer("any", 1)
+
+
+@pytest.mark.parametrize(
+    ("config", "length"),
+    [
+        ("boursier2022/orthogonal.yaml", {"iterations": 80000}),
+        ("boursier2022/orthogonal_flow.yaml", {"until": 80.0, "points": 80000}),
+        ("woodworth2020/flow.yaml", {"until": 80.0, "points": 228}),
+    ],
+)
+def test_a_longer_run_keeps_its_spacing(config, length, float]):
+    before = load_config(CONFIGS / config)
+    after = load_config(CONFIGS / config, longer._lengthened(4, before))
+    assert {key: getattr(after.optimizer, key) for key in length} == length
+    if before.optimizer.is_flow:
+        spacing = [optimizer.times()[1:3] for optimizer in (before.optimizer, after.optimizer)]
+        np.testing.assert_allclose(*spacing, rtol=1e-3)

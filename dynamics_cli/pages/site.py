@@ -1,0 +1,375 @@
+"""The site of a paper: a folder of pages, pictures, claims and configs for any web server."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.mathematics import in_html
+from dynamics_cli.pages.document import Html, Page, items, table, tag
+from dynamics_cli.pages.figure import (
+    CLASSES,
+    add_figure,
+    add_paper,
+    claims_of,
+    config_name,
+    documents_of,
+)
+from dynamics_cli.reproduction import catalogue
+from dynamics_cli.reproduction.claims import DEPENDS, ClaimOverSeeds, summary
+from dynamics_cli.reproduction.document import read_document
+from dynamics_cli.reproduction.entries import PaperEntry
+from dynamics_cli.reproduction.publish import audit_of, longer_of, published
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.own import refuse_foreign, refuse_links
+from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+
+MANIFEST = "site.json"
+"""Names the files of a site with their SHA-256: by it `dyn` knows those that it wrote."""
+FIGURES = "figures"
+"""Folder of the files that `dyn reproduce` and `dyn audit` wrote."""
+VERDICTS = {
+    "reproduced": "The measured number lies in the range that the paper or its theory gives.",
+    "not reproduced": "It lies outside of that range.",
+    DEPENDS: "Over seeds, neither is more frequent beyond doubt.",
+    "premise not met": "The paper presupposes what the runs do not meet; it counts neither way.",
+    "undecided": "The runs at hand cannot decide it; it counts neither way.",
+}
+"""Verdict -> its meaning."""
+COLUMNS = ("figure", "id", "kind", "statement", "source", "expected", "measured", "verdict")
+"""Columns of `claims.csv`, before those of seeds and nulls."""
+_LATEX = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+_LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
+
+
+class _Figure:
+    """A reproduced figure: its JSON, its claims, and the audits beside it."""
+
+    def __init__(self, name: str, file: Path) -> None:
+        self.name = name
+        self.file = file
+        self.document = read_document(file)
+        self.claims = claims_of(file, self.document)
+        self.audit = audit_of(file, self.document)
+        self.longer = longer_of(file, self.document)
+
+    def failing(self, claim: ClaimOverSeeds) -> str:
+        """Return under how many nulls a claim fails, such as `7 of 9`; empty without an audit."""
+        if self.audit is None:
+            return ""
+        held = [outcome.held.get(claim.first.id) for outcome in self.audit.outcomes]
+        asked = [holds for holds in held if holds is not None]
+        return f"{asked.count(False)} of {len(asked)}" if asked else ""
+
+    def after(self, claim: ClaimOverSeeds) -> str:
+        """Return the verdict after longer training; empty where that was not tried."""
+        if self.longer is None or claim.first.id not in self.longer.later:
+            return ""
+        return self.longer.later[claim.first.id].verdict
+
+
+def site(paper: str, out: str | Path) -> list[Path]:
+    """Write the pages of a paper into a folder that any web server can offer.
+
+    The folder has a page of the paper with all claims and their verdicts, a page for each figure
+    that was reproduced, their pictures, claims over seeds, nulls, configs, the environment, and how
+    to cite it. Nothing is loaded from elsewhere.
+
+    Args:
+        paper: its key, such as `boursier2022`.
+        out: the folder; files in it that `dyn` did not write stay, and are never overwritten.
+
+    Returns:
+        The paths of the files, the first page first.
+
+    Raises:
+        UsageError: there is no such paper, or a file of this name is somebody else's.
+        RunError: nothing of the paper was reproduced, or a file is damaged.
+    """
+    papers = catalogue.papers()
+    if paper not in papers:
+        raise UsageError(
+            f"no paper {paper!r}{catalogue.meant(paper, papers)}; `dyn list papers` lists them"
+        )
+    figures = [_Figure(name, file) for name, file in documents_of(paper).items()]
+    if not figures:
+        raise RunError(
+            f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
+        )
+    contents = dict(_contents(paper, papers[paper], figures))
+    return _write(Path(out), paper, contents)
+
+
+# -- contents
+
+
+def _contents(
+    key: str, entry: PaperEntry, figures: Sequence[_Figure]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name in the site and the contents of each file."""
+    configs = _config_places(figures)
+    notes = _notes(key)
+    cited = _citation(entry, figures)
+    further = ["claims.csv", "citation.bib", *(["NOTES.md"] if notes else [])]
+
+    index = Page("index", f"Reproduction of {key}")
+    add_paper(index, key, apart=True)
+    index.body += [
+        tag("section", *_verdicts(figures)),
+        tag(
+            "section", tag("h2", "Cite"), tag("p", cited), tag("pre", _bibtex(key, entry, figures))
+        ),
+        tag("section", *_configs(figures, configs)),
+        tag("section", *_environment(figures)),
+        tag("section", tag("h2", "Files"), items(_link(name) for name in further)),
+    ]
+    yield "index.html", _bytes(index)
+
+    for figure in figures:
+        page = Page(figure.name, figure.name)
+        back = tag("a", f"All figures of {key}", href="index.html")
+        page.body.append(tag("nav", back, aria_label="paper"))
+        add_figure(page, figure.file, figure.document, level="h2")
+        of_figure = {
+            f"{FIGURES}/{name}": data
+            for name, data in published(figure.file, figure.document, configs)
+        }
+        names = dict.fromkeys(configs[run["config"]] for run in figure.document["runs"])
+        links = items(map(_link, [*of_figure, *names]))
+        page.body.append(tag("section", tag("h2", "Files of this figure"), links))
+        yield f"{figure.name}.html", _bytes(page)
+        yield from of_figure.items()
+
+    yield "claims.csv", _claims_csv(figures)
+    yield "citation.bib", _bibtex(key, entry, figures).encode()
+    if notes is not None:
+        yield "NOTES.md", notes.read_bytes()
+    for config, place in configs.items():
+        yield place, _config(config)
+
+
+def _bytes(page: Page) -> bytes:
+    return page.html().encode("utf-8", "backslashreplace")
+
+
+def _link(place: str) -> Html:
+    return tag("a", place, href=place)
+
+
+def _config_places(figures: Sequence[_Figure]) -> dict[str, str]:
+    """Return the place of each config of figures in the site."""
+    configs = dict.fromkeys(run["config"] for figure in figures for run in figure.document["runs"])
+    places: dict[str, str] = {}
+    for config in configs:
+        place = f"configs/{config_name(config)}"
+        if place in places.values():
+            digest = hashlib.sha256(config.encode()).hexdigest()[:8]
+            place = f"configs/{digest}-{config_name(config)}"
+        places[config] = place
+    return places
+
+
+def _config(config: str) -> bytes:
+    """Return the contents of a config. Raises RunError: it is gone."""
+    path = CONFIGS / config
+    try:
+        return files.read(path)
+    except OSError as error:
+        raise RunError(f"the config {path} cannot be read: {error.strerror}") from error
+
+
+def _notes(key: str) -> Traversable | None:
+    """Return the notes of a paper, `NOTES.md` beside its figures; None without any."""
+    for figure in catalogue.figures(key):
+        package = figure.module.rpartition(".")[0]
+        if package and (notes := resources.files(package) / "NOTES.md").is_file():
+            return notes
+    return None
+
+
+def _verdicts(figures: Sequence[_Figure]) -> Iterator[Html]:
+    every = [(figure, claim) for figure in figures for claim in figure.claims]
+    counts = [
+        [verdict, str(sum(claim.verdict == verdict for _, claim in every)), meaning]
+        for verdict, meaning in VERDICTS.items()
+    ]
+    yield tag("h2", "Verdicts", id="verdicts")
+    yield table(["verdict", "claims", "meaning"], counts, "Verdicts and what they mean")
+
+    rows = []
+    for figure, claim in every:
+        first = claim.first
+        note = tag("div", first.note) if first.note else None
+        verdict = tag("td", claim.verdict, note, class_=CLASSES.get(claim.verdict, "failed"))
+        rows.append(
+            [
+                Html(in_html(first.statement)),
+                tag("a", figure.name, href=f"{figure.name}.html"),
+                first.expected,
+                claim.shown,
+                verdict,
+                claim.count or ("theory" if first.kind == "theory" else "one seed"),
+                figure.failing(claim),
+                figure.after(claim),
+            ]
+        )
+    header = ["statement", "figure", "expected", "measured", "verdict", "seeds"]
+    header += ["fails under nulls", "trained longer"]
+    kept = [k for k in range(len(header)) if any(row[k] for row in rows)]
+    yield table(
+        [header[k] for k in kept],
+        [[row[k] for k in kept] for row in rows],
+        "All claims",
+        class_="claims",
+    )
+    yield tag(
+        "p",
+        "Seeds: in how many of them the claim comes out, with the 95 % interval of the share."
+        " Nulls: the networks are trained again untrained, stopped early, with permuted labels, and"
+        " so on; a claim that holds under all of them says nothing about training.",
+    )
+
+
+def _configs(figures: Sequence[_Figure], places: Mapping[str, str]) -> Iterator[Html]:
+    """Yield the configs with the figures that use them, and the seeds of their networks."""
+    rows = []
+    for config, place in places.items():
+        used = []
+        seeds: set[int] = set()
+        for figure in figures:
+            runs = [run for run in figure.document["runs"] if run["config"] == config]
+            used += [figure.name] if runs else []
+            for run in runs:
+                seeds.update(range(run["seed"], run["seed"] + run.get("replicas", 1)))
+        rows.append([_link(place), ", ".join(used), _ranges(sorted(seeds))])
+    yield tag("h2", "Configs and seeds", id="configs")
+    yield table(["config", "figures", "seeds"], rows, "Configs of the networks")
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as text, `0, 3 to 9`."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ", ".join(" to ".join(map(str, part)) for part in parts)
+
+
+def _made(figures: Sequence[_Figure]) -> dict[str, list[str]]:
+    """Return versions, commit, threads, platform and dates of figures; all where they differ."""
+    made: dict[str, dict[str, None]] = {}
+    for figure in figures:
+        provenance = figure.document["provenance"]
+        entries = {f"version of {name}": text for name, text in provenance["versions"].items()}
+        for key in ("commit", "platform", "threads"):
+            entries[key] = provenance.get(key)
+        entries["date"] = str(provenance["started"])[:10]
+        for key, value in entries.items():
+            if value is not None:
+                made.setdefault(key, {})[str(value)] = None
+    return {key: list(values) for key, values in made.items()}
+
+
+def _environment(figures: Sequence[_Figure]) -> Iterator[Html]:
+    rows = [[key, ", ".join(values)] for key, values in _made(figures).items()]
+    yield tag("h2", "Environment", id="environment")
+    yield table([], rows, "Where, when and with what the figures were made")
+
+
+def _claims_csv(figures: Sequence[_Figure]) -> bytes:
+    rows = []
+    for figure in figures:
+        for claim in figure.claims:
+            first = claim.first
+            kept = claim.measured
+            measured = "" if kept is None else repr(kept)
+            of_seeds = [str(claim.held), str(len(claim.decided))] if claim.decided else ["", ""]
+            rows.append(
+                [
+                    *(figure.name, first.id, first.kind, first.statement, first.source),
+                    *(first.expected, measured, claim.verdict, *of_seeds),
+                    *(figure.failing(claim), figure.after(claim), first.note),
+                ]
+            )
+    header = [*COLUMNS, "seeds held", "seeds", "fails under nulls", "trained longer", "note"]
+    return files.csv_of(header, rows)
+
+
+# -- citation
+
+
+def _version(figures: Sequence[_Figure]) -> tuple[str, str]:
+    """Return the versions and commits in words, and the date of the last figure."""
+    made = _made(figures)
+    words = f"dyn {', '.join(made.get('version of dyn', ['of an unknown version']))}"
+    if commits := made.get("commit"):
+        words += f", commit {', '.join(commits)}"
+    return words, max(made["date"])
+
+
+def _citation(entry: PaperEntry, figures: Sequence[_Figure]) -> str:
+    words, date = _version(figures)
+    outcome = summary([claim for figure in figures for claim in figure.claims])
+    return (
+        f"Reproduction of “{entry.title}” ({entry.authors}; {entry.venue}). Made with {words},"
+        f" {date}. {outcome}."
+    )
+
+
+def _bibtex(key: str, entry: PaperEntry, figures: Sequence[_Figure]) -> str:
+    words, date = _version(figures)
+    note = f"Of the paper by {entry.authors}, {entry.venue}; made with {words}, {date}"
+    fields = {"title": f"Reproduction of: {entry.title}", "note": note, "year": date[:4]}
+    lines = [f"  {name} = {{{_latex(text)}}}," for name, text in fields.items()]
+    return "\n".join([f"@misc{{{key}-reproduction,", *lines, "}"]) + "\n"
+
+
+def _latex(text: str) -> str:
+    return re.sub(r"[\\&%$#_{}^~]", lambda match: _LATEX[match[0]], text)
+
+
+# -- writing
+
+
+def _write(folder: Path, paper: str, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write a site; nothing at all where one of its names is somebody else's.
+
+    The manifest names new contents before they are written, and old ones until they are replaced:
+    after a kill the same command goes on.
+    """
+    manifest = folder / MANIFEST
+    refuse_links(*{folder / name.rpartition("/")[0] for name in contents if "/" in name})
+    refuse_foreign(manifest)
+    known: dict[str, list[str]] = {}
+    if files.exists(manifest):
+        known = read_sealed(manifest)["files"]
+    for name in contents:
+        _refuse_changed(folder / name, known.get(name, []))
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    during = {name: [*known.get(name, []), digest] for name, digest in digests.items()}
+    write_sealed(manifest, {"paper": paper, "files": known | during})
+    for name, data in contents.items():
+        files.save(folder / name, data)
+    after = {name: [digest] for name, digest in digests.items()}
+    write_sealed(manifest, {"paper": paper, "files": known | after})
+    return [*(folder / name for name in contents), manifest]
+
+
+def _refuse_changed(path: Path, digests: Sequence[str]) -> None:
+    """Raise UsageError for a file that is not as a site's manifest says it was written."""
+    if not files.exists(path):
+        return
+    regular = path.is_file() and not path.is_symlink()
+    if not regular or hashlib.sha256(files.read(path)).hexdigest() not in digests:
+        raise UsageError(
+            f"{path} is there already, and dyn did not write it so: move it away, or choose"
+            " another folder"
+        )

@@ -1,0 +1,205 @@
+"""Whether the claims of a figure are still true when its networks are trained for longer.
+
+A claim about the end of training can be true of the moment at which the paper stopped, and of no
+later one. The runs of the figure are trained again, a number of times as long; evidence and claims
+stay the figure's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dynamics_cli.config import RunConfig
+from dynamics_cli.config.reader import Overrides, override_texts
+from dynamics_cli.errors import UsageError
+from dynamics_cli.reproduction.audit import changed_runs, claims_under
+from dynamics_cli.reproduction.claims import Claim, as_compared
+from dynamics_cli.reproduction.document import LONGER, figures_folder
+from dynamics_cli.reproduction.obtain import RunSource, by_role
+from dynamics_cli.reproduction.reproduce import chosen_figure
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.store.own import refuse_foreign
+from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+
+
+@dataclass(frozen=True)
+class Longer:
+    """The claims of a figure that networks decide, and the same claims after longer training."""
+
+    figure: str
+    factor: float
+    """How many times as long the networks were trained."""
+    claims: Sequence[Claim]
+    """As the figure's own runs give them."""
+    later: Mapping[str, Claim]
+    """By id, as the longer runs give them; a claim that these do not have is missing."""
+    reason: str = ""
+    """Why there are no longer runs, or why they gave no claims; then `later` is empty."""
+    runs: Mapping[str, str | None] | None = None
+    """Role -> hash of the figure's runs."""
+
+    @property
+    def changed(self) -> list[tuple[Claim, Claim | None]]:
+        """The claims whose verdict is another after longer training, before and after it."""
+        if self.reason:
+            return []
+        pairs = [(claim, self.later.get(claim.id)) for claim in self.claims]
+        return [(claim, later) for claim, later in pairs if _verdict(later) != claim.verdict]
+
+    @property
+    def summary(self) -> str:
+        """A sentence on how many claims change, or why that is not known."""
+        trained = f"trained {self.factor:g} times as long"
+        if self.reason:
+            return f"{trained}: {self.reason}"
+        return f"{trained}, {len(self.changed)} of {len(self.claims)} claims change"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and rows: the claims that change, with numbers and verdicts."""
+        header = ["claim", "expected", "measured", f"{self.factor:g} times as long", "verdict"]
+        rows = []
+        for claim, later in self.changed:
+            value = None if later is None else later.measured
+            rows.append(
+                [
+                    claim.id,
+                    claim.expected,
+                    as_compared(claim.measured, claim.low, claim.high),
+                    as_compared(value, claim.low, claim.high),
+                    f"{claim.verdict}, then {_verdict(later)}",
+                ]
+            )
+        return header, rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figure's entry in the output of `--json`."""
+        return {
+            "figure": self.figure,
+            "longer": self.factor,
+            "claims": [claim.as_dict() for claim in self.claims],
+            "later": [claim.as_dict() for claim in self.later.values()],
+            "changed": [claim.id for claim, _ in self.changed],
+            "reason": self.reason,
+            "hashes": dict(self.runs or {}),
+        }
+
+
+def _verdict(claim: Claim | None) -> str:
+    """Return a verdict; a claim that the evidence no longer has is not reproduced."""
+    return "not reproduced" if claim is None else claim.verdict
+
+
+def read_longer(path: Path) -> Longer | None:
+    """Return what a file of `dyn audit --longer` holds; None where there is no file.
+
+    Raises:
+        CorruptRunError: it cannot be read, was changed, or is not one of `dyn audit --longer`.
+        RunError: another version of dyn wrote it.
+    """
+    try:
+        document = read_sealed(path)
+        later = [Claim(**claim) for claim in document["later"]]
+        return Longer(
+            document["figure"],
+            document["longer"],
+            [Claim(**claim) for claim in document["claims"]],
+            {claim.id: claim for claim in later},
+            document["reason"],
+            document["hashes"],
+        )
+    except FileNotFoundError:
+        return None
+    except (LookupError, TypeError) as error:
+        raise CorruptRunError(path, "it is not what dyn audit --longer writes") from error
+
+
+def longer(
+    figure: str,
+    factor: float = 4.0,
+    *,
+    preset: str = "default",
+    overrides: Overrides = (),
+    out: str | Path | None = None,
+    source: RunSource | None = None,
+) -> Longer:
+    """Check which claims of figures change when networks are trained for longer.
+
+    Multiplies the iterations, the epochs, or the time of gradient flow. States are recorded on
+    along the schedule of the config, listed iterations stay. A schedule of steps over the whole
+    run, such as cosine, is stretched; a run that stops below a loss stops there as before.
+
+    Args:
+        figure: its id, such as `boursier2022-fig2`.
+        factor: how many times as long, such as 4.
+        preset: as for `reproduce`.
+        overrides: as for `reproduce`.
+        out: folder of the JSON files (default: outputs/figures).
+        source: gives the runs, in place of a new one.
+
+    Raises as `reproduce`; UsageError too where the factor is not above 1, or the JSON file is
+    somebody else's.
+    """
+    if not (math.isfinite(factor) and factor > 1):
+        raise UsageError(f"longer must be a number above 1, not {factor:g}")
+    asked = chosen_figure(figure, preset)
+    source = source or RunSource()
+    changes = override_texts(overrides)
+    file = figures_folder(out).absolute() / f"{asked.id}{LONGER}.json"
+    refuse_foreign(file)
+
+    wanted = {
+        role: replace(run, overrides=(*run.overrides, *changes))
+        for role, run in asked.wanted(preset).items()
+    }
+    planned = changed_runs(partial(_lengthened, factor), wanted) if wanted else "no run is trained"
+    source.train([wanted, *([] if isinstance(planned, str) else [planned])])
+    runs = source.obtain(wanted)
+    of_figure = asked.claims(asked.evidence(by_role(runs)))
+    claims = [claim for claim in of_figure if claim.kind == "claim"]
+
+    reason = ""
+    later: list[Claim] = []
+    if isinstance(planned, str):
+        reason = planned
+    else:
+        answer = claims_under(asked, source, planned)
+        if isinstance(answer, str):
+            reason = answer
+        else:
+            later = answer
+    ids = {claim.id for claim in claims}
+    longer_claims = {claim.id: claim for claim in later if claim.id in ids}
+    hashes = {run.role: run.run.hash for run in runs}
+    compared = Longer(asked.id, float(factor), claims, longer_claims, reason, hashes)
+    write_sealed(file, compared.as_dict())
+    return compared
+
+
+def _lengthened(factor: float, config: RunConfig) -> list[str]:
+    """Return the changes that train a config `factor` times as long."""
+    optimizer: Any = config.optimizer
+    if optimizer.is_flow:
+        return [
+            f"optimizer.until={optimizer.until * factor!r}",
+            f"optimizer.points={_points(optimizer, factor)}",
+        ]
+    changes = []
+    for key in ("iterations", "epochs"):
+        length = getattr(optimizer, key, None)
+        if length is not None:
+            changes.append(f"optimizer.{key}={round(length * factor)}")
+    return changes
+
+
+def _points(optimizer: Any, factor: float) -> int:
+    """Return the number of states that keeps their spacing along a flow `factor` times as long."""
+    points: int = optimizer.points
+    if optimizer.spacing == "uniform" or points == 1:
+        return round(points * factor)
+    rate = (points - 1) / math.log(optimizer.until / optimizer.first)
+    return points + round(rate * math.log(factor))

@@ -1,0 +1,107 @@
+"""What of a figure goes to other machines: its files without paths and times of this one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dynamics_cli.reproduction.audit import Audit, read_audit
+from dynamics_cli.reproduction.document import (
+    AUDIT,
+    LONGER,
+    SEEDS,
+    audit_belongs,
+    beside,
+    read_document,
+    seeds_of,
+)
+from dynamics_cli.reproduction.longer import Longer, read_longer
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.sealed import seal
+from dynamics_cli.text import jsonable
+
+PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
+"""Entries of `provenance` that are published: the others name the machine, or the time that each
+run took.
+"""
+
+
+def without_machine(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a figure without what only the machine knows."""
+    kept = {key: document["provenance"][key] for key in PROVENANCE if key in document["provenance"]}
+    return {**document, "provenance": kept}
+
+
+def without_paths(reason: str) -> str:
+    """Return a reason without directories; a run that diverged is named by its own."""
+    return re.sub(r"/\S*/", "", reason.partition("; everything up to it is kept")[0])
+
+
+def audit_without_paths(audit: Audit) -> Audit:
+    """Return an audit whose reasons name no directories."""
+    outcomes = [
+        replace(outcome, reason=without_paths(outcome.reason)) for outcome in audit.outcomes
+    ]
+    return replace(audit, outcomes=outcomes)
+
+
+def audit_of(file: Path, document: Mapping[str, Any]) -> Audit | None:
+    """Return the audit beside the JSON of a figure; None without one of the same runs.
+
+    Raises RunError: it is damaged.
+    """
+    audit = read_audit(beside(file, AUDIT))
+    if audit is None or not audit_belongs(audit.as_dict(), document):
+        return None
+    return audit_without_paths(audit)
+
+
+def longer_of(file: Path, document: Mapping[str, Any]) -> Longer | None:
+    """Return the claims after longer training beside the JSON of a figure, as `audit_of` does."""
+    longer = read_longer(beside(file, LONGER))
+    if longer is None or not audit_belongs(longer.as_dict(), document):
+        return None
+    return replace(longer, reason=without_paths(longer.reason))
+
+
+def published(
+    file: Path, document: Mapping[str, Any], configs: Mapping[str, str]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of the files of a figure, given its JSON, as others may have them.
+
+    `configs` has the published name of each config. JSON files are sealed anew.
+
+    Raises RunError: a file is damaged or gone.
+    """
+    for name in document["files"]:
+        try:
+            yield name, files.read(file.parent / name)
+        except OSError as error:
+            raise CorruptRunError(
+                file.parent / name, f"it cannot be read ({error.strerror})"
+            ) from error
+    yield file.name, _sealed(_elsewhere(document, configs))
+    if seeds_of(file, document):
+        over_seeds = {**read_document(beside(file, SEEDS)), "runs": []}
+        yield beside(file, SEEDS).name, _sealed(_elsewhere(over_seeds, configs))
+    for what, found in ((AUDIT, audit_of(file, document)), (LONGER, longer_of(file, document))):
+        if found is not None:
+            yield beside(file, what).name, _sealed(found.as_dict())
+
+
+def _elsewhere(document: Mapping[str, Any], configs: Mapping[str, str]) -> dict[str, Any]:
+    runs = []
+    for run in document["runs"]:
+        path = run["path"]
+        if Path(path).is_absolute():
+            path = Path(path).name
+        runs.append({**run, "config": configs.get(run["config"], run["config"]), "path": path})
+    return {**without_machine(document), "runs": runs}
+
+
+def _sealed(document: Mapping[str, Any]) -> bytes:
+    return seal(jsonable(dict(document)))
