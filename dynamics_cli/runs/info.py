@@ -20,11 +20,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.checkpoints import read_checkpoint, short_array
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.version import __version__
 
 Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
+
+ENDS = ("rows", "crc32", "iterations", "final_loss", "seconds")
+"""Entries of `run.json` that a run gets when it ends."""
+COPIED = (
+    "as in a copy of a run that was being written: the run reads up to a checkpoint; copy it again"
+    " for the rest"
+)
 
 Info = dict[str, Any]
 """The contents of `run.json`; docs/reference/run-files.md lists the entries."""
@@ -99,6 +107,9 @@ def write_info(directory: Path, info: Mapping[str, Any]) -> None:
 def read_info(directory: Path) -> Info:
     """Read `run.json`.
 
+    Where it says that the run has ended, but arrays end before and a checkpoint is there, as in a
+    copy that was made meanwhile, the run is one that was killed after the checkpoint.
+
     Raises:
         NotARunError: there is none, or the run has not begun.
         CorruptRunError: it was changed since it was written.
@@ -115,6 +126,25 @@ def read_info(directory: Path) -> Info:
         check_form(_Form, info)
     except ValueError as error:
         raise CorruptRunError(path, f"it is not one that dyn writes ({error})", _ARRAYS) from error
+    return _as_copied(directory, info)
+
+
+def _as_copied(directory: Path, info: Info) -> Info:
+    """Return `run.json`, or that of the time of a checkpoint where arrays end before its rows."""
+    rows = info.get("rows")
+    if not rows or not files.exists(directory / layout.CHECKPOINT):
+        return info
+    short = short_array(directory, rows)
+    if short is None:
+        return info
+    for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
+        with suppress(CorruptRunError):
+            saved = read_checkpoint(directory, info, name)
+            if saved is not None and short_array(directory, saved.rows) is None:
+                told = f"{short.name} ends before {layout.INFO}, {COPIED}"
+                kept = {key: value for key, value in info.items() if key not in ENDS}
+                messages = [*info.get("messages", []), told]
+                return {**kept, "status": "running", "checkpointed": True, "messages": messages}
     return info
 
 

@@ -11,10 +11,16 @@ from typing import Any
 from dynamics_cli.errors import DamageWarning, DynError
 from dynamics_cli.runs.changes import changed_files, sha256_of_copy, told_of_file
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import read_config
+from dynamics_cli.runs.info import COPIED, read_config
 from dynamics_cli.runs.run import Run, is_rewritten, stamp
-from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.checkpoints import kept_checkpoints, read_checkpoint
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.checkpoints import (
+    TOO_SHORT,
+    kept_checkpoints,
+    read_checkpoint,
+    short_array,
+)
+from dynamics_cli.runs.store.sealed import read_sealed
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ def _faults(directory: Path) -> Iterator[Fault]:
         yield Fault.of(error, directory / layout.CONFIG)
     yield from _copies(directory, run.info.get("kinds", {}))
     yield from (Fault(file, told_of_file("it")) for file in changed_files(run.info))
+    if not run.finished and read_sealed(directory / layout.INFO).get("rows"):
+        yield Fault(directory / layout.INFO, f"it counts more rows than there are, {COPIED}")
     yield from _checkpoints(directory, run.info)
     try:
         with warnings.catch_warnings(action="ignore", category=DamageWarning):  # found above
@@ -74,19 +82,24 @@ def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Fault]:
             read_checkpoint(directory, info, name)
         except CorruptRunError as error:
             yield Fault(error.file, f"{error.problem} (no run can go on from it)")
-    instead = files.exists(directory / layout.CHECKPOINT_BEFORE)
+    instead = None
     try:
-        read_checkpoint(directory, info, layout.CHECKPOINT_BEFORE)
+        instead = read_checkpoint(directory, info, layout.CHECKPOINT_BEFORE)
     except CorruptRunError as error:
-        instead = False
         yield Fault(error.file, error.problem)
     try:
-        read_checkpoint(directory, info)
+        last = read_checkpoint(directory, info)
     except CorruptRunError as error:
-        if instead:
+        if instead is not None:
             yield Fault(error.file, f"{error.problem} (the one before takes its place)")
         else:
             yield Fault.of(error, directory)
+        return
+    if last is None or instead is None or info.get("rows"):
+        return
+    short = short_array(directory, last.rows)
+    if short is not None and short_array(directory, instead.rows) is None:
+        yield Fault(short, f"it {TOO_SHORT} (the checkpoint before takes its place)")
 
 
 def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:

@@ -249,9 +249,7 @@ def test_figures_and_papers(show, figure):
 
 
 @pytest.mark.parametrize("size", ["phone", "laptop"])
-def test_a_site_fits_and_its_links_lead_to_its_files(
-    size: str, show: Show, figure: Any, tmp_path: Path
-) -> None:
+def test_a_site_fits_and_its_links_lead_to_its_files(size, show, figure, tmp_path):
     for page in dyn.site("boursier2022", tmp_path / "site"):
         if page.suffix == ".html":
             tab = show(page, size)

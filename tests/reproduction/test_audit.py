@@ -245,7 +245,7 @@ def test_longer_training_tells_the_claims_that_change(tmp_path, monkeypatch):
         ("woodworth2020/flow.yaml", {"until": 80.0, "points": 228}),
     ],
 )
-def test_a_longer_run_keeps_its_spacing(config, length, float]):
+def test_a_longer_run_keeps_its_spacing(config, length):
     before = load_config(CONFIGS / config)
     after = load_config(CONFIGS / config, longer._lengthened(4, before))
     assert {key: getattr(after.optimizer, key) for key in length} == length

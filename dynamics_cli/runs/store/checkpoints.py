@@ -24,10 +24,13 @@ from numpy.typing import NDArray
 from dynamics_cli.errors import DamageWarning
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE, CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.arrays import LONGEST_HEADER, decode_header
 
 _META = "meta.json"
 _DIGITS = 8
 _AGAIN = "start again with --force"
+TOO_SHORT = f"ends before {layout.CHECKPOINT}, as in a copy of a run that was being written"
+"""Said of an array that has fewer rows than the last checkpoint counts."""
 
 
 @dataclass(frozen=True)
@@ -102,26 +105,58 @@ def is_checkpoint(data: bytes) -> bool:
 def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | None:
     """Read the checkpoint of a run with this `run.json`; None when none was written.
 
-    Where it is damaged, the checkpoint before it takes its place, which a `DamageWarning` tells;
-    where it is not there, the process was killed while it wrote the next one.
+    The checkpoint before it takes its place, which a `DamageWarning` tells, where it is damaged, or
+    counts rows that the arrays do not have yet, as in a copy that was made while the run was
+    written. Where it is not there, the process was killed while it wrote the next one.
 
     Raises CorruptRunError: both are damaged or gone, or belong to another run.
     """
     before = directory / layout.CHECKPOINT_BEFORE
     if files.exists(before) and not files.exists(directory / layout.CHECKPOINT):
         return read_checkpoint(directory, info, before.name)
+
+    last = None
+    damage = None
     try:
-        return read_checkpoint(directory, info)
+        last = read_checkpoint(directory, info)
     except CorruptRunError as error:
-        taken = None
-        with suppress(CorruptRunError):
-            taken = read_checkpoint(directory, info, before.name)
-        if taken is None:
-            raise
+        damage = error
+    if damage is not None:
+        problem = f"{damage.file} is damaged: {damage.problem}"
+    else:
+        short = None if last is None else short_array(directory, last.rows)
+        if short is None:
+            return last
+        problem = f"{short} {TOO_SHORT}"
+
+    taken = None
+    with suppress(CorruptRunError):
+        taken = read_checkpoint(directory, info, before.name)
+    if taken is not None and (damage is not None or not short_array(directory, taken.rows)):
         at = f"the checkpoint before it, of iteration {taken.meta['iteration']}, takes its place"
-        told = f"{error.file} is damaged: {error.problem}; {at}"
-        warnings.warn(told, DamageWarning, stacklevel=2)
+        warnings.warn(f"{problem}; {at}", DamageWarning, stacklevel=2)
         return taken
+    if damage is not None:
+        raise damage
+    return last
+
+
+def short_array(directory: Path, rows: Mapping[str, int]) -> Path | None:
+    """Return an array that does not have all of `rows` by name; None where all have them.
+
+    Headers and lengths alone are read; an array whose header is damaged is not short.
+    """
+    for name, count in rows.items():
+        path = layout.array_file(directory, name)
+        try:
+            with files.open_read(path) as handle:
+                header = decode_header(files.read_at(handle, 0, LONGEST_HEADER))
+                size = files.size(handle)
+        except OSError:
+            return path
+        if header is not None and (header.rows < count or size < header.end(count)):
+            return path
+    return None
 
 
 def read_checkpoint(
@@ -132,7 +167,8 @@ def read_checkpoint(
     if not files.exists(path):
         others = files.exists(directory / layout.CHECKPOINT_BEFORE)
         if name == layout.CHECKPOINT and info.get("checkpointed") and not others:
-            raise CorruptRunError(path, "it is gone", _AGAIN)
+            again = f"{_AGAIN}; a copy of a run that was being written is copied again"
+            raise CorruptRunError(path, "it is gone", again)
         return None
     with unreadable_as_corrupt(path, _AGAIN):
         data = files.read(path)
