@@ -313,13 +313,16 @@ class Run:
                 series[column.name] = pandas.Series(rows[:, k], self.snapshot_iterations)
         return pandas.DataFrame(series).rename_axis("iteration").reset_index()
 
+    def counted(self, name: str) -> tuple[int, int]:
+        """Return the rows and the CRC-32 that an array should have."""
+        return self._counted.rows[name], self._counted.crc32[name]
+
     def check(self, name: str) -> Header:
         """Compare an array, such as `trajectory/hidden_weight`, with its checksum.
 
         Returns its header. Raises CorruptRunError: it is damaged, or rows are missing.
         """
-        rows = self._counted.rows[name]
-        crc32 = self._counted.crc32[name]
+        rows, crc32 = self.counted(name)
         return check_array(layout.array_file(self.path, name), rows, crc32, ended=self.finished)
 
     def check_all(self, usable: str = "") -> None:

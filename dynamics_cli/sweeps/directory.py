@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -499,12 +499,15 @@ class Sweep:
         return self.rows.to_pandas()
 
 
-def verify_sweep(directory: Path) -> list[Fault]:
+def verify_sweep(
+    directory: Path, check_run: Callable[[Path], list[Fault]] = verify_run
+) -> list[Fault]:
     """Check every checksum of a sweep: its description, and every run of it or below it.
 
-    Jobs that failed, and jobs whose runs are gone or exchanged, are findings too.
+    Jobs that failed, and jobs whose runs are gone or exchanged, are findings too. `check_run`
+    checks a run directory.
     """
-    wrong = {path: verify_run(path) for path in runs_below(directory)}
+    wrong = {path: check_run(path) for path in runs_below(directory)}
     damaged = {path for path, faults in wrong.items() if faults}
     try:
         findings = list(_faults(Sweep(directory), damaged))
