@@ -73,3 +73,17 @@ def threads_for(multiply_adds: int | None) -> Iterator[None]:
     finally:
         if small and threads > 1:
             torch.set_num_threads(threads)
+
+
+@contextmanager
+def exact_convolutions() -> Iterator[None]:
+    """Have cuDNN round convolutions of float32 as float32, with the same bits from call to call.
+
+    By default PyTorch lets it round their inputs to 10 bits (TF32), and choose algorithms whose
+    bits differ between calls. Products of matrices need no such request.
+    """
+    import torch
+
+    cudnn = torch.backends.cudnn
+    with cudnn.flags(enabled=cudnn.enabled, deterministic=True, allow_tf32=False):
+        yield

@@ -57,9 +57,8 @@ def test_every_kind_of_network_trains_as_on_the_cpu(case):
     assert_same_path(gpu, cpu, 20, 1e-8)
 
 
-@pytest.mark.parametrize("case", [case for case in NAMES if "convolutional" not in case])
+@pytest.mark.parametrize("case", NAMES)
 def test_chunks_and_resumption_are_invisible(case):
-    """Of convolutions cuDNN gives other bits from call to call."""
     assert_chunks_are_invisible(partial(stepper_of, problems_of(case), "torch", "cuda"), 30)
 
 

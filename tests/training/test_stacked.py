@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
+from dynamics_cli.config.describe import example, find_explained
 from dynamics_cli.kinds import Problem
+from dynamics_cli.kinds.registry import general_kinds
 from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
@@ -47,6 +50,8 @@ a step per layer: [{kind: residual, width: 6, depth: 3}, {kind: sgd, batch_size:
 scaled: [{kind: residual, width: 6, depth: 3, output_scale: 3.0}, {kind: gd, momentum: 0.5}]
 fresh samples: [{kind: residual, width: 6, depth: 3}, {kind: sgd, samples: fresh}]
 """)
+ALONE = {"optimizer.gradient_flow", "optimizer.group_rmsprop", "optimizer.muon"}
+"""Kinds whose replicas `torch.func.vmap` does not train."""
 
 
 def problem_of(
@@ -99,6 +104,33 @@ def test_replicas_are_the_networks_alone(case, compiled):
 
     assert_replicas_are_the_networks_alone(problems, make, 13, rtol=1e-9)
     assert_chunks_are_invisible(make, 13)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{section}.{kind}"
+        for section in ("architecture", "loss", "optimizer")
+        for kind in general_kinds(section)
+        if kind != "convolutional"  # of which there are cases above, with smaller images
+    ],
+)
+def test_replicas_of_every_kind_are_the_networks_alone(name):
+    """By torch's form of updates, as on a GPU; those that go one by one are named."""
+    config = yaml.safe_load(example(find_explained(name)))
+    optimizer = config["optimizer"]
+    changes = {"backend": "torch", "dtype": "float64"}
+    problems = []
+    for seed in range(3):
+        if seed == 2 and "lr" in optimizer:
+            changes["optimizer"] = {**optimizer, "lr": 2 * optimizer["lr"]}
+        problems.append(build_problem(load_config({**config, **changes, "seed": seed})))
+    keys = {batch_key(problem) for problem in problems}
+    assert (None in keys) == (name in ALONE)
+    if name not in ALONE:
+        assert len(keys) == 1
+        assert_replicas_are_the_networks_alone(problems, updated_by_torch, 5, rtol=1e-9)
+        assert_chunks_are_invisible(lambda: updated_by_torch(problems), 13)
 
 
 def test_a_replica_that_halts_stays_as_it_is():

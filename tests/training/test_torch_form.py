@@ -190,3 +190,16 @@ def step_without_numbers(problems: list[Problem], shape: tuple[int, ...]) -> Non
     stepper = AutogradStepper(problems, "meta")
     given = (*stepper._data, stepper._axis) if stepper.full_batch else (*stepper._batch(0), 0)
     assert stepper._step(0, *given).shape == shape
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_device_is_asked_for_convolutions_of_full_precision(device):
+    """By default cuDNN may round inputs to 10 bits, and give other bits from call to call."""
+    cudnn = torch.backends.cudnn
+    before = (cudnn.allow_tf32, cudnn.deterministic)
+    assert before == (True, False)
+    stepper = AutogradStepper([random_problem()], device)
+    with stepper._computing(stepper._threads):
+        inside = (cudnn.allow_tf32, cudnn.deterministic)
+    assert inside == (before if device == "cpu" else (False, True))
+    assert (cudnn.allow_tf32, cudnn.deterministic) == before

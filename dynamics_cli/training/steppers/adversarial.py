@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Problem, stream
 from dynamics_cli.training.steppers.autograd import AutogradStepper
 
@@ -92,7 +91,7 @@ class AdversarialStepper(AutogradStepper):
         """Return the discriminator's loss (1,) on the first real points and equally many samples
         of fixed noise.
         """
-        with torch.no_grad(), flushed(everywhere=True):
+        with torch.no_grad(), self._computing(self._looking_threads):
             real = self._x[:_LOOKED_AT]
             loss = self._discriminator_loss(real, self._model.generate(self._noise(len(real))))
         return np.array([float(loss)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -29,7 +30,7 @@ from dynamics_cli.kinds import Descent, Floats, Loss, Problem
 from dynamics_cli.kinds.arrays import stacked
 from dynamics_cli.kinds.optimizers import CLIP_EPS
 from dynamics_cli.kinds.torch_optimizers import TorchUpdater
-from dynamics_cli.memory import ON_GPU, threads_for
+from dynamics_cli.memory import ON_GPU, exact_convolutions, threads_for
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import (
     Memories,
@@ -288,8 +289,15 @@ class AutogradStepper(SideBySide):
 
     def advance(self, n: int) -> Floats:
         """Do `n` updates; see `Stepper.advance`."""
-        with self._threads(), flushed(everywhere=True):
+        with self._computing(self._threads):
             return super().advance(n)
+
+    @contextmanager
+    def _computing(self, threads: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+        """Compute on `threads` in the modes of training."""
+        on_device = nullcontext() if self.device == "cpu" else exact_convolutions()
+        with threads(), flushed(everywhere=True), on_device:
+            yield
 
     def _descend(self, n: int, most: NDArray[np.int64]) -> Weights:
         """Do `n` updates, of replica r the first `most[r]`; return losses (R, n)."""
@@ -403,7 +411,7 @@ class AutogradStepper(SideBySide):
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
-        with self._looking_threads(), flushed(everywhere=True):
+        with self._computing(self._looking_threads):
             return self._total().double().reshape(-1).cpu().numpy()
 
     def _total(self) -> Tensor:
