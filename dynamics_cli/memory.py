@@ -18,7 +18,7 @@ MULTIPLY_ADDS = 2**32
 NUMBERS = 2**24
 """Numbers that the layers give in a block: 128 MiB of float64."""
 ON_GPU = 32
-"""How many times more a GPU takes at once, to be kept busy."""
+"""How many times more a GPU takes at once, to be kept busy; a guess, since none was measured."""
 
 SMALL_WORK = 2**20
 """Multiply-adds of an iteration up to which one thread does it all."""

@@ -20,7 +20,7 @@ from dynamics_cli.training.steppers.base import Stepper
 
 GPU_WORK = 10**8
 """Multiply-adds of the forward and backward pass of an iteration up to which `device: auto`
-stays on the CPU.
+stays on the CPU; a guess, since no GPU was measured.
 """
 LARGE = 512
 """Inputs and outputs of a layer up to which the engine's products are as fast as those of a library

@@ -9,7 +9,8 @@ speaks of seeds. Numbers of a caption are those of its figure.
 
 Free are numbers of sections, theorems and so on; tables of settings (with a column `origin`);
 columns `paper`, `independent program` and `four times as long`; sections headed by a figure
-without JSON. Whole numbers below 100 are not looked at: counts are too many words of other meanings.
+without JSON. Whole numbers below 100 are not looked at: counts are too many words of other
+meanings.
 """
 
 from __future__ import annotations
