@@ -131,6 +131,8 @@ EXPECTED = {
     "hessian_trace": lambda d: float(np.trace(d.H)),
     "gauss_newton": lambda d: largest(d.gauss_newton()),
     "gradient_noise": lambda d: float((d.each**2).sum(1).mean() - d.g @ d.g),
+    "smallest_eigenvalue": lambda d: float(np.linalg.eigvalsh(d.H)[0]),
+    "batch_sharpness": lambda d: float(d.g @ d.H @ d.g / (d.g @ d.g)),  # of a single batch
     "weight_norm": lambda d: float(d.theta.norm()),
 }
 """Measure -> the number that dense matrices give."""

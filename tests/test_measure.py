@@ -157,6 +157,21 @@ def test_measures_are_those_of_dense_matrices(dense, rows, monkeypatch):
     ).all()  # of signs the variance is at most 2 spread^2 / 100
 
 
+def test_batch_sharpness_is_a_mean_over_batches(dense):
+    name, oracle = dense
+    module, x, y, _, loss, _ = NETWORKS[name]
+    asked = {"kind": "batch_sharpness", "batch_size": 2, "batches": 3}
+    (row,) = dyn.measure(module, x, y, loss=loss, measures=[asked], seed=5, step=40)
+    rng = stream(5, "batch_sharpness", 40)
+    ratios = []
+    for _ in range(3):
+        batch = torch.from_numpy(rng.choice(len(y), 2, replace=False))
+        g = grad(oracle.total)(oracle.theta, batch)
+        H = hessian(oracle.total)(oracle.theta, batch).detach()
+        ratios.append(float(g @ H @ g / (g @ g)))
+    assert row["batch_sharpness"] == pytest.approx(np.mean(ratios), rel=1e-9)
+
+
 def test_sharpness_in_single_precision(dense):
     name, oracle = dense
     module, x, y, _, loss, _ = NETWORKS[name]

@@ -24,6 +24,7 @@ from dynamics_cli.memory import threads_for
 
 if TYPE_CHECKING:
     import torch
+    from torch import nn
 
     from dynamics_cli.gradients.engine.curvature import Engine
     from dynamics_cli.gradients.lanczos import Spectrum
@@ -52,6 +53,24 @@ DIRECTIONS = 3
 """Directions along which a second derivative is compared with differences; a kink may lie on
 one.
 """
+
+
+def network_of(state: State) -> nn.Module:
+    """Return the network at a state as a module of torch, where and as precise as measures compute
+    it.
+    """
+    import torch
+
+    architecture = state.problem.config.architecture
+    initial = state.parameters
+    if architecture.centered:
+        initial = state.start
+    d = state.problem.dataset.d
+    model = architecture.network(d, initial, torch.float64, architecture.device)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.copy_(torch.from_numpy(np.array(state.parameters[name])))
+    return model
 
 
 def derivatives_of(state: State) -> Derivatives:
@@ -117,8 +136,20 @@ class Derivatives(ABC):
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
 
+    @abstractmethod
+    def batch_curvature(self, rows: NDArray[np.int64]) -> float:
+        """Return `g^T H g / ||g||^2` of the loss of a batch, given the numbers of its samples (B,);
+        NaN where its gradient is 0.
+        """
+
     def largest(
-        self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
+        self,
+        start: Floats,
+        k: int = 1,
+        *,
+        whole: bool = True,
+        block: Ints | slice = slice(None),
+        sign: float = 1.0,
     ) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues of the Hessian, descending, and their vectors (P, k).
 
@@ -127,6 +158,7 @@ class Derivatives(ABC):
             k: how many.
             whole: False for the Gauss-Newton part of the Hessian.
             block: picks a diagonal block.
+            sign: -1 for the negative Hessian.
         """
         from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
@@ -137,7 +169,7 @@ class Derivatives(ABC):
 
         def product(part: Floats) -> Floats:
             v[block] = part
-            return multiply(v)[block]
+            return sign * multiply(v)[block]
 
         return largest_eigenvalues(product, start, k, tolerance=self.tolerance)[:2]
 
@@ -279,15 +311,25 @@ class ByEngine(Derivatives):
                 z, _ = features[k - 1]
                 delta = (delta @ W) * tracing.slopes(c.sigma, z, 1)
 
+    def batch_curvature(self, rows: NDArray[np.int64]) -> float:
+        """Return `g^T H g / ||g||^2` of the loss of a batch, by torch."""
+        return self._by_torch.batch_curvature(rows)
+
     def largest(
-        self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
+        self,
+        start: Floats,
+        k: int = 1,
+        *,
+        whole: bool = True,
+        block: Ints | slice = slice(None),
+        sign: float = 1.0,
     ) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues and their vectors; see `Derivatives.largest`.
 
         A compiled call computes the largest one of the whole Hessian.
         """
-        if not whole or len(start) < self.size or k > 1:
-            return super().largest(start, k, whole=whole, block=block)
+        if not whole or len(start) < self.size or k > 1 or sign != 1.0:
+            return super().largest(start, k, whole=whole, block=block, sign=sign)
         spectrum = spectrum_of(self.problem, self._evaluated)
         return spectrum.largest(start, self.tolerance)[:2]
 
@@ -393,14 +435,8 @@ class ByAutograd(Derivatives):
         problem = state.problem
         samples = state.problem.dataset
         architecture = problem.config.architecture
-        initial = state.parameters
-        if architecture.centered:
-            initial = state.start
         self._device = architecture.device
-        self._model = architecture.network(samples.d, initial, torch.float64, self._device)
-        with torch.no_grad():
-            for name, weight in self._model.named_parameters():
-                weight.copy_(torch.from_numpy(np.array(state.parameters[name])))
+        self._model = network_of(state)
         self._weights = {
             name: p for name, p in self._model.named_parameters() if name in self.names
         }
@@ -453,25 +489,28 @@ class ByAutograd(Derivatives):
 
         A single graph is kept.
         """
-        import torch
-
         if self._kept is not None:
             yield self._kept
             return
-        loss = self.problem.loss
-        weights = list(self._weights.values())
         for x, y in self._blocks():
-            share = loss.sample_weight(len(self._y)) / loss.sample_weight(len(y))
-            part = share * loss.total(self._model(x), y)
-            if part.requires_grad:
-                gradient = torch.autograd.grad(
-                    part, weights, create_graph=True, materialize_grads=True
-                )
-            else:  # it depends on no trained weight
-                gradient = tuple(torch.zeros_like(w) for w in weights)
+            gradient = self._part_of_gradient(x, y, len(self._y))
             if len(y) == len(self._y):
                 self._kept = gradient
             yield gradient
+
+    def _part_of_gradient(self, x: Any, y: torch.Tensor, count: int) -> tuple[torch.Tensor, ...]:
+        """Return the part of some samples in the gradient of the loss of `count`, with its
+        graph.
+        """
+        import torch
+
+        loss = self.problem.loss
+        weights = list(self._weights.values())
+        share = loss.sample_weight(count) / loss.sample_weight(len(y))
+        part = share * loss.total(self._model(x), y)
+        if part.requires_grad:
+            return torch.autograd.grad(part, weights, create_graph=True, materialize_grads=True)
+        return tuple(torch.zeros_like(w) for w in weights)  # it depends on no trained weight
 
     def gradient(self) -> Floats:
         """Return the gradient of the training loss (P,)."""
@@ -479,24 +518,45 @@ class ByAutograd(Derivatives):
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
-        import torch
-
         self._check_twice_differentiable()
         self._check_symmetric()
-        weights = list(self._weights.values())
         parts = self._split(v)
+        return reduce(np.add, (self._along(parts, gradient) for gradient in self._gradients()))
 
-        def along(gradient: tuple[torch.Tensor, ...]) -> Floats:
-            inner = sum((g * part).sum() for g, part in zip(gradient, parts, strict=True))
-            assert isinstance(inner, torch.Tensor)
-            if not inner.requires_grad:
-                return np.zeros(self.size)
-            again = self._kept is not None
-            return self._flat(
-                torch.autograd.grad(inner, weights, retain_graph=again, materialize_grads=True)
-            )
+    def _along(self, parts: Sequence[torch.Tensor], gradient: tuple[torch.Tensor, ...]) -> Floats:
+        """Return the derivative (P,) of the product of a gradient, with its graph, and a vector
+        in parts.
+        """
+        import torch
 
-        return reduce(np.add, map(along, self._gradients()))
+        inner = sum((g * part).sum() for g, part in zip(gradient, parts, strict=True))
+        assert isinstance(inner, torch.Tensor)
+        if not inner.requires_grad:
+            return np.zeros(self.size)
+        weights = list(self._weights.values())
+        again = self._kept is not None
+        return self._flat(
+            torch.autograd.grad(inner, weights, retain_graph=again, materialize_grads=True)
+        )
+
+    def batch_curvature(self, rows: NDArray[np.int64]) -> float:
+        """Return `g^T H g / ||g||^2` of the loss of a batch; NaN where its gradient is 0."""
+        self._check_twice_differentiable()
+        self._check_symmetric()
+        blocks = [rows[part] for part in _parts(len(rows), self._at_once)]
+
+        def gradients() -> Iterator[tuple[torch.Tensor, ...]]:
+            for block in blocks:
+                yield self._part_of_gradient(self._x[block], self._y[block], len(rows))
+
+        graphs: Any = list(gradients()) if len(blocks) == 1 else None
+        g = reduce(np.add, map(self._flat, graphs or gradients()))
+        square = float(g @ g)
+        if not square > 0:
+            return math.nan
+        parts = self._split(g)
+        product = reduce(np.add, (self._along(parts, part) for part in graphs or gradients()))
+        return float(g @ product) / square
 
     def _check_twice_differentiable(self) -> None:
         """Compare a product with differences of gradients where the graph has an

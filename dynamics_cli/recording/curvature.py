@@ -153,6 +153,8 @@ class Sharpness(OfBlocks, kind="sharpness"):
     there as often.
     """
 
+    sign: ClassVar[float] = 1.0
+    """-1 for the eigenvalues at the other end."""
     top: PositiveInt = 1
     """How many eigenvalues, the largest first."""
 
@@ -176,7 +178,8 @@ class Sharpness(OfBlocks, kind="sharpness"):
                 start = _first(size, k, 1.0)
             else:
                 start = _first(size, k, NUDGE / size**0.5) + near[place, :k]
-            row[:k], vectors[place, :k] = derivatives.largest(start, k, block=place)
+            row[:k], vectors[place, :k] = derivatives.largest(start, k, block=place, sign=self.sign)
+        values = self.sign * values
         state.memory["vectors"] = vectors
         if self.top == 1:
             values = values[:, 0]
@@ -192,6 +195,21 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
         size = len(engine.places)
         return Watch(problem, _first(size, 1, NUDGE / size**0.5)[:, 0], Derivatives.tolerance)
+
+
+class SmallestEigenvalue(Sharpness, kind="smallest_eigenvalue"):
+    """Smallest eigenvalues of the Hessian of the training loss, the most negative first.
+
+    Below 0 the state is no minimum: the loss falls along the eigenvector, at a saddle as fast as
+    the curvature says (Dauphin et al. 2014). By Lanczos iterations of `-H`, as the sharpness, for
+    networks of any size; a state takes some tens of products with the Hessian, each about two
+    gradients, more where many eigenvalues lie close to the smallest.
+    """
+
+    bounded = False
+    sign = -1.0
+    top: PositiveInt = 1
+    """How many eigenvalues, the smallest first."""
 
 
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:
@@ -340,3 +358,49 @@ class GradientNoise(Curvature, kind="gradient_noise"):
         n = state.problem.dataset.n
         mean = derivatives.gradient() / (state.problem.loss.sample_weight(n) * n)
         return float(np.mean(derivatives.squared_gradients()) - mean @ mean)
+
+
+class BatchSharpness(Curvature, kind="batch_sharpness"):
+    """Curvature of batches along their own gradients, `E_B[g_B^T H_B g_B / ||g_B||^2]` (Andreyev
+    and Beneventano 2024).
+
+    Gradient `g_B` and Hessian `H_B` are of the loss of the same batch B, whose samples are drawn
+    without replacement; recorded is the mean of the ratios over `batches` batches, which are a
+    function of the seed and the iteration. Of SGD it rises to `2 / η` and stays there, while the
+    sharpness stays below. A batch whose gradient is 0 does not count. A state takes `batches`
+    gradients and products with the Hessian of a batch, about `3 x batches x batch_size` gradients
+    of a sample.
+    """
+
+    example = "{kind: batch_sharpness, batch_size: 1, batches: 20}"
+    batch_size: PositiveInt | None = None
+    """Samples of a batch; by default that of the optimizer, and without one all samples, which make
+    a single batch. `dyn.measure` and `dyn.Recorder` do not know the batches of a loop: give it.
+    """
+    batches: PositiveInt = 50
+    """Number of batches."""
+
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return `2 / η`, where there is no momentum."""
+        if getattr(sections["optimizer"], "momentum", None) is not None:
+            return None
+        return super().bound(sections)
+
+    def measure(self, state: State) -> float:
+        """Return the mean; NaN where every gradient is 0."""
+        derivatives = derivatives_of(state)
+        n = state.problem.dataset.n
+        size = min(n, self.batch_size or state.problem.batch_size or n)
+        if size == n:
+            return derivatives.batch_curvature(np.arange(n))
+        rng = stream(state.problem.config.seed, self.kind, state.iteration)
+        ratios = np.array(
+            [
+                derivatives.batch_curvature(rng.choice(n, size, replace=False))
+                for _ in range(self.batches)
+            ]
+        )
+        known = ratios[~np.isnan(ratios)]
+        if not known.size:
+            return math.nan
+        return float(known.mean())

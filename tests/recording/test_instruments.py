@@ -129,6 +129,8 @@ def moved(problem: Problem, seed: int = 0) -> State:
 
 TOLERANCE = {
     "sharpness": 1e-6,
+    "smallest_eigenvalue": 1e-6,
+    "batch_sharpness": 1e-9,
     "hessian_trace": 1e-9,
     "gauss_newton": 1e-8,
     "gradient_norm": 1e-10,
@@ -202,6 +204,8 @@ def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k):
         ("hessian_spectrum", {}),
         ("spectral_density", {"steps": 3}),
         ("gauss_newton", {}),
+        ("smallest_eigenvalue", {}),
+        ("batch_sharpness", {"batch_size": 1}),
         ("hessian_trace", {}),
         ("kernel_eigenvalues", {}),
     ],
