@@ -24,6 +24,7 @@ from dynamics_cli import memory
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
 from dynamics_cli.recording import kernel
+from dynamics_cli.recording.activations import watched
 from dynamics_cli.runs.run import columns_of
 from tests.cases import config_of
 from tests.dense import EXPECTED, Dense, largest
@@ -190,6 +191,52 @@ SETTINGS = {
 }
 
 
+STATISTICS = {
+    "mean": np.mean,
+    "sd": np.std,
+    "zeros": lambda A: np.mean(A == 0),
+    "stable_rank": lambda A: np.linalg.norm(A) ** 2 / np.linalg.norm(A, 2) ** 2,
+}
+RECTIFIED = nn.Sequential(
+    nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 5), nn.LeakyReLU(), nn.Linear(5, 2)
+)
+with torch.no_grad():
+    RECTIFIED[0].bias[1] = -50.0
+    RECTIFIED[3].bias[:2] = -50.0
+
+
+@pytest.mark.parametrize("rows", [100, 3], ids=["at once", "in blocks"])
+def test_activations_are_those_of_the_first_layers_alone(rows, monkeypatch):
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
+    x = torch.randn(7, 1, 6, 6)
+    measures = [{"kind": "activations", "of": of} for of in STATISTICS]
+    asked = {"kind": "activations", "of": "mean", "modules": ["[05]", "2"]}
+    (row,) = dyn.measure(
+        RECTIFIED, x, x[:, 0, 0, :2], loss="mse", measures=[*measures, "dead_units"]
+    )
+    (named,) = dyn.measure(RECTIFIED, x, x[:, 0, 0, :2], loss="mse", measures=[asked])
+    outputs = {}
+    for k in range(6):
+        h = copy.deepcopy(RECTIFIED[: k + 1]).double()(x.double()).detach().numpy()
+        outputs[str(k)] = np.moveaxis(h, 1, -1).reshape(-1, h.shape[1])
+    expected = {"dead_units.1": 1 / 3, "dead_units.4": 0.4}
+    for of, number in STATISTICS.items():
+        expected |= {f"activations_{of}.{k}": number(outputs[k]) for k in ("1", "4")}
+    assert row == pytest.approx({"iteration": 0, **expected}, rel=1e-12)
+    means = {f"activations_mean.{k}": outputs[k].mean() for k in ("0", "5", "2")}
+    assert list(named)[1:] == list(means)
+    assert named == pytest.approx({"iteration": 0, **means}, rel=1e-12)
+
+
+def test_hooks_of_measures_are_removed():
+    seen = []
+    with watched(RECTIFIED, ["1", "4"], lambda name, _: seen.append(name)):
+        RECTIFIED(torch.randn(2, 1, 6, 6))
+    RECTIFIED(torch.randn(2, 1, 6, 6))
+    assert seen == ["1", "4"]
+    assert not any(module._forward_hooks for module in RECTIFIED.modules())
+
+
 @pytest.mark.filterwarnings("ignore:llc at iteration 0")  # of weights that are no minimum
 @pytest.mark.parametrize("kind", all_kinds("measure"))
 @pytest.mark.parametrize(
@@ -209,6 +256,8 @@ def test_every_measure_gives_numbers_or_says_why_not(name, kind):
     }
     refused = OWN | {"alignment"}
     refused |= {"margin", "train_accuracy", "test_accuracy"} if name == "batch-normed" else set()
+    if name in ("transformer", "recurrent"):
+        refused |= {"activations", "dead_units"}  # they call functions instead of modules
     options = {"start": module, "x_test": x[:3], "y_test": y[:3], "loss": loss}
     if kind in refused:
         with pytest.raises(
@@ -235,6 +284,10 @@ def test_measures_of_a_run_are_those_of_its_network(tmp_path):
         "kernel_alignment",
         "kernel_distance",
         "weight_norm",
+        "dead_units",
+        {"kind": "activations", "of": "stable_rank"},
+        "smallest_eigenvalue",
+        {"kind": "batch_sharpness", "batch_size": 2, "batches": 3},
         {"kind": "sharpness", "top": 2, "blocks": "layer"},
         {"kind": "spectral_density", "probes": 2, "steps": 5},
         {"kind": "hessian_trace", "blocks": "layer", "probes": 3},
@@ -466,6 +519,14 @@ REFUSED = {
     ),
     "as many": (lambda: dyn.measure(MODULE, X, Y[:3]), r"inputs \(7, 3\) and labels \(3,\) differ"),
     "no model": (lambda: dyn.measure("net.py", X, Y), "the model is a str, needed is"),
+    "no activations": (
+        lambda: dyn.measure(MODULE, X, Y, measures=["dead_units"]),
+        "dead_units.modules is missing: no module is an activation; name some of: embedding, layer",
+    ),
+    "no such module": (
+        lambda: dyn.measure(MODULE, X, Y, measures=[{"kind": "dead_units", "modules": ["fc*"]}]),
+        "dead_units.modules: 'fc.' is no module of the network: embedding, layer",
+    ),
     "no start": (lambda: dyn.measure(MODULE, X, Y, measures=["distance"]), "start is missing"),
     "other weights": (
         lambda: dyn.measure(MODULE, X, Y, checkpoints={"a": torch.zeros(2)}),

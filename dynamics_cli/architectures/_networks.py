@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,30 @@ def _single(outputs: Tensor) -> Tensor:
     return outputs
 
 
+class Units(nn.Module):
+    """The activations of a layer, as a module, so that hooks see them."""
+
+    def __init__(self, sigma: Activation) -> None:
+        super().__init__()
+        self.value = sigma.value
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Return the activations of preactivations `z`, of their shape."""
+        activations: Tensor = self.value(z)
+        return activations
+
+
+def _units(network: nn.Module, layers: Iterable[int], kind: Callable[[], nn.Module]) -> None:
+    """Give a network a module of activations `hidden_1`, ... for each of some layers."""
+    for layer in layers:
+        network.add_module(f"hidden_{layer}", kind())
+
+
+def _activated(network: nn.Module, layer: int, z: Tensor) -> Tensor:
+    activations: Tensor = getattr(network, f"hidden_{layer}")(z)
+    return activations
+
+
 class TwoLayerNetwork(nn.Module):
     """Two-layer network; a bias is the last column of `hidden_weight`, its input a constant 1.
 
@@ -32,7 +57,7 @@ class TwoLayerNetwork(nn.Module):
 
     def __init__(self, sigma: Activation, shapes: Shapes, *, train_output: bool) -> None:
         super().__init__()
-        self.sigma = sigma.value
+        self.hidden = Units(sigma)
         self.hidden_weight = nn.Parameter(torch.zeros(shapes["hidden_weight"]))  # (m, d)
         self.several = len(shapes["output_weight"]) > 1
         self.output_weight = nn.Parameter(
@@ -41,7 +66,7 @@ class TwoLayerNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (..., n) for inputs (n, d), or (..., n, C)."""
-        z = self.sigma(x @ self.hidden_weight.mT)  # (..., n, m)
+        z = self.hidden(x @ self.hidden_weight.mT)  # (..., n, m)
         if self.several:
             outputs: Tensor = z @ self.output_weight.mT
             return outputs
@@ -54,9 +79,9 @@ class FullyConnectedNetwork(nn.Module):
 
     def __init__(self, sigma: Activation, shapes: Shapes) -> None:
         super().__init__()
-        self.sigma = sigma.value
         self.depth = sum(name.startswith("weight") for name in shapes)
         _register(self, shapes)
+        _units(self, range(1, self.depth), partial(Units, sigma))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for inputs (n, d): (n,) for one output, (n, C) for several."""
@@ -65,7 +90,7 @@ class FullyConnectedNetwork(nn.Module):
             weight = getattr(self, f"weight_{layer}")
             x = nn.functional.linear(x, weight, bias)
             if layer < self.depth:
-                x = self.sigma(x)
+                x = _activated(self, layer, x)
         return _single(x)
 
 
@@ -107,6 +132,7 @@ class ResidualNetwork(nn.Module):
         self.depth = depth
         sizes = [d, *[width] * (depth - 1), 1]
         _register(self, {f"weight_{k}": (sizes[k], sizes[k - 1]) for k in range(1, depth + 1)})
+        _units(self, range(1, depth), nn.ReLU)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for inputs (n, d)."""
@@ -114,9 +140,9 @@ class ResidualNetwork(nn.Module):
             getattr(self, f"weight_{layer}") for layer in range(1, self.depth + 1)
         )
         f: Tensor = x @ first.T  # (n, p)
-        for weight in others:
-            f = f + torch.relu(f) @ weight.T
-        h: Tensor = (torch.relu(f) @ last.T).squeeze(-1)
+        for layer, weight in enumerate(others, 1):
+            f = f + _activated(self, layer, f) @ weight.T
+        h: Tensor = (_activated(self, self.depth - 1, f) @ last.T).squeeze(-1)
         return h
 
 
@@ -142,6 +168,7 @@ class ConvolutionalNetwork(nn.Module):
         """Shape of the weight, stride, padding and pooling of every layer."""
         for number, (shape, *_) in enumerate(layers, 1):
             _register(self, {f"weight_{number}": shape, f"bias_{number}": shape[:1]})
+        _units(self, range(1, len(layers)), nn.ReLU)
 
     def preactivations(self, x: Tensor) -> Iterator[Tensor]:
         """Yield the output of every layer for inputs (n, pixels), before its ReLU: (n, *output).
@@ -158,7 +185,7 @@ class ConvolutionalNetwork(nn.Module):
                 z = nn.functional.linear(x.flatten(1), weight, bias)
             yield z
             if number < len(self.layers):
-                x = torch.relu(z)
+                x = _activated(self, number, z)
                 if pool > 1:
                     x = nn.functional.max_pool2d(x, pool)
 
@@ -175,21 +202,23 @@ class TransformerNetwork(nn.Module):
         self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, normalised: bool
     ) -> None:
         super().__init__()
-        self.sigma = sigma.value
         self.shapes = shapes
         self.tokens = tokens
         self.heads = heads
         self.normalised = normalised
         _register(self, shapes)
+        layers = sum(name.startswith("weight_query") for name in shapes)
+        self.layers = range(1, layers + 1)
+        _units(self, (k for k in self.layers if f"weight_in{k}" in shapes), partial(Units, sigma))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for samples (n, tokens V): (n,) for one output, (n, C) for several."""
         r = x.reshape(len(x), self.tokens, -1)  # (n, T, V)
         r = self._map("embedding", r) + self._weight("positions")  # (n, T, D)
-        for layer in range(1, sum(name.startswith("weight_query") for name in self.shapes) + 1):
+        for layer in self.layers:
             r = r + self._attention(layer, self._normal(r))
             if f"weight_in{layer}" in self.shapes:
-                hidden = self.sigma(self._map(f"in{layer}", self._normal(r)))
+                hidden = _activated(self, layer, self._map(f"in{layer}", self._normal(r)))
                 r = r + self._map(f"out{layer}", hidden)
         return _single(self._map("unembedding", self._normal(r[:, -1])))
 

@@ -260,6 +260,30 @@ def signed(state: State) -> Any:
     return state.problem.dataset.y * state.network(state.problem.dataset.x)
 
 
+def activations_by_hand(state: State) -> list[Any]:
+    """Return the activations (n, m) of the hidden layers."""
+    w = state.parameters
+    h = state.problem.dataset.x
+    if "hidden_weight" in w:
+        return [np.maximum(h @ w["hidden_weight"].T, 0)]
+    sigma = state.problem.config.architecture.sigma.value
+    layers = []
+    for k in range(1, sum(name.startswith("weight") for name in w)):
+        h = sigma(h @ w[f"weight_{k}"].T + w.get(f"bias_{k}", 0.0))
+        layers.append(h)
+    return layers
+
+
+def of_hidden(number: Any) -> Any:
+    return lambda s, w, w_0: np.squeeze([number(A) for A in activations_by_hand(s)])
+
+
+STATISTICS = {
+    "mean": np.mean,
+    "sd": np.std,
+    "zeros": lambda A: np.mean(A == 0),
+    "stable_rank": lambda A: np.linalg.norm(A) ** 2 / np.linalg.norm(A, 2) ** 2,
+}
 U = np.eye(2, 3)
 
 # case, kind, its keys, expected value from the state, the weights and the initial weights
@@ -332,6 +356,15 @@ MEASURED = [
         {"of": "cosine", "direction": [0.0, 2.0, 0.0]},
         lambda s, w, w_0: w["hidden_weight"][:, 1] / np.linalg.norm(w["hidden_weight"], axis=1),
     ),
+    *(
+        (case, "activations", {"of": of}, of_hidden(number))
+        for case in ("two layers", "tanh", "deep ReLU", "softmax", "frozen", "centred")
+        for of, number in STATISTICS.items()
+    ),
+    *(
+        (case, "dead_units", {}, of_hidden(lambda A: np.mean((A <= 0).all(0))))
+        for case in ("two layers", "tanh", "deep ReLU", "softmax", "frozen", "centred")
+    ),
     ("leaky, logistic", "margin", {}, lambda s, w, w_0: np.min(signed(s))),
     ("softmax", "margin", {}, lambda s, w, w_0: min(gaps(s))),
 ]
@@ -340,7 +373,7 @@ MEASURED = [
 @pytest.mark.parametrize(("case", "kind", "settings", "expected"), MEASURED)
 def test_measures_by_their_formulas(case, kind, settings, expected):
     state = moved(problem_of(case))
-    if kind in ("activation_flips", "alignment") and case == "two layers":
+    if kind in ("activation_flips", "alignment", "dead_units") and case == "two layers":
         state.parameters["hidden_weight"][0] = [
             0.0,
             0.0,
