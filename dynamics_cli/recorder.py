@@ -27,6 +27,7 @@ from dynamics_cli.instruments.instrument import Instrument, own_modes
 from dynamics_cli.instruments.modules import opened
 from dynamics_cli.kinds import Kind, Loss, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
+from dynamics_cli.kinds.history import History
 from dynamics_cli.runs.info import Status, begun_info, read_config, read_info
 from dynamics_cli.runs.run import FEW_NUMBERS
 from dynamics_cli.runs.store.checkpoints import Checkpoint
@@ -75,7 +76,8 @@ class Recorder:
         loss: as `dyn.measure` takes it.
         optimizer: the optimizer of torch, whose name and numbers are kept.
         measures: as `dyn.measure` takes them; `at` gives a measure times of its own, among the
-            recorded states too.
+            recorded states too. Measures of the last update take the weights one step before a
+            record is due; they are NaN at state 0, and at the end where no record was due.
         every: iterations between two records, a list of iterations, or a kind of snapshots such as
             `{"kind": "geometric", "ratio": 1.1}`.
         parameters: which weights are recorded: "none", "all", or names.
@@ -160,6 +162,7 @@ class Recorder:
             for name, measure in self._instrument.measures.items()
             if measure.at is not None
         }
+        self._history: History[dict[str, Tensor]] = History(self._instrument.updates)
         self._shapes: dict[str, list[int]] = {}
         self._due = 0
         self._seconds = 0.0
@@ -194,6 +197,7 @@ class Recorder:
         self._write(self._names)
         self._instrument.start = None
         self._plan()
+        self._keep()
 
     def __enter__(self) -> Self:
         return self
@@ -232,6 +236,15 @@ class Recorder:
                 [name for name in self._names if name not in times or times[name].next == now]
             )
             self._plan()
+        self._keep()
+
+    def _keep(self) -> None:
+        """Keep the weights for the measures of the state that is due, where they are of updates."""
+        if self._history.wants(self.iteration, self._due):
+            weights = tensors_of(self._model)
+            self._history.keep(
+                self.iteration, {name: one.detach().clone() for name, one in weights.items()}
+            )
 
     def _plan(self) -> None:
         times = [self._every, *self._own_times.values()]
@@ -256,7 +269,8 @@ class Recorder:
                 name: weights[name].detach().to("cpu", dtype, copy=True).numpy()[None]
                 for name in self._weights
             }
-            numbers = dict(self._instrument.at(weights, now, measured))
+            before = self._history.before(now)
+            numbers = dict(self._instrument.at(weights, now, measured, before))
         measures = {}
         for name in self._names:
             shape = self._shapes.setdefault(name, list(np.shape(numbers.get(name, 0.0))))
@@ -295,6 +309,7 @@ class Recorder:
                 for name, memory in self._instrument.memories.items()
             },
             "start": first and first.config.architecture.state_dict(),
+            "before": dict(self._history),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -335,6 +350,8 @@ class Recorder:
             self._instrument.memories[name] = {
                 key: value.numpy().copy() for key, value in memory.items()
             }
+        for iteration, weights in state.get("before", {}).items():
+            self._history.keep(iteration, weights)
         self._writer.checkpoint({}, meta)
         self._plan()
 

@@ -258,6 +258,7 @@ def test_every_measure_gives_numbers_or_says_why_not(name, kind):
     refused |= {"margin", "train_accuracy", "test_accuracy"} if name == "batch-normed" else set()
     if name in ("transformer", "recurrent"):
         refused |= {"activations", "dead_units"}  # they call functions instead of modules
+    refused |= {"update", "directional_sharpness", "critical_lr"}  # of a single state
     options = {"start": module, "x_test": x[:3], "y_test": y[:3], "loss": loss}
     if kind in refused:
         with pytest.raises(
@@ -287,6 +288,10 @@ def test_measures_of_a_run_are_those_of_its_network(tmp_path):
         "dead_units",
         {"kind": "activations", "of": "stable_rank"},
         "smallest_eigenvalue",
+        *({"kind": "update", "of": of} for of in ("relative", "cosine_last", "cosine_gradient")),
+        {"kind": "update", "blocks": "layer"},
+        "directional_sharpness",
+        "critical_lr",
         {"kind": "batch_sharpness", "batch_size": 2, "batches": 3},
         {"kind": "sharpness", "top": 2, "blocks": "layer"},
         {"kind": "spectral_density", "probes": 2, "steps": 5},
@@ -526,6 +531,16 @@ REFUSED = {
     "no such module": (
         lambda: dyn.measure(MODULE, X, Y, measures=[{"kind": "dead_units", "modules": ["fc*"]}]),
         "dead_units.modules: 'fc.' is no module of the network: embedding, layer",
+    ),
+    "no updates": (
+        lambda: dyn.measure(
+            MODULE,
+            X,
+            Y,
+            checkpoints=[(k, MODULE.state_dict()) for k in (1, 3, 4)],
+            measures=["critical_lr", {"kind": "update", "of": "cosine_last"}],
+        ),
+        r"update_cosine_last is of updates: .* checkpoints=\[\(99, FILE\), .*\(101, FILE\)\]",
     ),
     "no start": (lambda: dyn.measure(MODULE, X, Y, measures=["distance"]), "start is missing"),
     "other weights": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,7 @@ MEASURES = [
     "sharpness",
     "distance",
     {"kind": "gradient_norm", "at": {"kind": "list", "include": [7]}},
+    {"kind": "update", "of": "cosine_last"},
 ]
 
 
@@ -180,6 +182,22 @@ def test_commands_take_the_run(recorded, tmp_path, monkeypatch, case):
     assert code == 0 or len(answer.stderr.splitlines()[-1:]) == 1
 
 
+def test_updates_are_those_of_checkpoints_that_follow_each_other(tmp_path):
+    measures = ["directional_sharpness", "critical_lr", {"kind": "update", "of": "cosine_last"}]
+    loop = Loop()
+    with loop.recorder(tmp_path / "run", measures=measures) as recorder:
+        loop.train(12, recorder)
+    run = dyn.load_run(tmp_path / "run")
+    assert run.snapshot_iterations.tolist() == [0, 5, 10, 12]
+    again = Loop()
+    states = [(k, copy.deepcopy(again.train(k).model.state_dict())) for k in range(11)]
+    table = dyn.measure(Loop().model, X, Y, measures=measures, checkpoints=states, seed=4)
+    for name, recorded in run.measures.items():
+        if name in table[0]:
+            expected = [np.nan, table[5][name], table[10][name], np.nan]  # the end comes unforeseen
+            assert_allclose(recorded, expected, rtol=1e-9, err_msg=name)
+
+
 def test_data_and_network_are_not_kept(recorded):
     run = dyn.load_run(recorded)
     for call in (run.dataset, lambda: run.network(0), lambda: dyn.train(run.config)):
@@ -190,7 +208,7 @@ def test_data_and_network_are_not_kept(recorded):
 
 
 @pytest.mark.parametrize(
-    "saved_at", [0, 3, 12], ids=["at first", "before a record", "between records"]
+    "saved_at", [0, 3, 4, 11], ids=["at first", "two before a record", "one before", "between"]
 )
 def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path, saved_at):
     whole = Loop()

@@ -116,6 +116,8 @@ class Instrument:
             self.config = self.config.model_copy(update={"loss": own})
         self.start = start
         self.measures = self.problem(None).measures
+        self.updates = max((measure.updates for measure in self.measures.values()), default=0)
+        """How many updates before a state the measures need."""
         self.memories: dict[str, dict[str, Any]] = {name: {} for name in self.measures}
 
     def problem(self, weights: Any) -> Problem:
@@ -137,15 +139,22 @@ class Instrument:
         return self.problem(self.start)
 
     def at(
-        self, weights: Any, iteration: int, names: Iterable[str] | None = None
+        self,
+        weights: Any,
+        iteration: int,
+        names: Iterable[str] | None = None,
+        before: Sequence[Any] = (),
     ) -> Iterator[tuple[str, kinds.Floats]]:
         """Yield name and numbers of each measure of a state, or of the measures of some names.
+
+        `before` are the weights one update ago, two updates ago, ..., where they are known.
 
         Raises InputError: the weights do not fit, or torch cannot compute a measure.
         """
         problem = self.problem(weights)
         shared = dict[str, Any]()
         now = _parameters(problem)
+        former = tuple(_parameters(self.problem(given)) for given in before)
         start = lambda: _parameters(self.first)  # noqa: E731
         for name in self.measures if names is None else names:
             measure = self.measures[name]
@@ -156,6 +165,7 @@ class Instrument:
                 iteration,
                 self.memories[name],
                 shared,
+                former,
                 origin=lambda: self.first,
             )
             try:

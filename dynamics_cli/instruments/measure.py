@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynamics_cli import kinds
-from dynamics_cli.errors import needing
+from dynamics_cli.errors import InputError, needing
 from dynamics_cli.instruments.checkpoints import listed
 from dynamics_cli.instruments.instrument import Instrument, own_modes
+from dynamics_cli.kinds.history import History
 from dynamics_cli.runs.run import FEW_NUMBERS, columns_in
 from dynamics_cli.text import Table
 
@@ -75,7 +77,8 @@ def measure(
             functions of a state. All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of
             them, in the order of training; with their iterations as `{100: state_dict}` or `[(100,
-            state_dict)]`.
+            state_dict)]`. Measures of the last update, such as `update`, compare a checkpoint with
+            that of the iteration before, and are NaN where it is not given.
         step: the iteration of a single checkpoint, or of the model's own weights.
         progress: called with how many numbers are measured, of how many.
         given: further settings, as follows.
@@ -108,11 +111,15 @@ def measure(
     table = Measured()
     table.arrays = {name: [] for name in instrument.measures}
     done = 0
+    history: History[Any] = History(instrument.updates)
+    _check_updates(instrument, [iteration for iteration, *_ in states])
     for iteration, file, weights in states:
         row: dict[str, Any] = {"iteration": iteration}
         if file is not None:
             row = {"checkpoint": file, **row}
-        for name, numbers in instrument.at(weights, iteration):
+        before = history.before(iteration)
+        history.keep(iteration, weights)
+        for name, numbers in instrument.at(weights, iteration, before=before):
             table.arrays[name].append(numbers)
             row |= _cells(instrument, name, numbers)
             done += 1
@@ -120,6 +127,20 @@ def measure(
                 progress(done, len(states) * len(instrument.measures))
         table.append(row)
     return table
+
+
+def _check_updates(instrument: Instrument, iterations: Sequence[int]) -> None:
+    """Raise InputError where a measure needs the states of updates, and none follow each other."""
+    for name, measure in instrument.measures.items():
+        run = measure.updates + 1
+        windows = (iterations[k : k + run] for k in range(len(iterations) - run + 1))
+        followed = (all(b == a + 1 for a, b in pairwise(window)) for window in windows)
+        if not any(followed):
+            listed = ", ".join(f"({99 + k}, FILE)" for k in range(run))
+            raise InputError(
+                f"record.measures: {name} is of updates: give checkpoints that follow each other,"
+                f" such as checkpoints=[{listed}]"
+            )
 
 
 def _cells(instrument: Instrument, name: str, numbers: kinds.Floats) -> dict[str, Any]:

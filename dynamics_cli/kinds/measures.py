@@ -54,6 +54,11 @@ class Measure(Kind):
         """The name of its array and its curve; two measures of a run need different names."""
         return self.kind
 
+    @property
+    def updates(self) -> int:
+        """How many of the updates before a state it needs: so many weights `State.before` has."""
+        return 0
+
     def bound(self, sections: Sections) -> tuple[str, float] | None:
         """Return the name and value of a line to draw beside the curve, such as `2 / η` beside
         the sharpness.

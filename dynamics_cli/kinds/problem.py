@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -306,6 +306,27 @@ class State:
     """
     shared: dict[str, Any] = field(default_factory=dict)
     """Intermediate results that the measures of this state share."""
+    before: tuple[Parameters, ...] = ()
+    """Weights one update ago, two updates ago, ..., where a measure asks for them (`updates`) and
+    they are known.
+    """
+
+    @property
+    def previous(self) -> State | None:
+        """The state one update ago, made once; None where its weights are not known."""
+        if not self.before:
+            return None
+        if "previous" not in self.shared:
+            self.shared["previous"] = replace(
+                self,
+                parameters=self.before[0],
+                iteration=self.iteration - 1,
+                memory={},
+                shared={},
+                before=self.before[1:],
+            )
+        previous: State = self.shared["previous"]
+        return previous
 
     @property
     def network(self) -> Callable[[Floats], Floats]:

@@ -267,7 +267,11 @@ class TrainingLoop:
         if len(due) > 1 and stepper.watchable and self.recorder.advance(stepper, int(due[-1]), due):
             self._record()
             return
-        target = min(self.total, first + chunk, next_after(self.snapshots, first))
+        following = next_after(self.snapshots, first)
+        history = self.recorder.measuring.history
+        if history.wants(first, following):
+            history.keep(first, stepper.parameters())
+        target = min(self.total, first + chunk, history.next_stop(first, following))
         target = min([target, *(i for i in self.kept if i > first)])
         if not stepper.full_batch:
             target = min(target, (first // self.recorder.loss_every + 1) * self.recorder.loss_every)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Floats, Measure, Parameters, Problem, State, read_only
 from dynamics_cli.kinds.arrays import stacked
+from dynamics_cli.kinds.history import History
 from dynamics_cli.kinds.registry import KindError
 from dynamics_cli.kinds.snapshots import Iterations, snapshot_iterations
 from dynamics_cli.text import duration
@@ -23,6 +24,7 @@ from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.waiting import PATIENCE_SECONDS, tell
 
 _SHAPE = "shape of a state"
+_BEFORE = "before"
 Weights = Mapping[str, NDArray[np.floating]]
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 """Recorded weights and measures of one state."""
@@ -35,6 +37,10 @@ class Measuring:
         self._problems = [_read_only(problem) for problem in problems]
         self._recorded = problems[0].recorded_states
         self._measures = problems[0].measures  # replicas have equal ones
+        self.history: History[Weights] = History(
+            max((measure.updates for measure in self._measures.values()), default=0)
+        )
+        """Weights before the states that are recorded, as measures of updates need them."""
         # drawn once, if a measure asks
         self._starts = [cache(partial(_start, problem)) for problem in problems]
         self._due = {
@@ -58,13 +64,16 @@ class Measuring:
         if not self._measures:
             return {}
         several = len(self._problems) > 1
+        history = self.history.before(iteration)
+        before = history
         each: list[dict[str, Floats]] = []
         memories = []
         state = weights
         for r in range(len(self._problems)):
             if several:
-                state = {key: value[r] for key, value in weights.items()}
-            numbers, memory = self._measure(r, state, iteration)
+                state = _of_replica(weights, r)
+                before = [_of_replica(former, r) for former in history]
+            numbers, memory = self._measure(r, state, iteration, before)
             each.append(numbers)
             memories.append(memory)
         self.memories = memories  # only now: a signal may have the state measured again
@@ -108,9 +117,10 @@ class Measuring:
         ]
         return losses, seen
 
-    def _measure(self, r: int, weights: Weights, iteration: int) -> Any:
+    def _measure(self, r: int, weights: Weights, iteration: int, history: Sequence[Weights]) -> Any:
         problem = self._problems[r]
         parameters = read_only(weights, problem.shapes)
+        before = tuple(read_only(former, problem.shapes) for former in history)
         shared = dict[str, Any]()
         numbers = {}
         memories = {}
@@ -119,7 +129,7 @@ class Measuring:
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:
                 state = State(
-                    problem, parameters, self._starts[r], iteration, memories[name], shared
+                    problem, parameters, self._starts[r], iteration, memories[name], shared, before
                 )
                 began = time.monotonic()
                 numbers[name] = self._numbers(name, measure, state)
@@ -176,16 +186,23 @@ class Measuring:
                 state |= {f"{r}/{name}/{key}": value for key, value in memory.items()}
         for name, shape in self._shapes.items():
             state[f"0/{name}/{_SHAPE}"] = np.array(shape, int)
+        for iteration, weights in self.history:
+            state |= {f"{_BEFORE}/{iteration}/{key}": value for key, value in weights.items()}
         return state
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a former `state_dict()`."""
+        history: dict[int, dict[str, NDArray[Any]]] = {}
         for key, value in state.items():
             r, name, remembered = key.split("/", 2)
-            if remembered == _SHAPE:
+            if r == _BEFORE:
+                history.setdefault(int(name), {})[remembered] = np.array(value)
+            elif remembered == _SHAPE:
                 self._shapes[name] = tuple(value.tolist())
             else:
                 self.memories[int(r)].setdefault(name, {})[remembered] = np.array(value)
+        for iteration in sorted(history):
+            self.history.keep(iteration, history[iteration])
 
 
 def _read_only(problem: Problem) -> Problem:
@@ -198,6 +215,10 @@ def _read_only(problem: Problem) -> Problem:
     }
     dataset = replace(problem.dataset, **read_only(samples, samples))
     return replace(problem, dataset=dataset, shapes=MappingProxyType(problem.shapes))
+
+
+def _of_replica(weights: Weights, r: int) -> Weights:
+    return {name: value[r] for name, value in weights.items()}
 
 
 def _start(problem: Problem) -> Parameters:

@@ -163,6 +163,62 @@ def test_derivatives_are_those_of_automatic_differentiation(case):
     assert_allclose(spectrum, np.linalg.eigvalsh(dense.H)[::-1], atol=1e-10)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_measures_of_an_update(case):
+    problem = problem_of(case)
+    older = moved(problem, 1)
+    former = moved(problem, 2)
+    dense = dense_of(former)
+    rng = np.random.default_rng(3)
+    u = -1e-2 * dense.g + 1e-4 * rng.standard_normal(len(dense.g))
+    ends = np.cumsum(dense.sizes)[:-1]
+    steps = dict(zip(dense.weights, np.split(u, ends), strict=True))
+    now = {
+        name: value + steps.get(name, np.zeros(value.size)).reshape(value.shape)
+        for name, value in former.parameters.items()
+    }
+    before = (former.parameters, older.parameters)
+    state = State(problem, now, lambda: older.start, 8, before=before)
+
+    weights = dense.theta.numpy()
+    others = {
+        "norm": u,
+        "relative": weights,
+        "cosine_last": weights - dense_of(older).theta.numpy(),
+        "cosine_gradient": -dense.g,
+    }
+    for of, other in others.items():
+        expected = []
+        for a, b in zip(np.split(u, ends), np.split(other, ends), strict=True):
+            number = np.linalg.norm(a)
+            if of == "relative":
+                number /= np.linalg.norm(b)
+            elif of != "norm":
+                number = a @ b / (number * np.linalg.norm(b) or np.nan)
+            expected.append(number)
+        found = instrument("update", of=of, blocks="layer").measure(state)
+        assert_allclose(found, expected, rtol=1e-7, atol=1e-12, err_msg=of)
+    assert instrument("update").measure(state) == pytest.approx(np.linalg.norm(u), rel=1e-12)
+
+    along = u @ dense.H @ u / (u @ u)
+    found = instrument("directional_sharpness").measure(state)
+    assert found == pytest.approx(along, rel=1e-7, abs=1e-10)
+
+    def loss(multiple):
+        return float(dense.total(dense.theta + multiple * torch.from_numpy(u)))
+
+    critical = instrument("critical_lr").measure(state)
+    if np.isinf(critical):
+        assert loss(2.0**29) < dense.L
+        return
+    grid = [loss(share * critical) for share in (0.25, 0.5, 0.75)]
+    assert max(grid) < dense.L
+    assert abs(loss(critical) - dense.L) < 1e-4 * (dense.L - min(grid))
+    before_the_first = State(problem, now, lambda: older.start, 0)
+    for kind in ("update", "directional_sharpness", "critical_lr"):
+        assert np.isnan(instrument(kind).measure(before_the_first))
+
+
 class Own(CrossEntropy):
     """No formula."""
 
