@@ -219,7 +219,9 @@ def test_activations_are_those_of_the_first_layers_alone(rows, monkeypatch):
     for k in range(6):
         h = copy.deepcopy(RECTIFIED[: k + 1]).double()(x.double()).detach().numpy()
         outputs[str(k)] = np.moveaxis(h, 1, -1).reshape(-1, h.shape[1])
-    expected = {"dead_units.1": 1 / 3, "dead_units.4": 0.4}
+    expected = {f"dead_units.{k}": np.mean(~(outputs[k] > 0).any(axis=0)) for k in ("1", "4")}
+    assert expected["dead_units.1"] >= 1 / 3
+    assert expected["dead_units.4"] >= 0.4
     for of, number in STATISTICS.items():
         expected |= {f"activations_{of}.{k}": number(outputs[k]) for k in ("1", "4")}
     assert row == pytest.approx({"iteration": 0, **expected}, rel=1e-12)

@@ -64,7 +64,10 @@ adam:
   architecture: {kind: fully_connected, widths: [8, 8]}
   initialization: {kind: default_scaled}
   optimizer: {kind: adam, lr: 1e-3, iterations: 300, batch_size: 3}
-  record: {snapshots: {kind: every, interval: 100}, loss_every: 10, measures: [sharpness]}
+  record:
+    snapshots: {kind: every, interval: 101}  # an interruption at 100 is one update before a record
+    loss_every: 10
+    measures: [sharpness, {kind: update, of: cosine_last}]
 convolutional:
   optimizer: {kind: adam, lr: 1e-3, iterations: 240, batch_size: 3}
   record: {snapshots: {kind: every, interval: 100}, loss_every: 20}

@@ -50,7 +50,12 @@ a step per layer: [{kind: residual, width: 6, depth: 3}, {kind: sgd, batch_size:
 scaled: [{kind: residual, width: 6, depth: 3, output_scale: 3.0}, {kind: gd, momentum: 0.5}]
 fresh samples: [{kind: residual, width: 6, depth: 3}, {kind: sgd, samples: fresh}]
 """)
-ALONE = {"optimizer.gradient_flow", "optimizer.group_rmsprop", "optimizer.muon"}
+ALONE = {
+    "optimizer.gradient_flow",
+    "optimizer.group_rmsprop",
+    "optimizer.muon",
+    "optimizer.torch",
+}
 """Kinds whose replicas `torch.func.vmap` does not train."""
 
 
