@@ -15,6 +15,7 @@ from dynamics_cli.plotting.chart import Chart, Line, look, references
 from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.compare import settings_that_differ
+from dynamics_cli.runs.marks import marks_of
 from dynamics_cli.runs.run import Run, columns_of, measured
 from dynamics_cli.runs.titles import title_of
 
@@ -95,6 +96,12 @@ def labels_of(runs: Sequence[Run], titles: Mapping[str, str] = MappingProxyType(
             settings = first | {key: value for key, (_, value) in changes.items()}
             config = run.config.model_dump()
             known = {key: titles.get(key) or title_of(key, config) for key in first}
-            labels[k] = ", ".join(_said(known[key], settings[key]) for key in first)
+            if "changes" in first:  # in words, as at the lines that mark them
+                known.pop("changes")
+                words = [f"{mark.words} from {mark.at}" for mark in marks_of(run)]
+                labels[k] = "; ".join(words) or "no change"
+            if known:
+                said = ", ".join(_said(known[key], settings[key]) for key in known)
+                labels[k] = f"{said}; {labels[k]}" if "changes" in first else said
     counts = Counter(labels)
     return [f"{k + 1}: " * (counts[name] > 1) + name for k, name in enumerate(labels)]

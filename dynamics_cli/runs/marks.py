@@ -16,14 +16,12 @@ class Mark(NamedTuple):
 
 
 def marks_of(run: Run) -> list[Mark]:
-    """Return the changes of a run that it has reached, and the notes of its recorder."""
+    """Return the changes of a run that it has reached."""
     marks = []
     for change in run.config.changes or ():
         settings = flat(change.model_dump(exclude_none=True, exclude={"at"}))
         words = ", ".join(_said(key, value) for key, value in settings.items())
         marks.append(Mark(change.at, words))
-    for at, words in run.info.get("notes", ()):
-        marks.append(Mark(at, words))
     return sorted(mark for mark in marks if mark.at <= run.iterations)
 
 

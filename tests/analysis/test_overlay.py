@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 from numpy.testing import assert_array_equal
 
-from dynamics_cli.analysis.overlay import overlay_chart
+from dynamics_cli.analysis.overlay import labels_of, overlay_chart
 from dynamics_cli.api import train
 from dynamics_cli.errors import UsageError
+from tests.cases import TWO_POINTS
 
 from .conftest import ORTHOGONAL
 
@@ -40,3 +41,15 @@ def test_each_run_has_its_own_bound_in_its_colour(tmp_path):
     assert chart.ylabel == "top eigenvalue"
     same = overlay_chart([runs[0], runs[0]], "sharpness")
     assert [tuple(level) for level in same.levels] == [("2 / η", 40.0, "theory")]
+
+
+def test_branches_are_called_by_their_changes(tmp_path):
+    config = {**TWO_POINTS, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4}}
+    halved = {"at": 2, "optimizer": {"lr": 0.005}}
+    runs = [
+        train(config, out=tmp_path / "parent"),
+        train({**config, "changes": [halved]}, out=tmp_path / "branch"),
+        train({**config, "changes": [halved], "seed": 3}, out=tmp_path / "other"),
+    ]
+    assert labels_of(runs[:2]) == ["no change", "lr 0.005 from 2"]
+    assert labels_of(runs)[1:] == ["seed = 0; lr 0.005 from 2", "seed = 3; lr 0.005 from 2"]
