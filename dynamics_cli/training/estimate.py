@@ -80,7 +80,9 @@ def estimate_legs(legs: Sequence[Leg], choice: Choice) -> Estimate:
     for leg, count in zip(legs, snapshots, strict=True):
         losses = (leg.last - leg.first) // loss_interval(leg.problem) * _STORED_LOSS_BYTES
         disk += losses + count * recorded_bytes(leg.problem)
-        disk += len(leg.kept_states) * checkpoint_bytes(leg.problem, changed=leg.first > 0)
+        kept = len(leg.kept_states)
+        if kept:
+            disk += kept * checkpoint_bytes(leg.problem, changed=leg.first > 0)
     return replace(
         each[0],
         snapshots=sum(snapshots),
@@ -139,7 +141,9 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     if problem.config.optimizer.is_flow:
         memory += _TIME_BYTES * total
     disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
-    disk += len(problem.kept_states) * checkpoint_bytes(problem)
+    kept = len(problem.kept_states)
+    if kept:  # the size of the optimizer's memory is asked of its code
+        disk += kept * checkpoint_bytes(problem)
     return Estimate(
         total, problem.parameter_count, snapshots, memory, disk, total * multiply_adds(problem)
     )

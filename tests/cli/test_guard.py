@@ -15,34 +15,39 @@ import pytest
 from dynamics_cli import errors
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.verify import verify_run
-from dynamics_cli.training import session
+from dynamics_cli.training import course, session
 from tests.runs.damage import reseal
 
 from .conftest import environment
 
 
-def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> None:
-    """Let training fail where this function of `session` is called."""
+def fail(
+    monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException, module: object = session
+) -> None:
+    """Let training fail where this function of a module is called."""
 
     def failing(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(session, name, failing)
+    monkeypatch.setattr(module, name, failing)
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "statuses"),
+    ("module", "name", "told", "statuses"),
     [
-        ("plan_run", "interrupted", []),
+        (session, "plan_run", "interrupted", []),
         (
+            course,
             "build_stepper",
             "interrupted; the run is in run: --resume continues it",
             ["interrupted"],
         ),
     ],
 )
-def test_an_interrupt_before_training_is_exit_code_130(name, told, statuses, dyn, monkeypatch):
-    fail(monkeypatch, name, KeyboardInterrupt())
+def test_an_interrupt_before_training_is_exit_code_130(
+    module, name, told, statuses, dyn, monkeypatch
+):
+    fail(monkeypatch, name, KeyboardInterrupt(), module)
     answer = dyn("train", "toy.yaml", "--out", "run")
     assert (answer.code, answer.out, answer.err.strip()) == (130, "", told)
     answer = dyn("train", "toy.yaml", "--out", "run", "--json", "--force")

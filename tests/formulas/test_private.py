@@ -30,6 +30,7 @@ PARTS = {
         "instruments/modules.py",
         "instruments/network.py",
         "gradients/derivatives.py",
+        "recording/activations.py",
     ),
 }
 """Module of another package -> what is taken from it, and the modules that take it."""

@@ -105,14 +105,14 @@ def test_the_machine_decides(tmp_path):
     "error", [MemoryError("Unable to allocate 9 TiB"), RuntimeError("can't allocate memory")]
 )
 def test_memory_that_runs_out_is_told_in_one_message(tmp_path, monkeypatch, error):
-    from dynamics_cli.training import session
+    from dynamics_cli.training import course
 
     def build(*_):
         raise error
 
     config = plan(tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr(session, "build_stepper", build)
+        patch.setattr(course, "build_stepper", build)
         with pytest.raises(RunError, match=f"the run failed at iteration 0: {error}") as caught:
             obtain_run(config)
     assert caught.value.exit_code == 7

@@ -90,7 +90,7 @@ REFUSED = {
     "constant": ({}, "built again, it gives other outputs with the same weights: draw constants"),
     "activation": (
         {"architecture": {"kind": "fully_connected", "widths": [3], "activation": "jitter"}},
-        f"architecture.kind fully_connected: the network {IN_TRAINING}",
+        "architecture.kind fully_connected: the layer hidden_1 .* draws random numbers in training",
     ),
     "loss": ({"loss": {"kind": "noisy"}}, "loss.kind noisy: it draws random numbers"),
     "optimizer": (
