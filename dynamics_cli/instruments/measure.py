@@ -76,9 +76,9 @@ def measure(
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or
             functions of a state. All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of
-            them, in the order of training; with their iterations as `{100: state_dict}` or `[(100,
-            state_dict)]`. Measures of the last update, such as `update`, compare a checkpoint with
-            that of the iteration before, and are NaN where it is not given.
+            them, in the order of training; with their iterations as `{100: state_dict}` or
+            `[(100, state_dict)]`. Measures of the last update, such as `update`, compare a
+            checkpoint with that of the iteration before, and are NaN where it is not given.
         step: the iteration of a single checkpoint, or of the model's own weights.
         progress: called with how many numbers are measured, of how many.
         given: further settings, as follows.
