@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 from filelock import BaseFileLock, FileLock, SoftFileLease, Timeout
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
@@ -56,6 +55,8 @@ def takes_leases(directory: Path) -> bool:
 
 def _file_system(directory: Path) -> str:
     """Return the type of the file system in which a directory is, or will be; empty if unknown."""
+    import psutil
+
     place = directory.resolve()
     mounted = {
         Path(partition.mountpoint): partition.fstype
