@@ -6,6 +6,15 @@ from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry, Reason
 
 FLOW = ("flow",)
 
+_EPOCHS = Reason(
+    "paper",
+    "the limit is neared like 1 / log t, and 500 epochs are too few to tell it from the class"
+    " means",
+)
+_TIME = Reason(
+    "our setting",
+    "3000 epochs of plain SGD; the limit is neared like 1 / log t, and rescaled time gets there",
+)
 _STEP = Reason("our setting", "the step; shares outside fall with it, and the paper prints none")
 PAPERS: dict[str, PaperEntry] = {
     "arora2019": PaperEntry(
@@ -334,11 +343,7 @@ PAPERS: dict[str, PaperEntry] = {
                 3,
                 "max_margin",
                 missed={
-                    "closer": Reason(
-                        "paper",
-                        "the limit is neared like 1 / log t, and 500 epochs are too few to"
-                        " tell it from the class means",
-                    ),
+                    "closer": _EPOCHS,
                 },
             ),
             "phuong2021-fig2": FigureEntry(
@@ -346,11 +351,7 @@ PAPERS: dict[str, PaperEntry] = {
                 4,
                 "max_margin",
                 missed={
-                    "closer": Reason(
-                        "paper",
-                        "the limit is neared like 1 / log t, and 500 epochs are too few to"
-                        " tell it from the class means",
-                    ),
+                    "closer": _EPOCHS,
                     **dict.fromkeys(
                         ("directions-2", "directions-3", "correlation"),
                         Reason(
@@ -438,16 +439,8 @@ PAPERS: dict[str, PaperEntry] = {
                 4,
                 "fig4",
                 missed={
-                    "boundary-sgd": Reason(
-                        "our setting",
-                        "3000 epochs of plain SGD; the limit is neared like 1 / log t, and"
-                        " rescaled time gets there",
-                    ),
-                    "gaussians-boundary-sgd": Reason(
-                        "our setting",
-                        "3000 epochs of plain SGD; the limit is neared like 1 / log t, and"
-                        " rescaled time gets there",
-                    ),
+                    "boundary-sgd": _TIME,
+                    "gaussians-boundary-sgd": _TIME,
                 },
             ),
             "sarussi2021-fig5": FigureEntry(
