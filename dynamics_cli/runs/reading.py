@@ -163,15 +163,8 @@ def cache_root() -> Path:
 
     Raises UsageError: the user has no home directory and `XDG_CACHE_HOME` is not set.
     """
-    shared = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(shared).is_absolute():  # the XDG specification has relative paths ignored
-        return Path(shared) / "dyn"
-    try:
-        return Path.home() / ".cache" / "dyn"
-    except RuntimeError as error:
-        raise UsageError(
-            "there is no home directory for a cache; set XDG_CACHE_HOME to a directory"
-        ) from error
+    missing = "there is no home directory for a cache; set XDG_CACHE_HOME to a directory"
+    return layout.user_folder("XDG_CACHE_HOME", ".cache", missing)
 
 
 def _arrays(run: Path) -> list[Path]:
