@@ -11,7 +11,7 @@ takes, then runs on the CPU. The exit code is 1 if a check failed.
 - bits: chunks and resumption, on one device, twice.
 - memory: the most bytes that R networks take.
 - times: R replicas side by side and one by one, and JAX's `vmap` in `lax.scan`.
-- captured: K updates as a CUDA graph, the experiment of `captured.py`.
+- captured: K updates as a CUDA graph, `backend: captured`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
-from captured import CapturedStepper, obstacle
 from compare import calibrate, machine, number
-from peers import HAS_JAX, JaxRun, Timed, expressible, jax
+from peers import HAS_JAX, Timed, describe, expressible
 from problems import DEFAULT_MNIST, PROBLEMS, deep
 
 from dynamics_cli.config import load_config
@@ -45,6 +44,11 @@ from dynamics_cli.training.backends import Choice, build_stepper, choose, multip
 from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.base import Stepper
+from dynamics_cli.training.steppers.captured import CapturedStepper, obstacle
+
+if HAS_JAX:
+    import jax
+    from jax_peer import Described, JaxRun
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARES = {
@@ -55,8 +59,8 @@ SHARES = {
     "memory": 0.05,
     "captured": 0.1,
 }
-"""Sections in their order, each with its share of the time; the experiment last, since an error of
-a device ends all that comes after it.
+"""Sections in their order, each with its share of the time; graphs last, since an error of a
+device ends all that comes after it.
 """
 TOLERANCES = {"float32": 1e-4, "float64": 1e-9}
 """Relative to the loss of a state."""
@@ -420,7 +424,7 @@ def jax_together(problems: Sequence[Problem]) -> float:
     All networks have the same samples, and batches.
     """
     jax.config.update("jax_default_matmul_precision", "highest")
-    runs = [JaxRun(problem) for problem in problems]
+    runs = [JaxRun(Described(*describe(problem))) for problem in problems]
     start = jax.tree.map(
         lambda *parts: jax.numpy.stack(parts), *[(run.weights, run.memory) for run in runs]
     )

@@ -132,7 +132,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     batch = problem.batch_size or n
     sizes = problem.layer_sizes
     at_once = batch
-    if choice.backend == "torch":
+    if choice.backend != "compiled":
         at_once = min(batch, problem.block_samples(choice.device))
     # weights, gradients and update; pre-activations and activations, the gradients of one layer;
     # data twice

@@ -1,10 +1,11 @@
-"""An experiment of `gpu.py`, no part of the package before a device has shown that it is right and
-fast: K updates of torch's stepper as a CUDA graph.
+"""K updates of torch's stepper, recorded once as a CUDA graph and replayed (`backend: captured`).
 
 All that changes between two updates lives on the device: weights, the optimizer's memory, the
 number of the iteration, step sizes, the samples of batches, losses. So the same operations are the
-next update. They are called plainly where the device cannot record them, and for a remainder of
-fewer than K.
+next update, and the device starts them without Python. A remainder of fewer than K updates, and
+replicas of which some rest, are called plainly.
+
+No device was at hand when this was written: `auto` does not choose it (`docs/how-to/gpus.md`).
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dynamics_cli.kinds import Minibatch, Problem
+from dynamics_cli.kinds import Descent, Minibatch, Problem
+from dynamics_cli.kinds.torch_optimizers import TorchOptimizer
 from dynamics_cli.training.steppers.autograd import AutogradStepper, Tensors
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import Weights
 
+UPDATES = 8
+"""K, the updates of a graph."""
 ROOM = 1024
 """Updates between two copies to the host."""
 WARM = 3
@@ -30,8 +34,10 @@ WARM = 3
 def obstacle(problem: Problem) -> str | None:
     """Return why updates of a problem are not the same operations again and again, or None."""
     optimizer = problem.config.optimizer
-    if optimizer.is_flow or problem.config.architecture.players:
+    if not isinstance(optimizer, Descent) or problem.config.architecture.players:
         return "its stepper is another one"
+    if isinstance(optimizer, TorchOptimizer):
+        return "a class of torch.optim counts its iterations on the host"
     if problem.fresh:
         return "its samples are drawn on the host"
     drawn = isinstance(optimizer, Minibatch) and optimizer.replacement
@@ -43,10 +49,8 @@ def obstacle(problem: Problem) -> str | None:
 class CapturedStepper(AutogradStepper):
     """Trains by a graph of `updates` updates, or by plain calls of the same operations."""
 
-    def __init__(self, problems: Sequence[Problem], device: str, updates: int = 1) -> None:
-        why = obstacle(problems[0])
-        if why is not None:
-            raise NotImplementedError(why)
+    def __init__(self, problems: Sequence[Problem], device: str, updates: int = UPDATES) -> None:
+        """Put weights, data and step sizes of problems without an `obstacle` on a device."""
         super().__init__(problems, device)
         self._updates = updates
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -57,7 +61,7 @@ class CapturedStepper(AutogradStepper):
         room = (ROOM, len(problems))
         self._losses = torch.zeros(room, dtype=self._samples[0].dtype, device=device)
         if not self.full_batch:
-            shape = (ROOM, self._batches[0].batch_size)
+            shape: tuple[int, ...] = (ROOM, self._batches[0].batch_size)
             if not self._single:
                 shape = (ROOM, len(problems), self._batches[0].batch_size)
             self._choices = torch.zeros(shape, dtype=torch.int64, device=device)
@@ -69,6 +73,7 @@ class CapturedStepper(AutogradStepper):
             rates += rates[-1:] * WARM  # that no update before a recording asks for one too many
             self._rates.append(torch.tensor(rates, dtype=torch.float64, device=device))
             group.update = group.optimizer.update
+            group.labels = None  # which are those of compiled updates
 
     def _descend(self, n: int, most: NDArray[np.int64]) -> Weights:
         if (most < n).any():  # some replicas rest, or all
@@ -116,7 +121,7 @@ class CapturedStepper(AutogradStepper):
         """Record the updates; the state stays as it is."""
         before = self.kept()
         counters = (self._number.clone(), self._slot.clone())
-        aside = torch.cuda.Stream()
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             for _ in range(WARM):
@@ -149,8 +154,10 @@ class CapturedStepper(AutogradStepper):
         """Do the update of `_once`, or from the state `i` where the host counts."""
         if i >= 0:
             self._number.fill_(i)
-        iteration = self._number[0].double()  # as powers of an integer are integers
+        # powers of an integer would be integers
+        iteration = (self._number[0] - self.memory_from).double()
         with torch.no_grad():
+            gradients = self._clipped(gradients)
             for group, rates in zip(self._groups[part], self._rates, strict=True):
                 kept = dict(group.memory)
                 group.update(
@@ -166,12 +173,13 @@ class CapturedStepper(AutogradStepper):
 
     def put(self, state: StateDict) -> None:
         """Set weights and memories in place, for a graph knows their addresses."""
-        kept = [(place, dict(memory)) for place, memory in self._memories()]
+        kept = [dict(group.memory) for _, group in self._places()]
         super().put(state)
-        for (_, former), (_, memory) in zip(kept, self._memories(), strict=True):
+        for former, (_, group) in zip(kept, self._places(), strict=True):
+            restored = dict(group.memory)
             for key, tensor in former.items():
-                tensor.copy_(memory.get(key, torch.zeros_like(tensor)))
-                memory[key] = tensor
+                tensor.copy_(restored.get(key, torch.zeros_like(tensor)))
+                group.memory[key] = tensor
 
 
 def _in_place(kept: Tensors, updated: Tensors) -> Tensors:
