@@ -199,20 +199,31 @@ class TransformerNetwork(nn.Module):
     """Attention and MLPs on a residual stream, normalised before each; see `Transformer`."""
 
     def __init__(
-        self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, normalised: bool
+        self,
+        sigma: Activation,
+        shapes: Shapes,
+        *,
+        tokens: int,
+        heads: int,
+        normalised: bool,
+        every: bool,
     ) -> None:
         super().__init__()
         self.shapes = shapes
         self.tokens = tokens
         self.heads = heads
         self.normalised = normalised
+        self.every = every
         _register(self, shapes)
         layers = sum(name.startswith("weight_query") for name in shapes)
         self.layers = range(1, layers + 1)
         _units(self, (k for k in self.layers if f"weight_in{k}" in shapes), partial(Units, sigma))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs for samples (n, tokens V): (n,) for one output, (n, C) for several."""
+        """Return the outputs for samples (n, tokens V): (n,) for one output, (n, C) for several.
+
+        With `every`, they are (n, T) or (n, T, C).
+        """
         r = x.reshape(len(x), self.tokens, -1)  # (n, T, V)
         r = self._map("embedding", r) + self._weight("positions")  # (n, T, D)
         for layer in self.layers:
@@ -220,7 +231,9 @@ class TransformerNetwork(nn.Module):
             if f"weight_in{layer}" in self.shapes:
                 hidden = _activated(self, layer, self._map(f"in{layer}", self._normal(r)))
                 r = r + self._map(f"out{layer}", hidden)
-        return _single(self._map("unembedding", self._normal(r[:, -1])))
+        if not self.every:
+            r = r[:, -1]
+        return _single(self._map("unembedding", self._normal(r)))
 
     def _weight(self, name: str) -> Tensor:
         weight: Tensor = getattr(self, f"weight_{name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -20,8 +20,9 @@ class Transformer(Activated, kind="transformer"):
 
     A sample is `tokens` blocks `x_t` of equally many numbers. The one-hot blocks of
     `modular_arithmetic` choose columns of the embedding `W_E`; blocks of real numbers are tokens as
-    well. The last token T gives the output. With heads of width k, side by side, `attention(r)_t =
-    W_O [sum_{s <= t} softmax_s(<q_t, k_s> / sqrt(k)) v_s]` for `q, k, v = W_Q r, W_K r, W_V r`
+    well. The last token T gives the output, with `predict: every` each token one. With heads of
+    width k, side by side, `attention(r)_t = W_O [sum_{s <= t} softmax_s(<q_t, k_s> / sqrt(k)) v_s]`
+    for `q, k, v = W_Q r, W_K r, W_V r`
     (causal; Vaswani et al. 2017, Eq. 1), and `MLP(r) = W_out sigma(W_in r)`. `N` is layer
     normalisation without gain and shift, before each part (pre-LN: Xiong et al. 2020, Figure 1b).
 
@@ -51,8 +52,17 @@ loss: {kind: cross_entropy}
     """Whether there is a normalisation `N`."""
     bias: bool = False
     """Whether attention, MLPs and the output have bias vectors."""
+    predict: Literal["every"] | None = None
+    """`every` gives outputs at every token, of it and the tokens before it; by default at the
+    last one.
+    """
     outputs: PositiveInt = 1
     """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
+
+    @property
+    def at_positions(self) -> bool:
+        """Whether outputs are given at every token."""
+        return self.predict == "every"
 
     @property
     def sigma(self) -> Activation:
@@ -113,6 +123,7 @@ loss: {kind: cross_entropy}
             tokens=self.tokens,
             heads=self.heads,
             normalised=self.layer_norm,
+            every=self.at_positions,
         )
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:

@@ -446,6 +446,8 @@ class ByAutograd(Derivatives):
         )
         self._x = architecture.inputs_of(samples.x)
         self._y = torch.tensor(problem.loss.numbered(samples.y), device=self._device)
+        self._weight = problem.loss.weight(self._y)
+        """Of a label in the training loss."""
         self._at_once = problem.block_samples(self._device)
         self._kept: tuple[torch.Tensor, ...] | None = None
         self._twice = False
@@ -493,20 +495,21 @@ class ByAutograd(Derivatives):
             yield self._kept
             return
         for x, y in self._blocks():
-            gradient = self._part_of_gradient(x, y, len(self._y))
+            gradient = self._part_of_gradient(x, y, self._weight)
             if len(y) == len(self._y):
                 self._kept = gradient
             yield gradient
 
-    def _part_of_gradient(self, x: Any, y: torch.Tensor, count: int) -> tuple[torch.Tensor, ...]:
-        """Return the part of some samples in the gradient of the loss of `count`, with its
-        graph.
+    def _part_of_gradient(self, x: Any, y: torch.Tensor, weight: Any) -> tuple[torch.Tensor, ...]:
+        """Return the part of some samples in the gradient of a loss, with its graph.
+
+        `weight` is that of a label in the loss.
         """
         import torch
 
         loss = self.problem.loss
         weights = list(self._weights.values())
-        share = loss.sample_weight(count) / loss.sample_weight(len(y))
+        share = weight / loss.weight(y)
         part = share * loss.total(self._model(x), y)
         if part.requires_grad:
             return torch.autograd.grad(part, weights, create_graph=True, materialize_grads=True)
@@ -546,8 +549,9 @@ class ByAutograd(Derivatives):
         blocks = [rows[part] for part in _parts(len(rows), self._at_once)]
 
         def gradients() -> Iterator[tuple[torch.Tensor, ...]]:
+            weight = self.problem.loss.weight(self._y[rows])
             for block in blocks:
-                yield self._part_of_gradient(self._x[block], self._y[block], len(rows))
+                yield self._part_of_gradient(self._x[block], self._y[block], weight)
 
         graphs: Any = list(gradients()) if len(blocks) == 1 else None
         g = reduce(np.add, map(self._flat, graphs or gradients()))
@@ -702,7 +706,7 @@ class ByAutograd(Derivatives):
         weights = self._detached()
         along = dict(zip(weights, self._split(v), strict=True))
         loss = self.problem.loss
-        weight = loss.sample_weight(len(self._y))
+        weight = self._weight
 
         def product(x: Any, y: torch.Tensor) -> Floats:
             def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -711,7 +715,7 @@ class ByAutograd(Derivatives):
             h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
             with torch.enable_grad():
                 at = h.detach().requires_grad_()
-                (slope,) = torch.autograd.grad(loss.values(at, y).sum(), at, create_graph=True)
+                (slope,) = torch.autograd.grad(loss.of_samples(at, y).sum(), at, create_graph=True)
                 bent = 0 * h
                 if slope.requires_grad:
                     (bent,) = torch.autograd.grad((slope * moved).sum(), at)
@@ -761,7 +765,7 @@ class ByAutograd(Derivatives):
             )  # (n, C, *shape)
             return torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
 
-        C = getattr(self.problem.config.architecture, "outputs", None) or 1
+        C = self.problem.outputs
         K = np.empty((count, C, count, C))
         parts = self._few(count, C)
         for k, rows in enumerate(parts):
@@ -799,29 +803,33 @@ class ByAutograd(Derivatives):
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-        values = self.problem.loss.values
+        loss = self.problem.loss
 
         def squares(rows: slice) -> Any:
-            parts = self._jacobian(lambda w, x, y: values(self._outputs(w, x), y).sum(), rows)
+            parts = self._jacobian(
+                lambda w, x, y: loss.of_samples(self._outputs(w, x), y).sum(), rows
+            )
             return sum((part.flatten(1) ** 2).sum(1) for part in parts)
 
-        return self._flat([squares(rows) for rows in self._few(len(self._y))])
+        share = len(self._y) / float(loss.count(self._y))  # 1 of one label a sample
+        return share**2 * self._flat([squares(rows) for rows in self._few(len(self._y))])
 
     def potential(self, count: int, labels: Floats) -> Potential:
         """Return the mean loss, and its gradient, at several weights side by side."""
         import torch
 
         problem = self.problem
-        values = self.problem.loss.values
+        criterion = self.problem.loss
         targets = torch.from_numpy(np.array(labels)).to(self._y)
 
-        def loss(theta: torch.Tensor, x: Any, y: torch.Tensor) -> torch.Tensor:
+        def loss(theta: torch.Tensor, x: Any, y: torch.Tensor, number: Any) -> torch.Tensor:
             weights = dict(zip(self._weights, self._split(theta), strict=True))
-            return values(self._outputs(weights, x), y).sum() / count  # type: ignore[no-any-return]
+            summed: torch.Tensor = criterion.of_samples(self._outputs(weights, x), y).sum()
+            return summed / (criterion.count(y) if number is None else number)
 
         both = torch.func.grad_and_value(loss)
 
-        def one_by_one(theta: torch.Tensor, part: Any) -> tuple[torch.Tensor, ...]:
+        def one_by_one(theta: torch.Tensor, part: Any, number: Any) -> tuple[torch.Tensor, ...]:
             """Return gradients (K, P) and losses (K,) by backward passes outside of
             `torch.func`.
             """
@@ -829,16 +837,18 @@ class ByAutograd(Derivatives):
             for k, weights in enumerate(theta):
                 samples = part if isinstance(part, slice) else part[k]
                 own = weights.clone().requires_grad_()
-                value = loss(own, self._x[samples], targets[samples])
+                value = loss(own, self._x[samples], targets[samples], number)
                 pairs.append((torch.autograd.grad(value, own)[0], value.detach()))
             return tuple(torch.stack(values) for values in zip(*pairs, strict=True))
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
             parts: list[Any] = _parts(count, self._at_once)
-            axes: tuple[int | None, ...] = (0, None, None)
+            axes: tuple[int | None, ...] = (0, None, None, None)
+            number = criterion.count(targets[:count])  # of labels in all parts
             if rows is not None:  # samples of its own for each of the weights
                 parts = [rows]
-                axes = (0, 0, 0)
+                axes = (0, 0, 0, None)
+                number = None
             theta = torch.from_numpy(weights).to(self._device)
             mapped = torch.func.vmap(both, axes, chunk_size=max(1, self._at_once // count))
             with threads_for(problem.threaded_work(len(weights) * count)):
@@ -846,11 +856,11 @@ class ByAutograd(Derivatives):
                 for part in parts:
                     if self._maps_weights:
                         try:
-                            pairs.append(mapped(theta, self._x[part], targets[part]))
+                            pairs.append(mapped(theta, self._x[part], targets[part], number))
                             continue
                         except RuntimeError:  # a branch on values, or requires_grad_() in the loss
                             self._maps_weights = False
-                    pairs.append(one_by_one(theta, part))
+                    pairs.append(one_by_one(theta, part, number))
             gradients, losses = (
                 sum(parts).detach().cpu().numpy() for parts in zip(*pairs, strict=True)
             )

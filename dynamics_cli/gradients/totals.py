@@ -16,8 +16,8 @@ def total(model: nn.Module, loss: Loss, x: Tensor, y: Tensor, block: int) -> Ten
         return loss.total(model(x), y)  # type: ignore[no-any-return]
     summed = torch.zeros((), dtype=x.dtype, device=x.device)
     for xb, yb in _blocks(x, y, block):
-        summed += loss.values(model(xb), yb).sum(-1)
-    return summed * loss.sample_weight(len(x))
+        summed += loss.of_samples(model(xb), yb).sum(-1)
+    return summed * loss.weight(y)
 
 
 def total_and_gradients(
@@ -31,9 +31,9 @@ def total_and_gradients(
         return value.detach(), list(torch.autograd.grad(value, trained))
     summed = torch.zeros((), dtype=x.dtype, device=x.device)
     gradients = [torch.zeros_like(p) for p in trained]
-    weight = loss.sample_weight(len(x))
+    weight = loss.weight(y)
     for xb, yb in _blocks(x, y, block):
-        part = loss.values(model(xb), yb).sum(-1) * weight
+        part = loss.of_samples(model(xb), yb).sum(-1) * weight
         for gradient, share in zip(gradients, torch.autograd.grad(part, trained), strict=True):
             gradient.add_(share)
         summed += part.detach()

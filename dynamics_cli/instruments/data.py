@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,26 @@ class Data:
             look_up, held_out = _looked_up(x_test, y_test, of_batches)
             self._look_ups.append(look_up)
             labels = torch.cat([labels, held_out])
-        self.samples = kinds.make_samples(
+        self._all_labels = labels
+        self.positions = False
+        """Whether labels are given at each position of a sequence."""
+        self.held_out = len(labels) - self.trained
+
+    @cached_property
+    def samples(self) -> kinds.Samples:
+        """The numbers of samples as inputs, with labels."""
+        labels = self._all_labels
+        if self.positions:
+            rows = labels.double().numpy()
+        else:
+            rows = _rows(labels)
+        return kinds.make_samples(
             np.arange(len(labels), dtype=float)[:, None],
-            _rows(labels),
-            trained=None if x_test is None else self.trained,
+            rows,
+            trained=self.trained if self.held_out else None,
+            positions=self.positions,
             origin="measure",
         )
-        self.held_out = len(labels) - self.trained
 
     def inputs(self, numbers: NDArray[np.int64]) -> Any:
         """Return the inputs of samples that are all trained, or all held out."""

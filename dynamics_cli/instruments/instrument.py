@@ -98,18 +98,28 @@ class Instrument:
             batch_loss = loss
             loss = lambda h, y: h  # noqa: E731
         self.data = Data(x, y, x_test, y_test, of_batches=batch_loss is not None)
-        self.samples = self.data.samples
         n = self.data.trained
 
         module = model_copy(model, device, getattr(torch, dtype))
         freeze_others(module, parameters)
         self.network = Given.of(module, self.data.inputs, min(n, 2), batch_loss)
-        config = _config(loss, measures, self.network, self.samples, seed=seed, dtype=dtype)
+        config = _config(loss, measures, self.network, n, seed=seed, dtype=dtype)
+        named = isinstance(loss, str | Mapping | Loss)
+        if named and _at_positions(config.loss, self.data.labels, self.network):
+            self.data.positions = True
+            self.network = self.network.by_positions()
+        elif config.loss.labels != "real" and len(self.network._shape) > 1:
+            outputs = self.network._shape
+            needed = "a row of them, or a label at each position"
+            raise InputError(
+                f"outputs {outputs} of a sample: the {config.loss.kind} loss needs {needed}"
+            )
+        self.samples = self.data.samples
         self.config = config.model_copy(update={"architecture": self.network})
         at_once = self.problem(None).block_samples(self.network.device)
         self.network.refuse_mixing(n, 0, at_once)
         self.network.refuse_mixing(self.data.held_out, n, at_once)
-        if isinstance(loss, str | Mapping | Loss):
+        if named:
             check_labels(self.samples, self.config.loss, self.config)
         else:
             own = own_loss(loss, self.network, self.data.labels)
@@ -188,7 +198,7 @@ def _config(
     loss: Any,
     measures: Sequence[Any],
     network: Given,
-    samples: kinds.Samples,
+    n: int,
     *,
     seed: int,
     dtype: str,
@@ -198,7 +208,7 @@ def _config(
     A linear model and data of the same sizes stand in for the network and its data.
     """
     outputs = network.outputs or 1
-    sizes = {"n": samples.n, "inputs": samples.d, "outputs": outputs}
+    sizes = {"n": n, "inputs": 1, "outputs": outputs}
     stand_in: dict[str, Any] = {
         "name": "measure",
         "dataset": {"kind": "linear_map", "singular_values": [1.0], **sizes},
@@ -227,11 +237,20 @@ def _config(
         raise ConfigError(
             [replace(problem, file="measure") for problem in error.problems]
         ) from error
-    if config.loss.labels != "real" and len(network._shape) > 1:
-        raise InputError(
-            f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them"
-        )
     return config
+
+
+def _at_positions(loss: Loss, labels: Tensor, network: Given) -> bool:
+    """Return whether labels are given at each position: classes (n, T) for outputs (T, C) of a
+    sample, numbers (n, T, k) for outputs (T, k).
+    """
+    shape = tuple(labels.shape[1:])
+    outputs = network._shape
+    if loss.labels == "classes":
+        return len(outputs) == 2 and shape == outputs[:1]
+    if loss.labels == "signs":
+        return len(outputs) == 1 and shape == outputs
+    return len(shape) == 2 and shape == outputs
 
 
 def _plain(asked: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,8 @@ class Given(kinds.Architecture):
     _look_up: Any = PrivateAttr()
     _shape: tuple[int, ...] = PrivateAttr(())
     """The shape of the outputs for a sample."""
+    _positions: int = PrivateAttr(0)
+    """Positions at which outputs are given; 0 where a sample has one row of them."""
     _kept: int = PrivateAttr(0)
     """Numbers that autograd keeps of a sample."""
     _loss: BatchLoss | None = PrivateAttr(None)
@@ -114,6 +117,20 @@ class Given(kinds.Architecture):
     def device(self) -> str:
         """That of the module."""
         return next(self._module.parameters()).device.type  # type: ignore[no-any-return]
+
+    @property
+    def at_positions(self) -> bool:
+        """Whether outputs are given at each position of a sequence."""
+        return self._positions > 0
+
+    def by_positions(self) -> Given:
+        """Return the network with a row of outputs for each position, the first axis of a
+        sample's outputs.
+        """
+        size = math.prod(self._shape[1:])
+        network = self.model_copy(update={"outputs": size if size > 1 else None})
+        network._positions = self._shape[0]
+        return network
 
     def refuse_mixing(self, count: int, first: int, at_once: int) -> None:
         """Compare parts of samples from all over the data with halves of them, drawn at random.
@@ -190,7 +207,7 @@ class Given(kinds.Architecture):
     def build(self, d: int) -> nn.Module:
         """Return a copy of the module that takes inputs as they are looked up.
 
-        Its outputs are (n,) or (n, C).
+        Its outputs are (n,) or (n, C), at positions (n, T) or (n, T, C).
         """
         module = copied(self._module)
         forward = module.forward
@@ -198,9 +215,12 @@ class Given(kinds.Architecture):
         def rows(batch: Any) -> Tensor:
             with differentiable():
                 h: Tensor = passed(module, batch, self._loss, forward)
-            if self.outputs is None:
-                return h.reshape(len(h))
-            return h.reshape(len(h), self.outputs)
+            shape = [len(h)]
+            if self.at_positions:
+                shape.append(self._positions)
+            if self.outputs is not None:
+                shape.append(self.outputs)
+            return h.reshape(shape)
 
         module.forward = rows
         return module

@@ -27,15 +27,19 @@ class Samples:
     x: Floats
     """Inputs (n, d), the constant 1 of a bias as last column where there is one."""
     y: Floats
-    """Labels (n,), or vectors of them (n, C)."""
+    """Labels (n,), or vectors of them (n, C); with `positions` classes (n, T) or numbers (n, T,
+    k).
+    """
     x_test: Floats | None = None
     """Held-out inputs (n', d)."""
     y_test: Floats | None = None
-    """Held-out labels (n',) or (n', C)."""
+    """Held-out labels, of the shape of `y` for n' samples."""
     bias: bool = False
     """Whether the last column of the inputs is the constant 1 of a bias."""
     replaced: Bools | None = None
     """The training samples (n,) whose labels `replaced_labels` drew; None where it drew none."""
+    positions: bool = False
+    """Whether there is a label at each position of a sequence; a class -1 or NaN is no label."""
 
     @property
     def n(self) -> int:
@@ -75,11 +79,14 @@ class Samples:
         Raises InputError: labels are not the numbers 0, 1, ... of classes.
         """
         parts = [y for y in (self.y, self.y_test) if y is not None]
-        if any(y.ndim > 1 or (y < 0).any() or (y != np.round(y)).any() for y in parts):
+        axes = 2 if self.positions else 1
+        least = -1 if self.positions else 0
+        if any(y.ndim != axes or (y < least).any() or (y != np.round(y)).any() for y in parts):
             raise InputError("dataset.one_hot needs labels that are class numbers 0, 1, ...")
         C = 1 + int(max(y.max() for y in parts))
-        check_size(sum(map(len, parts)), C)
-        y, *held_out = (np.eye(C)[y.astype(np.int64)] for y in parts)
+        check_size(sum(y.size for y in parts), C)
+        rows = np.vstack([np.eye(C), np.full(C, np.nan)])  # the last is that of no label, -1
+        y, *held_out = (rows[y.astype(np.int64)] for y in parts)
         return replace(self, y=y, y_test=next(iter(held_out), None))
 
 
@@ -91,10 +98,13 @@ def make_samples(
     y_test: Floats | None = None,
     trained: int | None = None,
     append_bias: bool = False,
+    positions: bool = False,
     origin: str = "the data set",
 ) -> Samples:
     """Check shapes and values and append the bias column; samples after the first `trained` are
     held out.
+
+    With `positions`, labels are classes (n, T) or numbers (n, T, k), -1 or NaN for no label.
 
     Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not
     finite.
@@ -104,11 +114,12 @@ def make_samples(
         y_test = y[trained:]
         x = x[:trained]
         y = y[:trained]
-    x, y = _check(x, y, f"{origin}: x", f"{origin}: y")
+    x, y = _check(x, y, f"{origin}: x", f"{origin}: y", positions=positions)
     if (x_test is None) != (y_test is None):
         raise InputError(f"{origin}: held-out inputs and labels must come together")
     if x_test is not None and y_test is not None:
-        x_test, y_test = _check(x_test, y_test, f"{origin}: x_test", f"{origin}: y_test")
+        names = f"{origin}: x_test", f"{origin}: y_test"
+        x_test, y_test = _check(x_test, y_test, *names, positions=positions)
         for name, train, test in (("x", x, x_test), ("y", y, y_test)):
             if train.shape[1:] != test.shape[1:]:
                 columns, others = (math.prod(array.shape[1:]) for array in (train, test))
@@ -119,7 +130,7 @@ def make_samples(
         x = _with_ones(x)
         if x_test is not None:
             x_test = _with_ones(x_test)
-    return Samples(x, y, x_test, y_test, bias=append_bias)
+    return Samples(x, y, x_test, y_test, bias=append_bias, positions=positions)
 
 
 def check_size(rows: int, columns: int) -> None:
@@ -137,7 +148,9 @@ def _with_ones(x: Floats) -> Floats:
     return np.concatenate([x, np.ones((len(x), 1))], axis=1)
 
 
-def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floats]:
+def _check(
+    x: Floats, y: Floats, x_name: str, y_name: str, *, positions: bool
+) -> tuple[Floats, Floats]:
     for array, name in ((x, x_name), (y, y_name)):
         if np.asarray(array).dtype.kind not in "fiub":
             raise InputError(f"{name} holds {np.asarray(array).dtype}, numbers are needed")
@@ -145,9 +158,13 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
     y = np.asarray(y, dtype=np.float64)
     if x.ndim != 2:
         raise InputError(f"{x_name} must have shape (samples, dimensions), not {x.shape}")
-    if y.ndim == 2 and y.shape[1] == 1:
+    if y.ndim == 2 and y.shape[1] == 1 and not positions:
         y = y[:, 0]
-    if y.ndim not in (1, 2):
+    if positions and (y.ndim not in (2, 3) or not y.size):
+        raise InputError(
+            f"{y_name} must hold a label or vector for each position; its shape is {y.shape}"
+        )
+    if not positions and y.ndim not in (1, 2):
         raise InputError(
             f"{y_name} must hold one label or vector per sample; its shape is {y.shape}"
         )
@@ -156,7 +173,8 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
     if len(x) == 0 or x.shape[1] == 0:
         raise InputError(f"{x_name} is empty")
     for array, name in ((x, x_name), (y, y_name)):
-        if not np.isfinite(array).all():
+        missing = positions and array is y
+        if not np.isfinite(np.where(np.isnan(array) & missing, 0.0, array)).all():
             bad = np.argwhere(~np.isfinite(array))
             raise InputError(
                 f"{name} holds {array[tuple(bad[0])]} at {tuple(int(i) for i in bad[0])}; all"

@@ -9,14 +9,18 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from dynamics_cli.errors import InputError, alternatives
-from dynamics_cli.formulas import tracing
+from dynamics_cli.formulas import algebra, tracing
 from dynamics_cli.kinds.arrays import Array, Labels
 from dynamics_cli.kinds.base import Finding, Kind, Sections
 from dynamics_cli.kinds.registry import all_kinds
 
 
 class Loss(Kind):
-    """A training loss `L = reduce_k l(h(x_k), y_k)`, `reduce` the mean or the sum over samples."""
+    """A training loss `L = reduce_k l(h(x_k), y_k)`, `reduce` the mean or the sum over samples.
+
+    Labels at each position of a sequence are classes or signs (n, T), or numbers (n, T, k); a class
+    -1 and a number NaN stand for no label. The reduction is over all labels that exist.
+    """
 
     section: ClassVar[str] = "loss"
     labels: ClassVar[Labels] = "real"
@@ -32,7 +36,7 @@ class Loss(Kind):
     samples.
     """
     reduction: Literal["mean", "sum"] = "mean"
-    """Mean or sum over the samples."""
+    """Mean or sum over the samples; of labels at each position, over the labels that exist."""
 
     @abstractmethod
     def values(self, h: Array, y: Array) -> Array:
@@ -74,15 +78,71 @@ class Loss(Kind):
 
     def total(self, h: Array, y: Array) -> Array:
         """Return the reduced loss, shape (...)."""
-        values = self.values(h, y)
+        values = self.of_samples(h, y)
         if not values.ndim:
             raise InputError(
                 f"loss.kind {self.kind!r}: values returns a single number; return one for each"
                 " sample"
             )
-        if self.reduction == "mean":
-            return values.mean(-1)
-        return values.sum(-1)
+        if self.reduction == "sum":
+            return values.sum(-1)
+        if self.at_positions(y):
+            return values.sum(-1) / self.count(y)
+        return values.mean(-1)
+
+    def at_positions(self, y: Array) -> bool:
+        """Return whether labels are given at each position of a sequence."""
+        return bool(y.ndim == (3 if self.labels == "real" else 2))
+
+    def labelled(self, y: Array) -> Array:
+        """Return which positions (n, T) have a label."""
+        if self.labels == "classes":
+            return y >= 0
+        first = y[..., 0] if y.ndim == 3 else y
+        return first == first  # noqa: PLR0124 - NaN differs from itself
+
+    def of_samples(self, h: Array, y: Array) -> Array:
+        """Return the loss of each sample, shape (..., n), summed over the positions with a label.
+
+        At positions, outputs are (..., n, T) or (..., n, T, C).
+        """
+        if not self.at_positions(y):
+            return self.values(h, y)
+        return self.of_positions(h, y).sum(-1)
+
+    def of_positions(self, h: Array, y: Array) -> Array:
+        """Return the loss at each position (..., n, T), 0 where there is no label."""
+        there = self.labelled(y)
+        if self.labels == "classes":
+            y = y.clip(0)
+        else:
+            y = algebra.where(y == y, y, 0.0)  # noqa: PLR0124 - NaN differs from itself
+        # a position is to the formula what a sample is
+        n, T, *k = y.shape
+        columns = [] if k == [1] else k
+        lead = h.shape[: h.ndim - 2 - len(columns)]
+        if self.many_outputs:
+            columns = [h.shape[-1]]
+            lead = h.shape[:-3]
+        flat = (n * T, *columns)
+        labels = y.reshape(n * T if self.labels != "real" else flat)
+        values = self.values(h.reshape(*lead, *flat), labels)
+        return algebra.where(there, values.reshape(*lead, n, T), 0.0)
+
+    def count(self, y: Array) -> Array:
+        """Return the number of labels, by which a mean divides; 1 where there is none."""
+        if not self.at_positions(y):
+            return y.shape[0]
+        return self.labelled(y).sum().clip(1)
+
+    def weight(self, y: Array) -> Array:
+        """Return the weight of a label in the reduction: 1 over their number, or 1."""
+        if self.reduction == "sum":
+            return 1.0
+        count = self.count(y)
+        if hasattr(count, "double"):  # torch divides integers in its default precision
+            count = count.double()
+        return 1.0 / count
 
     def sample_weight(self, n: int) -> float:
         """Return the weight of one of `n` samples in the reduction: 1/n or 1."""

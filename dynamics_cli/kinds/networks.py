@@ -110,6 +110,11 @@ class Architecture(Kind):
         return True
 
     @property
+    def at_positions(self) -> bool:
+        """Whether outputs are given at each position of a sequence: (n, T), or (n, T, C)."""
+        return False
+
+    @property
     def plain(self) -> bool:
         """Whether the network is its kind alone: neither scaled nor centred, nothing frozen."""
         return self.output_scale is None and not self.centered and self.train is None
@@ -117,7 +122,7 @@ class Architecture(Kind):
     @abstractmethod
     def build(self, d: int) -> nn.Module:
         """Return the network for inputs (n, d), bias column included; its outputs are (n,), or (n,
-        C) for several.
+        C) for several, with `at_positions` (n, T) or (n, T, C).
 
         The values of its weights do not matter: the initialisation replaces them.
 

@@ -163,6 +163,12 @@ class Problem:
         return self.config.optimizer.count(self.steps_per_epoch)
 
     @property
+    def outputs(self) -> int:
+        """Numbers that the network gives for a sample, at all positions."""
+        each = getattr(self.config.architecture, "outputs", None) or 1
+        return each * (self.dataset.y.shape[1] if self.dataset.positions else 1)
+
+    @property
     def parameter_count(self) -> int:
         """Number of weights, trained or not."""
         return sum(math.prod(shape) for shape in self.shapes.values())

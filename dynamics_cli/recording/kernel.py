@@ -47,16 +47,16 @@ class KernelDistance(TangentKernel, kind="kernel_distance"):
 class KernelAlignment(TangentKernel, kind="kernel_alignment"):
     """Alignment of tangent kernel and labels, `y^T K y / (||K|| ||y||^2)` (Baratin et al. 2021)."""
 
-    needs = "a label for every output, or a class for every sample"
+    needs = "a label for every output, or a class for every sample, and none at positions"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the network is one function whose outputs have labels, or classes."""
-        outputs = getattr(problem.config.architecture, "outputs", None) or 1
+        outputs = problem.outputs
         alike = (
             problem.loss.labels == "classes"
             or problem.dataset.y.size == outputs * problem.dataset.n
         )
-        return super().offered(problem) and alike
+        return super().offered(problem) and alike and not problem.dataset.positions
 
     def measure(self, state: State) -> float:
         """Return the alignment, at most 1."""
@@ -84,7 +84,7 @@ class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
         """Return (top,) eigenvalues; NaN beyond the size of the kernel."""
         problem = state.problem
         n = min(self.count, state.problem.dataset.n)
-        rows = n * (getattr(problem.config.architecture, "outputs", None) or 1)
+        rows = n * problem.outputs
         if rows > KERNEL:
             from dynamics_cli.gradients.lanczos import largest_eigenvalues
 

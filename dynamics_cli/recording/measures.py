@@ -38,13 +38,29 @@ def classifies(problem: Problem) -> bool:
     y = problem.dataset.y
     if problem.loss.labels != "real":
         return True
-    if y.ndim == 2:
+    if problem.dataset.positions:
+        y = y[problem.loss.labelled(y)]  # (labels, k)
+    if y.ndim == 2 and y.shape[1] > 1:
         return bool(np.isin(y, [0.0, 1.0]).all() and (y.sum(-1) == 1).all())
     return bool((abs(y) == 1).all())
 
 
+def labelled(problem: Problem, h: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return outputs (m,) or (m, C) and labels of the m samples, or positions, that have one."""
+    if not problem.dataset.positions:
+        return h, y
+    there = problem.loss.labelled(y)
+    y = y[there]
+    if y.shape[1:] == (1,):
+        y = y[:, 0]
+    return h[there], y
+
+
 def right(problem: Problem, h: Floats, y: Floats) -> float:
-    """Return the share of outputs `h` (n,) or (n, C) that are classified as labels `y` say."""
+    """Return the share of outputs `h` (n,) or (n, C), or of those at positions with a label, that
+    are classified as labels `y` say.
+    """
+    h, y = labelled(problem, h, y)
     if problem.loss.labels != "real":
         return float(np.mean(problem.loss.predictions(h) == y))
     if y.ndim == 2:

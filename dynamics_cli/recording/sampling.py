@@ -178,6 +178,9 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         labels = problem.dataset.y
         if self.labels == "own":
             labels = outputs
+            if problem.dataset.positions:
+                labels = outputs.reshape(problem.dataset.y.shape)
+                labels = np.where(np.isnan(problem.dataset.y), np.nan, labels)
         classes = loss.numbered(labels)
         nbeta = self.nbeta or n / math.log(n)
         step = self.step
@@ -189,7 +192,8 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         potential = derivatives.potential(self.batch_size or n, labels)
         w_star = derivatives.weights(state.parameters)
         with np.errstate(all="ignore"):
-            at_star = float(np.mean(np.asarray(loss.values(outputs, classes))))
+            summed = np.asarray(loss.of_samples(outputs, classes)).sum()
+            at_star = float(summed / loss.count(classes))
             for _ in range(1 + halvings):
                 rng = stream(problem.config.seed, self.kind, state.iteration)
                 losses = self._losses(potential, w_star, nbeta, step, rng, state)

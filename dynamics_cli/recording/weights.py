@@ -26,7 +26,7 @@ from dynamics_cli.kinds import (
 )
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import imbalances
-from dynamics_cli.recording.measures import once
+from dynamics_cli.recording.measures import labelled, once
 
 
 class OfLayer(Measure):
@@ -351,8 +351,9 @@ record: {measures: [margin]}
         """Return the margin, positive when every sample is right."""
         samples = state.problem.dataset
         h = np.asarray(state.network(state.problem.dataset.x), np.float64)
+        h, y = labelled(state.problem, h, samples.y)
         if state.problem.loss.labels == "signs":
-            return float(np.min(samples.y * h))
-        y = samples.y.astype(np.int64)
+            return float(np.min(y * h))
+        y = y.astype(np.int64)
         others = np.where(np.eye(h.shape[1], dtype=bool)[y], -np.inf, h).max(1)
         return float(np.min(h[np.arange(len(y)), y] - others))

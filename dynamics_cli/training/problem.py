@@ -54,7 +54,8 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
     """
     kind = config.loss.kind
     outputs = getattr(config.architecture, "outputs", None) or 1
-    columns = math.prod(dataset.y.shape[1:])
+    _check_positions(dataset, loss, config)
+    columns = math.prod(dataset.y.shape[1 + dataset.positions :])
     if loss.labels == "real":
         if outputs != columns:
             needed = (
@@ -73,14 +74,48 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
         )
     labels = np.arange(outputs)
     needed = f"a class number 0..{outputs - 1}"
+    if dataset.positions:
+        labels = np.arange(-1, outputs)
+        needed += ", or -1 for no label"
     if loss.labels == "signs":
         labels = np.array([-1, 1])
         needed = "-1 or 1"
+        if dataset.positions:
+            labels = np.array([-1, 1, np.nan])
+            needed += ", or NaN for no label"
     for name in ("y", "y_test"):
         y = getattr(dataset, name)
         if y is None:
             continue
-        allowed = np.isin(y, labels)
+        allowed = np.isin(y, labels) | (np.isnan(y) & np.isnan(labels).any())
         if not allowed.all():
-            k = int(np.argmin(allowed))
-            raise InputError(f"dataset: {name}[{k}] is {y[k]:g}, the {kind} loss needs {needed}")
+            place = np.unravel_index(np.argmin(allowed), y.shape)
+            at = ", ".join(map(str, place))
+            raise InputError(
+                f"dataset: {name}[{at}] is {y[place]:g}, the {kind} loss needs {needed}"
+            )
+
+
+def _check_positions(dataset: Samples, loss: Loss, config: RunConfig) -> None:
+    """Refuse labels at each position beside a network of one output a sample, and the reverse.
+
+    Raises InputError: they differ, or no position has a label.
+    """
+    network = config.architecture
+    if dataset.positions != network.at_positions:
+        given = "labels at each position" if dataset.positions else "one label a sample"
+        gives = "an output at each position" if network.at_positions else "one output a sample"
+        raise InputError(f"dataset: {given}, but architecture.kind {network.kind} gives {gives}")
+    if not dataset.positions:
+        return
+    if loss.at_positions(dataset.y) != dataset.positions:
+        needed = "class numbers (n, T)"
+        if loss.labels == "real":
+            needed = "numbers (n, T, k)"
+        shape = dataset.y.shape
+        raise InputError(
+            f"dataset: labels {shape} at positions, the {loss.kind} loss needs {needed}"
+        )
+    for y in (dataset.y, dataset.y_test):
+        if y is not None and not loss.labelled(y).any():
+            raise InputError("dataset: no position has a label")

@@ -174,6 +174,8 @@ def _loss(problem: Problem) -> Iterator[str]:
     shape = list(y.shape)
     if problem.loss.labels == "classes":
         shape.append(getattr(problem.config.architecture, "outputs", None) or 1)
+    elif problem.dataset.positions and shape[-1] == 1:
+        shape.pop()  # a single output has no axis
     h = torch.linspace(-1.0, 1.0, max(1, math.prod(shape))).reshape(shape).double()
     with torch.random.fork_rng(devices=[]):
         (first, again), draws = _twice(lambda: problem.loss.total(h, torch.from_numpy(y)))

@@ -128,10 +128,7 @@ def _maps(problem: Problem) -> bool:
         zeros = {name: np.zeros(shape) for name, shape in shapes.items()}
         model = architecture.network(d, zeros, torch.float32)
         weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
-        y = np.zeros(1, np.float32)
-        outputs = getattr(architecture, "outputs", None) or 1
-        if outputs > 1 and loss.labels != "classes":
-            y = np.zeros((1, outputs), np.float32)
+        y = np.zeros((1, *problem.dataset.y.shape[1:]), np.float32)
         both = vmap(grad_and_value(_value_of(model, loss)), in_dims=(0, 0, None, None))
         try:
             both(weights, {}, torch.zeros(1, d), torch.from_numpy(loss.numbered(y)))
