@@ -1,11 +1,11 @@
-"""Data that another network labels: teachers of any architecture, and linear maps."""
+"""Data that another network labels: teachers of any architecture, linear maps, power laws."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -205,6 +205,49 @@ class SparseRegression(Dataset, kind="sparse_regression"):
         rng = streams.rng("data")
         x = rng.standard_normal((self.n, self.dim))
         return make_samples(x, x @ self.beta() + self.noise * rng.standard_normal(self.n))
+
+
+class PowerLaw(Dataset, kind="power_law"):
+    """Gaussian inputs whose variances fall like a power law, labelled by a linear teacher (Bordelon
+    et al. 2020).
+
+    `x_i ~ N(0, lambda_i)` with `lambda_i = i^-decay`, `i = 1, ..., dim`, and `y = sum_i w_i x_i`
+    with `lambda_i w_i^2 = i^-source`: the part of direction i in the mean square of labels.
+    """
+
+    example = "{kind: power_law, n: 200, dim: 100, decay: 1.5, source: 1.25, n_test: 200}"
+    endless = True
+    titles: ClassVar[Mapping[str, str]] = {"decay": "decay of variances α", "source": "source β"}
+    n: PositiveInt
+    """Number of training samples."""
+    dim: PositiveInt
+    """Input dimension d."""
+    decay: Positive
+    """The exponent of the variances of inputs."""
+    source: Positive
+    """The exponent of the parts of directions in labels."""
+    noise: NonNegative = 0.0
+    """Standard deviation of Gaussian noise on the training labels."""
+    n_test: PositiveInt | None = None
+    """Number of held-out samples, without noise."""
+
+    def variances(self) -> Floats:
+        """Return the variances (d,) of inputs."""
+        return np.arange(1.0, self.dim + 1.0) ** -self.decay
+
+    def weights(self) -> Floats:
+        """Return the teacher's weights (d,)."""
+        return np.arange(1.0, self.dim + 1.0) ** ((self.decay - self.source) / 2)
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw inputs and label them."""
+        count = self.n + (self.n_test or 0)
+        check_size(count, self.dim)
+        x = streams.rng("data").standard_normal((count, self.dim)) * np.sqrt(self.variances())
+        y = x @ self.weights()
+        if self.noise:
+            y[: self.n] += self.noise * streams.rng("label noise").standard_normal(self.n)
+        return make_samples(x, y, trained=self.n)
 
 
 class LinearMap(Dataset, kind="linear_map"):

@@ -825,7 +825,7 @@ class ByAutograd(Derivatives):
         def loss(theta: torch.Tensor, x: Any, y: torch.Tensor, number: Any) -> torch.Tensor:
             weights = dict(zip(self._weights, self._split(theta), strict=True))
             summed: torch.Tensor = criterion.of_samples(self._outputs(weights, x), y).sum()
-            return summed / (criterion.count(y) if number is None else number)
+            return summed / (criterion.count(y) if number is None else number)  # type: ignore[no-any-return]
 
         both = torch.func.grad_and_value(loss)
 

@@ -17,7 +17,7 @@ def total(model: nn.Module, loss: Loss, x: Tensor, y: Tensor, block: int) -> Ten
     summed = torch.zeros((), dtype=x.dtype, device=x.device)
     for xb, yb in _blocks(x, y, block):
         summed += loss.of_samples(model(xb), yb).sum(-1)
-    return summed * loss.weight(y)
+    return summed * loss.weight(y)  # type: ignore[no-any-return]
 
 
 def total_and_gradients(

@@ -66,6 +66,11 @@ class Data:
             origin="measure",
         )
 
+    def count_labels(self, counts: Tensor) -> None:
+        """Take the numbers of labels of all samples as labels, for a loss of batches."""
+        self._all_labels = counts
+        self.labels = counts[: self.trained]
+
     def inputs(self, numbers: NDArray[np.int64]) -> Any:
         """Return the inputs of samples that are all trained, or all held out."""
         held_out = bool((numbers[:1] >= self.trained).any())

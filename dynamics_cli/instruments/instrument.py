@@ -103,6 +103,11 @@ class Instrument:
         module = model_copy(model, device, getattr(torch, dtype))
         freeze_others(module, parameters)
         self.network = Given.of(module, self.data.inputs, min(n, 2), batch_loss)
+        if batch_loss is not None:
+            counted = self.network.label_counts(n + self.data.held_out)
+            if counted is not None:
+                self.data.count_labels(counted)
+                loss = _sum_and_count
         config = _config(loss, measures, self.network, n, seed=seed, dtype=dtype)
         named = isinstance(loss, str | Mapping | Loss)
         if named and _at_positions(config.loss, self.data.labels, self.network):
@@ -119,7 +124,7 @@ class Instrument:
         at_once = self.problem(None).block_samples(self.network.device)
         self.network.refuse_mixing(n, 0, at_once)
         self.network.refuse_mixing(self.data.held_out, n, at_once)
-        if named:
+        if isinstance(loss, str | Mapping | Loss):
             check_labels(self.samples, self.config.loss, self.config)
         else:
             own = own_loss(loss, self.network, self.data.labels)
@@ -238,6 +243,11 @@ def _config(
             [replace(problem, file="measure") for problem in error.problems]
         ) from error
     return config
+
+
+def _sum_and_count(h: Tensor, y: Tensor) -> Any:
+    """Return the sum of parts of a loss of batches, and of the numbers of labels."""
+    return h.sum(), y.sum()
 
 
 def _at_positions(loss: Loss, labels: Tensor, network: Given) -> bool:

@@ -14,12 +14,13 @@ from torch import Tensor, nn
 
 from dynamics_cli import kinds
 from dynamics_cli.errors import InputError
+from dynamics_cli.instruments.modules import counts
 from dynamics_cli.instruments.network import ROUNDING, Given
 from dynamics_cli.instruments.obstacles import told
 from dynamics_cli.kinds import Loss, formulas
 
-OfBoth = Callable[[Tensor, Tensor], Tensor]
-"""Outputs and labels -> a number for each sample, or their mean or sum."""
+OfBoth = Callable[[Tensor, Tensor], Any]
+"""Outputs and labels -> a number for each sample, or their mean or sum; or (sum, count)."""
 
 
 class OwnLoss(Loss):
@@ -52,6 +53,28 @@ class OwnClasses(OwnLoss):
         return h.argmax(-1)
 
 
+class OwnCounted(OwnLoss):
+    """A function that gives the sum of losses over the labels of some samples, and their number."""
+
+    _shape: Any = PrivateAttr()
+
+    def total(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
+        """Return the mean loss over the labels of some samples."""
+        summed, count = self._whole(*self._shaped(h, y))
+        return summed / torch.as_tensor(count).clip(1)
+
+    def whole(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
+        """Return the mean loss over the labels of some samples."""
+        return self.total(h, y)
+
+    def count(self, y: kinds.Array) -> kinds.Array:
+        """Return the number of labels of some samples."""
+        y = torch.as_tensor(y)
+        h = torch.zeros((len(y), *self._shape), dtype=torch.float64, device=y.device)
+        _, count = self._whole(*self._shaped(h, y))
+        return torch.as_tensor(count).clip(1)
+
+
 def _anywhere(function: Any, **settings: Any) -> OfBoth:
     """Return a function whose weights, if it is a module, follow device and precision of outputs.
 
@@ -70,7 +93,8 @@ def _anywhere(function: Any, **settings: Any) -> OfBoth:
 
 
 def own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -> OwnLoss:
-    """Return the loss of a function that gives a number for each sample, or their mean or sum.
+    """Return the loss of a function that gives a number for each sample, or their mean or sum; or
+    the sum over labels and their number.
 
     Raises:
         InputError: it gives something else.
@@ -88,13 +112,22 @@ def own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) ->
     anywhere = _anywhere(function)
     try:
         whole = anywhere(h, y)
+        if counts(whole):
+            counted = _counted(anywhere, network, shaped)
+            _refuse_other_counts(counted, whole, h, y)
+            return counted
         each, reduction = _singly(function, whole, h, y)
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(
             f"the loss of outputs {tuple(h.shape)} and labels {tuple(y.shape)}: {told(error)}"
         ) from error
     if reduction is None:
-        needed = "a number for each sample, nor their mean or sum"
+        needed = (
+            "a number for each sample, nor their mean or sum; of a mean over labels whose number"
+        )
+        needed += " differs from sample to sample, return (sum, count)"
         raise InputError(
             f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither {needed}"
         )
@@ -109,6 +142,37 @@ def own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) ->
     return loss
 
 
+def _counted(
+    anywhere: OfBoth,
+    network: Given,
+    shaped: Callable[[Any, Any], tuple[Tensor, Tensor]],
+) -> OwnCounted:
+    """Return the loss of a function that gives (sum, count)."""
+
+    def each(h: Tensor, y: Tensor) -> Tensor:
+        values: Tensor = torch.func.vmap(lambda h, y: anywhere(h[None], y[None])[0].reshape(()))(
+            h, y
+        )
+        return values
+
+    loss = OwnCounted()
+    loss._each = each
+    loss._whole = anywhere
+    loss._shaped = shaped
+    loss._shape = network._shape
+    return loss
+
+
+def _refuse_other_counts(loss: OwnCounted, given: Any, h: Tensor, y: Tensor) -> None:
+    """Raise InputError where a sum is not that of samples, or a count depends on outputs."""
+    summed = loss.values(h, y).sum()
+    if not torch.allclose(torch.as_tensor(given[0]).to(summed), summed, rtol=ROUNDING):
+        raise InputError("the loss gives (sum, count), but its sum is not that of single samples")
+    count = torch.as_tensor(given[1])
+    if count.ndim or float(loss.count(y)) != max(1.0, float(count)):
+        raise InputError("the loss gives (sum, count), but the count depends on the outputs")
+
+
 def _singly(
     function: Callable[..., Tensor], whole: Tensor, h: Tensor, y: Tensor
 ) -> tuple[OfBoth, Literal["mean", "sum"] | None]:
@@ -119,7 +183,8 @@ def _singly(
     anywhere = _anywhere(function)
 
     def singly(h: Tensor, y: Tensor) -> Tensor:
-        return torch.func.vmap(lambda h, y: anywhere(h[None], y[None]).reshape(()))(h, y)
+        values: Tensor = torch.func.vmap(lambda h, y: anywhere(h[None], y[None]).reshape(()))(h, y)
+        return values
 
     each: OfBoth = anywhere
     values = whole
@@ -146,6 +211,7 @@ def _singly(
     share = float(whole / mean)
 
     def weighted(h: Tensor, y: Tensor) -> Tensor:
-        return share * each(h, y)
+        values: Tensor = share * each(h, y)
+        return values
 
     return weighted, "mean"

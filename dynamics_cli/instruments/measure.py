@@ -68,11 +68,15 @@ def measure(
             dictionary for arguments by name; or a `DataLoader` of pairs of inputs and labels,
             without `y`, whose data set is read sample by sample as often as inputs are needed: a
             block of them is in memory, and all labels.
-        y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes.
+        y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes. Labels at each
+            position of a sequence are classes (n, T), -1 for none, or numbers (n, T, k), NaN for
+            none; a kind of loss takes the mean over those that exist.
         loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives
             a number for each sample, or their mean or sum, such as
             `torch.nn.functional.cross_entropy`; or a function `(model, batch)`, with these names,
-            that gives the mean loss of a batch, which is `x` or what the `DataLoader` gives.
+            that gives the mean loss of a batch, which is `x` or what the `DataLoader` gives. Both
+            may give `(sum, count)`, the sum of losses over labels and their number, where samples
+            have different numbers of labels.
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or
             functions of a state. All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of

@@ -20,8 +20,8 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.obstacles import LONGEST, told
 from dynamics_cli.text import shorten
 
-BatchLoss = Callable[[nn.Module, Any], Tensor]
-"""Module and batch -> the mean loss of the samples in it."""
+BatchLoss = Callable[[nn.Module, Any], Any]
+"""Module and batch -> the mean loss of the samples in it; or (sum, count) of its labels."""
 WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel)
 """Parallel training and averaged weights; `torch.compile` is known by `_orig_mod`."""
 
@@ -115,6 +115,11 @@ def freeze_others(module: nn.Module, patterns: str | Sequence[str] | None) -> No
         )
 
 
+def counts(value: Any) -> bool:
+    """Return whether the value of a loss is (sum, count)."""
+    return isinstance(value, tuple | list) and len(value) == 2
+
+
 def passed(
     module: nn.Module,
     batch: Any,
@@ -122,7 +127,7 @@ def passed(
     forward: Callable[..., Any] | None = None,
 ) -> Any:
     """Return the outputs for a batch, in the module's precision; of a `loss` its value, once for
-    each sample.
+    each sample, of (sum, count) the sum over the number of samples.
 
     `forward` stands in for the module, whose own hooks may compute weights.
     """
@@ -139,7 +144,11 @@ def passed(
         own = module.forward
         module.forward = forward or own
         try:
-            return loss(module, batch).expand(len(tree_leaves(batch)[0]))
+            value = loss(module, batch)
+            n = len(tree_leaves(batch)[0])
+            if counts(value):
+                value = value[0] / n
+            return value.expand(n)
         finally:
             module.forward = own
     call = forward or module

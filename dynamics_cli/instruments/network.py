@@ -18,7 +18,7 @@ from dynamics_cli import kinds
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.checkpoints import file_name, fitting, tensors_of
 from dynamics_cli.instruments.data import TOGETHER, LookUp, from_all_over
-from dynamics_cli.instruments.modules import BatchLoss, copied, differentiable, passed
+from dynamics_cli.instruments.modules import BatchLoss, copied, counts, differentiable, passed
 from dynamics_cli.instruments.obstacles import told
 from dynamics_cli.kinds import Parameters
 
@@ -132,6 +132,27 @@ class Given(kinds.Architecture):
         network._positions = self._shape[0]
         return network
 
+    def label_counts(self, count: int) -> Tensor | None:
+        """Return the number of labels of each of `count` samples (count,), where the loss gives
+        (sum, count).
+        """
+        loss = self._loss
+        assert loss is not None
+        numbers: list[float] = []
+
+        def count_labels(module: nn.Module, batch: Any) -> Tensor:
+            value = loss(module, batch)
+            if counts(value):
+                numbers.append(float(value[1]))
+            return torch.zeros(())
+
+        for k in range(count):
+            with differentiable():
+                passed(self._module, self._look_up(np.array([k])), count_labels)
+            if not numbers:
+                return None
+        return torch.tensor(numbers, dtype=torch.float64)
+
     def refuse_mixing(self, count: int, first: int, at_once: int) -> None:
         """Compare parts of samples from all over the data with halves of them, drawn at random.
 
@@ -171,7 +192,7 @@ class Given(kinds.Architecture):
             cut = torch.cat(apart).mean()
             if not _equal(cut, whole, rounding):
                 seen = f"{len(numbers)} samples together give {whole:.6g}, in two parts {cut:.6g}"
-                needed = "give the mean over samples of the mean over each sample's tokens"
+                needed = "return (sum, count) of the labels, or the mean of means over samples"
                 raise InputError(f"the loss is no mean over samples: {seen}; {needed}")
 
     def inputs_of(self, x: kinds.Floats) -> Numbered:

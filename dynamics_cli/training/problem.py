@@ -91,6 +91,8 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
         if not allowed.all():
             place = np.unravel_index(np.argmin(allowed), y.shape)
             at = ", ".join(map(str, place))
+            if loss.labels == "classes" and y[place] >= outputs and (y == np.rint(y)).all():
+                needed += f" (architecture.outputs: {int(y.max()) + 1} takes all)"
             raise InputError(
                 f"dataset: {name}[{at}] is {y[place]:g}, the {kind} loss needs {needed}"
             )

@@ -189,7 +189,7 @@ CONFIGS = [
         ("architecture: {slope: 0.1}", "slope: belongs to activation leaky_relu, not to relu"),
         (
             "dataset: {kind: points, x: [[1.0]], y: [1.0]}, optimizer: {kind: sgd, samples: fresh}",
-            "fresh needs dataset.kind 'clusters', .* or 'teacher'; points has only its own",
+            "fresh needs dataset.kind 'clusters', .* or 'text'; points has only its own",
         ),
         (
             "dataset: {kind: linear_map, inputs: 2, outputs: 1, singular_values: [1.0]},"

@@ -9,6 +9,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from torch import nn
+from torch.nn.functional import cross_entropy
 
 import dynamics_cli as dyn
 from dynamics_cli.config import load_config
@@ -18,7 +19,7 @@ from dynamics_cli.recording import measures
 from dynamics_cli.recording.weights import Margin
 from dynamics_cli.training.problem import build_problem
 from tests.cases import read
-from tests.dense import EXPECTED, dense_of
+from tests.dense import EXPECTED, Dense, dense_of
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,
@@ -163,6 +164,67 @@ def test_measures_are_those_of_dense_matrices(loss, rows, monkeypatch):
         network, problem.dataset.x, y, loss=problem.config.loss, measures=[*wanted], seed=5
     )
     assert {kind: row[kind] for kind in wanted} == pytest.approx(wanted, rel=2e-6, abs=1e-12)
+
+
+class Causal(nn.Module):
+    """The smallest network with an output at each position."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(C, 2)
+        self.readout = nn.Linear(2, C)
+
+    def forward(self, x):
+        return self.readout(self.embedding(x).cumsum(1).tanh())
+
+
+def sum_and_count(h, y):
+    summed = cross_entropy(h.transpose(1, 2), y, ignore_index=-1, reduction="sum")
+    return summed, (y >= 0).sum()
+
+
+def of_batch(model, batch):
+    return sum_and_count(model(batch["x"]), batch["labels"])
+
+
+@pytest.mark.parametrize("rows", [100, 4, 1])
+@pytest.mark.parametrize("loss", ["cross_entropy", sum_and_count, of_batch])
+def test_a_mean_over_tokens_does_not_depend_on_blocks(loss, rows, monkeypatch):
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
+    data = samples_of("cross_entropy")
+    parts = [(data.x, data.y), (data.x_test, data.y_test)]
+    x, x_test = (torch.tensor(x).view(N, T, C).argmax(-1) for x, _ in parts)
+    y, y_test = (torch.tensor(labels).long() for _, labels in parts)
+    torch.manual_seed(0)
+    model = Causal()
+    plain = lambda h, y: cross_entropy(h.flatten(0, 1), y.flatten().long(), ignore_index=-1)  # noqa: E731
+    oracle = Dense(model, x, y, plain)
+    kinds = ["train_loss", "gradient_norm", "sharpness", "batch_sharpness"]
+    if loss is not of_batch:  # whose outputs are losses
+        kinds.append("gauss_newton")
+    expected = {kind: EXPECTED[kind](oracle) for kind in kinds}
+    expected["test_loss"] = Dense(model, x_test, y_test, plain).L
+    given = {"y": y, "x_test": x_test, "y_test": y_test}
+    if loss is of_batch:
+        x = {"x": x, "labels": y}
+        given = {"y": None, "x_test": {"x": x_test, "labels": y_test}}
+    (row,) = dyn.measure(model, x, loss=loss, measures=[*expected], **given)
+    assert {kind: row[kind] for kind in expected} == pytest.approx(expected, rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"),
+    [
+        (lambda h, y: (sum_and_count(h, y)[0] ** 2, 4), "its sum is not that of single samples"),
+        (lambda h, y: (h.sum(), (h > 0).sum()), "the count depends on the outputs"),
+        (lambda h, y: sum_and_count(h, y)[0] / sum_and_count(h, y)[1], r"return \(sum, count\)"),
+    ],
+)
+def test_losses_that_depend_on_blocks_are_refused(loss, told):
+    data = samples_of("cross_entropy")
+    x = torch.tensor(data.x).view(N, T, C).argmax(-1)
+    with pytest.raises(InputError, match=told):
+        dyn.measure(Causal(), x, torch.tensor(data.y).long(), loss=loss, measures=["train_loss"])
 
 
 def test_accuracy_and_margin_are_of_the_positions_with_a_label():

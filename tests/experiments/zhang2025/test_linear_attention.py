@@ -10,9 +10,9 @@ import torch
 from dynamics_cli._bundled.experiments.zhang2025.architectures.linear_attention import (
     LinearAttention,
 )
-from dynamics_cli._bundled.experiments.zhang2025.datasets.in_context import InContextRegression
 from numpy.testing import assert_allclose, assert_array_equal
 
+from dynamics_cli.datasets.in_context import InContextRegression
 from dynamics_cli.kinds import FreshStreams, Streams
 
 D = 3

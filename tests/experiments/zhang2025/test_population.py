@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.zhang2025.datasets.in_context import InContextRegression
 from dynamics_cli._bundled.experiments.zhang2025.separate import PRINTED
 from dynamics_cli._bundled.experiments.zhang2025.theory.population import (
     descent,
@@ -17,6 +16,7 @@ from dynamics_cli._bundled.experiments.zhang2025.theory.population import (
 )
 from numpy.testing import assert_allclose
 
+from dynamics_cli.datasets.in_context import InContextRegression
 from dynamics_cli.kinds import Streams
 from dynamics_cli.measures.curves import crossing
 

@@ -20,7 +20,11 @@ class InContextRegression(Dataset, kind="in_context_regression"):
     (Zhang et al. 2025). With the tokens `X_t` of D + 1 numbers a sample is the N + 1 tokens side by
     side; or all of them that the query's output in linear attention depends on, `S = sum_t X_t
     X_t^T` by rows, then `x_q`; or the `D^2` cubic features `z = sum_n y_n x_n x_q^T` by rows, on
-    which a two-layer linear network equals linear attention.
+    which a two-layer linear network equals linear attention; or the D (D + 1) `averaged` features
+    `x_q [(D/N) sum_n y_n x_n, (1/N) sum_n y_n^2]` by rows, on which a linear model is reduced
+    linear attention (Lu et al. 2025). As `interleaved` tokens `(x_1, 0), (0, y_1), (x_2, 0), ...`
+    of D + 1 numbers, 2 N + 1 in all, there is a label at each position: y_n at that of x_n, none at
+    the others (Garg et al. 2022).
     """
 
     example = """\
@@ -40,8 +44,18 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
     """The D eigenvalues of `Lambda`; its eigenvectors are random and orthonormal. The output 0
     has the loss `sum`.
     """
-    features: Literal["tokens", "moments", "cubic"] = "tokens"
+    features: Literal["tokens", "moments", "cubic", "averaged", "interleaved"] = "tokens"
     """The form of a sample."""
+    noise: Annotated[float, Field(gt=0)] | None = None
+    """Standard deviation of Gaussian noise on all y, the label's too; by default none."""
+    tasks: PositiveInt | None = None
+    """Number of task vectors, which training sequences share in turn; by default each sequence has
+    its own. Held-out sequences have new ones.
+    """
+    test_tasks: Literal["same"] | None = None
+    """`same` gives held-out sequences the `tasks` of training."""
+    sphere: bool | None = None
+    """Scale task vectors to the norm sqrt(D)."""
     exact_moments: bool = False
     """Shift inputs of each position to mean 0, and map task vectors to mean 0 and covariance I,
     over the samples.
@@ -57,6 +71,10 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
                 ("dataset", "exact_moments"),
                 f"needs more sequences than the {D} columns of a task vector",
             )
+        if self.test_tasks is not None and self.tasks is None:
+            yield ("dataset", "test_tasks"), "needs dataset.tasks, the number of them"
+        if self.exact_moments and (self.tasks is not None or self.sphere):
+            yield ("dataset", "exact_moments"), "does not go with dataset.tasks or sphere"
         if self.exact_moments and getattr(sections.get("optimizer"), "samples", None) == "fresh":
             yield (
                 ("dataset", "exact_moments"),
@@ -76,20 +94,39 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
         """
         D = len(self.eigenvalues)
         T = self.context + 1
-        columns = {"tokens": 0, "moments": (D + 1) ** 2 + D, "cubic": D**2}[self.features]
-        check_size(self.n + (self.n_test or 0), max(columns, T * (D + 1)))
+        columns = {"moments": (D + 1) ** 2 + D, "cubic": D**2, "averaged": D * (D + 1)}
+        needed = max(columns.get(self.features, 0), 2 * T * (D + 1))
+        check_size(self.n + (self.n_test or 0), needed)
         rng = streams.rng("data")
+        noise = streams.rng("label noise")
+        pool = None
+        if self.tasks is not None:
+            pool = streams.rng("teacher", 1).standard_normal((self.tasks, D))
         root = np.linalg.cholesky(self.covariance(streams)).T
 
-        def draw(count: int) -> tuple[Floats, Floats]:
+        def draw(count: int, pool: Floats | None) -> tuple[Floats, Floats]:
             x = rng.standard_normal((count, T, D)) @ root
-            w = rng.standard_normal((count, D))
+            if pool is None:
+                w = rng.standard_normal((count, D))
+            else:
+                w = pool[np.arange(count) % len(pool)]
+            if self.sphere:
+                w = w * np.sqrt(D) / np.linalg.norm(w, axis=1, keepdims=True)
             if self.exact_moments:
                 x = x - x.mean(0)
                 w = w - w.mean(0)
                 values, vectors = np.linalg.eigh(np.cov(w.T).reshape(D, D))
                 w = w @ (vectors / np.sqrt(values)) @ vectors.T
             y = np.einsum("ntd,nd->nt", x, w)
+            if self.noise is not None:
+                y = y + self.noise * noise.standard_normal(y.shape)
+            if self.features == "interleaved":
+                return _interleaved(x, y)
+            if self.features == "averaged":
+                pairs = x[:, :-1] * y[:, :-1, None]
+                squares = (y[:, :-1] ** 2).mean(1, keepdims=True)
+                averages = np.concatenate([D * pairs.mean(1), squares], axis=1)
+                return (x[:, -1, :, None] * averages[:, None]).reshape(count, -1), y[:, -1]
             X = np.concatenate(
                 [x, np.where(np.arange(T) < self.context, y, 0.0)[:, :, None]], axis=2
             )  # (n, T, D + 1)
@@ -100,6 +137,23 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
                 return np.concatenate([S.reshape(count, -1), x[:, -1]], axis=1), y[:, -1]
             return (S[:, :D, D:] * x[:, -1:]).reshape(count, -1), y[:, -1]
 
-        x, y = draw(self.n)
-        x_test, y_test = draw(self.n_test) if self.n_test is not None else (None, None)
-        return make_samples(x, y, x_test=x_test, y_test=y_test)
+        x, y = draw(self.n, pool)
+        x_test = None
+        y_test = None
+        if self.n_test is not None:
+            x_test, y_test = draw(self.n_test, pool if self.test_tasks == "same" else None)
+        positions = self.features == "interleaved"
+        return make_samples(x, y, x_test=x_test, y_test=y_test, positions=positions)
+
+
+def _interleaved(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return S = 2 T - 1 tokens side by side, (n, S (D + 1)), and labels (n, S, 1), of inputs (n,
+    T, D) and their labels (n, T).
+    """
+    n, T, D = x.shape
+    tokens = np.zeros((n, 2 * T - 1, D + 1))
+    tokens[:, ::2, :D] = x
+    tokens[:, 1::2, D] = y[:, :-1]
+    labels = np.full((n, 2 * T - 1, 1), np.nan)
+    labels[:, ::2, 0] = y
+    return tokens.reshape(n, -1), labels

@@ -1,0 +1,223 @@
+"""Sequences with a label at each position: Markov chains and text, whose labels are the next
+symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
+from dynamics_cli.kinds.arrays import Ints
+from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
+from dynamics_cli.runs.store import files
+
+Form = Literal["one_hot", "numbers"]
+BYTES = 256
+
+
+def next_symbols(sequences: Ints, symbols: int, form: Form) -> tuple[Floats, Floats]:
+    """Return inputs, the first T of T + 1 symbols (n, T), as vectors of 0 and 1 (n, T symbols) or
+    as they are, and the symbol after each (n, T).
+    """
+    x = sequences[:, :-1]
+    y = sequences[:, 1:].astype(np.float64)
+    if form == "numbers":
+        return x.astype(np.float64), y
+    return np.eye(symbols)[x].reshape(len(x), -1), y
+
+
+class MarkovChains(Dataset, kind="markov_chains"):
+    """Markov chains of k symbols, each with a transition matrix of its own; the label at each
+    position is the next symbol (Edelman et al. 2024).
+
+    The rows of a matrix are drawn from the Dirichlet distribution with all parameters `alpha`.
+    With `order` m the next symbol depends on the last m, whose k^m rows are numbered by `sum_j
+    x_{t-j} k^j`. A network that copies the bigram statistics of its context predicts best.
+    """
+
+    example = """\
+dataset: {kind: markov_chains, n: 100, length: 20, symbols: 3, n_test: 50}
+architecture: {kind: transformer, tokens: 20, width: 8, outputs: 3, predict: every}
+initialization: {kind: lecun}
+loss: {kind: cross_entropy}
+optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
+"""
+    endless = True
+    n: PositiveInt
+    """Number of training sequences."""
+    length: PositiveInt
+    """Positions T of a sequence."""
+    symbols: Annotated[int, Field(ge=2)] = 2
+    """Number k of symbols."""
+    order: PositiveInt = 1
+    """How many symbols the next one depends on: 1 for bigrams, 2 for trigrams."""
+    alpha: Positive = 1.0
+    """Parameter of the Dirichlet distribution; 1 is the uniform distribution of rows."""
+    matrices: PositiveInt | None = None
+    """Number of transition matrices, which sequences share in turn; by default each sequence has
+    its own.
+    """
+    rows: Literal["independent", "equal"] = "independent"
+    """Whether the rows of a matrix are drawn by themselves, or all equal, so that symbols are
+    independent.
+    """
+    start: Literal["stationary", "uniform"] = "uniform"
+    """Distribution of the first symbol (of the first `order`)."""
+    inputs: Form = "one_hot"
+    """Vectors of k numbers for each symbol, 1 for the symbol and else 0, or its number."""
+    n_test: PositiveInt | None = None
+    """Number of held-out sequences; of `matrices` that are shared, with the same ones."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield a stationary start of chains of higher order."""
+        if self.start == "stationary" and self.order > 1:
+            yield ("dataset", "start"), "stationary needs dataset.order: 1"
+
+    def transitions(self, streams: Streams) -> Floats:
+        """Return the transition matrices of all sequences, training before held-out ones, (n +
+        n', k^m, k).
+
+        Raises InputError: they do not fit into memory.
+        """
+        count = self.n + (self.n_test or 0)
+        contexts = self.symbols**self.order
+        check_size(count * contexts, self.symbols)
+        stream = streams.rng("data") if self.matrices is None else streams.rng("teacher")
+        drawn = (self.matrices or count, 1 if self.rows == "equal" else contexts)
+        P = stream.standard_gamma(self.alpha, (*drawn, self.symbols)) + np.finfo(float).tiny
+        P = P / P.sum(-1, keepdims=True)
+        P = np.broadcast_to(P, (len(P), contexts, self.symbols))
+        return P[np.arange(count) % len(P)]
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw transition matrices, then symbols."""
+        count = self.n + (self.n_test or 0)
+        k = self.symbols
+        check_size(count, (self.length + 1) * (k + 1))
+        P = self.transitions(streams)
+        steps = np.cumsum(P, -1)
+        rng = streams.rng("data", 1)
+        s = np.empty((count, self.length + 1), np.int64)
+        first = min(self.order, self.length + 1)
+        s[:, :first] = rng.integers(k, size=(count, first))
+        if self.start == "stationary":
+            s[:, 0] = _chosen(np.cumsum(stationary(P), -1), rng.random(count))
+
+        powers = k ** np.arange(self.order)[::-1]
+        for t in range(first, self.length + 1):
+            context = s[:, t - self.order : t] @ powers
+            s[:, t] = _chosen(steps[np.arange(count), context], rng.random(count))
+        x, y = next_symbols(s, k, self.inputs)
+        return make_samples(x, y, trained=self.n, positions=True)
+
+
+def stationary(P: Floats) -> Floats:
+    """Return the stationary distributions (..., k) of transition matrices (..., k, k)."""
+    k = P.shape[-1]
+    A = np.eye(k) - np.swapaxes(P, -1, -2) + 1.0  # whose solution of A p = 1 has the sum 1
+    return np.asarray(np.linalg.solve(A, np.ones((*P.shape[:-1], 1)))[..., 0], np.float64)
+
+
+def _chosen(steps: Floats, u: Floats) -> Ints:
+    """Return the symbols (n,) at which cumulative distributions (n, k) pass numbers (n,)."""
+    passed: Ints = (steps <= u[:, None]).sum(-1)
+    return np.asarray(np.minimum(passed, steps.shape[-1] - 1), np.int64)
+
+
+class Text(Dataset, kind="text"):
+    """Windows of a UTF-8 file, by characters or bytes; the label at each position is the next one.
+
+    Characters are numbered in the order of their code points, from 0 for the least that the file
+    has; bytes are their own numbers. `architecture.outputs` is their number, 256 of bytes.
+    """
+
+    example = """\
+dataset: {kind: text, path: book.txt, length: 64, n: 1000, held_out: 0.1, n_test: 200}
+"""
+    endless = True
+    file_keys: ClassVar = ("path",)
+    path: str
+    """The file, relative to the config."""
+    length: PositiveInt
+    """Positions T of a window."""
+    by: Literal["characters", "bytes"] = "characters"
+    """What a symbol is."""
+    n: PositiveInt | None = None
+    """Number of training windows, drawn at random; by default all windows one after the other."""
+    held_out: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Share of the text, at its end, that is not trained on."""
+    n_test: PositiveInt | None = None
+    """Number of held-out windows, evenly spread over that end."""
+    inputs: Form = "one_hot"
+    """Vectors for each symbol, 1 for the symbol and else 0, or its number."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield held-out windows without held-out text, and fresh windows without a number."""
+        if self.n_test is not None and self.held_out is None:
+            yield ("dataset", "n_test"), "needs dataset.held_out, the share of the text"
+
+    def symbols(self) -> tuple[Ints, list[str]]:
+        """Return the symbols of the file as numbers (L,), and the text of each number.
+
+        Raises:
+            DataMissingError: the file is not there.
+            InputError: it is no UTF-8, or empty.
+        """
+        path = Path(self.path)
+        try:
+            files.check_regular(path)
+            content = path.read_bytes()
+            text = content.decode("utf-8-sig")
+        except FileNotFoundError as error:
+            raise DataMissingError(f"{path}: there is no such file") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8, at byte {error.start}") from error
+        except OSError as error:
+            raise InputError(f"{path}: it cannot be read ({error.strerror})") from error
+        if self.by == "bytes":
+            names = [repr(bytes([k]))[2:-1] for k in range(BYTES)]
+            return np.frombuffer(content, np.uint8).astype(np.int64), names
+        codes = np.frombuffer(text.encode("utf-32-le"), "<u4")
+        known, numbers = np.unique(codes, return_inverse=True)
+        return numbers.reshape(-1).astype(np.int64), [chr(code) for code in known]
+
+    def load(self, streams: Streams) -> Samples:
+        """Read the file and cut windows.
+
+        Raises InputError: the text is shorter than a window.
+        """
+        numbers, names = self.symbols()
+        size = self.length + 1
+        end = len(numbers) - round((self.held_out or 0.0) * len(numbers))
+        trained = numbers[:end]
+        parts = {"": len(trained)}
+        if self.n_test is not None:
+            parts["held-out "] = len(numbers) - end
+        for what, length in parts.items():
+            if length < size:
+                told = f"the {what}text has {length} {self.by}, a window and its labels {size}"
+                raise InputError(f"{self.path}: {told}")
+        if self.n is None:
+            starts = np.arange(0, end - self.length, self.length)
+        else:
+            starts = streams.rng("data").integers(end - self.length, size=self.n)
+        columns = len(names) if self.inputs == "one_hot" else 1
+        check_size(len(starts) + (self.n_test or 0), self.length * (columns + 1))
+        x, y = self._windows(numbers, starts, len(names))
+        x_test = None
+        y_test = None
+        if self.n_test is not None:
+            last = len(numbers) - size
+            spread = np.linspace(end, last, self.n_test).astype(np.int64)
+            x_test, y_test = self._windows(numbers, spread, len(names))
+        return make_samples(x, y, x_test=x_test, y_test=y_test, positions=True, origin=self.path)
+
+    def _windows(self, numbers: Ints, starts: Ints, symbols: int) -> tuple[Floats, Floats]:
+        rows = numbers[starts[:, None] + np.arange(self.length + 1)]
+        return next_symbols(rows, symbols, self.inputs)

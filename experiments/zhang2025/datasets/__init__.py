@@ -1,1 +1,0 @@
-"""Data sets that only this paper needs."""
