@@ -47,6 +47,12 @@ IN_CONTEXT = read("""
 dataset: {kind: in_context_regression, n: 9, context: 5, eigenvalues: [0.6, 0.4], features: moments}
 architecture: {kind: linear_attention}
 """)
+CHAINS = read("""
+dataset: {kind: markov_chains, n: 4, length: 5, start: stationary}
+architecture: {kind: transformer, tokens: 5, width: 2, outputs: 2, predict: every}
+initialization: {kind: lecun}
+loss: {kind: cross_entropy}
+""")
 TAUGHT = read("""
 dataset:
   {kind: teacher, n: 4, dim: 2, architecture: {kind: fully_connected, widths: [6, 5]}}
@@ -355,6 +361,19 @@ CONFIGS = [
         (
             "dataset: {exact_moments: true}, optimizer: {kind: sgd, samples: fresh, batch_size: 2}",
             "exact_moments: does not go with fresh samples",
+        ),
+        ("dataset: {test_tasks: same}", "test_tasks: needs dataset.tasks, the number of them"),
+        (
+            "dataset: {exact_moments: true, tasks: 3}",
+            "exact_moments: does not go with dataset.tasks or sphere",
+        ),
+    ),
+    *of(
+        CHAINS,
+        ("dataset: {order: 2}", "dataset.start: stationary needs dataset.order: 1"),
+        (
+            "dataset: {kind: text, path: a.txt, length: 4, n_test: 3}",
+            "n_test: needs dataset.held_out, the share of the text",
         ),
     ),
     *of(
