@@ -25,7 +25,7 @@ Convolution = Annotated[
 
 
 @dataclass(frozen=True)
-class Layer:
+class ImageLayer:
     """One layer, `conv(n, k, s, p)` or `fc(n, o)`, with `weight_<number>` and `bias_<number>`."""
 
     number: int
@@ -55,17 +55,19 @@ class OfImages(Architecture):
     """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
 
     @abstractmethod
-    def layers(self) -> list[Layer]:
+    def layers(self) -> list[ImageLayer]:
         """Return all layers with their shapes; InputError where a convolution does not fit."""
 
-    def chain(self, convolutions: Iterable[Sequence[int]], widths: Iterable[int]) -> list[Layer]:
+    def chain(
+        self, convolutions: Iterable[Sequence[int]], widths: Iterable[int]
+    ) -> list[ImageLayer]:
         """Return layers: convolutions (kernels, size, stride, padding, pool), then widths.
 
         Images are pooled while there are pixels left to pool.
 
         Raises InputError for a convolution that leaves no pixel, or with kernels, size or stride 0.
         """
-        layers: list[Layer] = []
+        layers: list[ImageLayer] = []
         channels, rows, columns = self.image
         for kernels, size, stride, padding, pool in convolutions:
             name = f"conv({kernels},{size},{stride},{padding})"
@@ -80,7 +82,7 @@ class OfImages(Architecture):
             if min(rows, columns) >= pool:
                 pooled = pool
             layers.append(
-                Layer(
+                ImageLayer(
                     len(layers) + 1, name, weight, (kernels, rows, columns), stride, padding, pooled
                 )
             )
@@ -90,7 +92,7 @@ class OfImages(Architecture):
         inputs = channels * rows * columns
         for width in widths:
             layers.append(
-                Layer(len(layers) + 1, f"fc({inputs},{width})", (width, inputs), (width,))
+                ImageLayer(len(layers) + 1, f"fc({inputs},{width})", (width, inputs), (width,))
             )
             inputs = width
         return layers
@@ -164,7 +166,7 @@ initialization: {kind: default_scaled}
     outputs: PositiveInt = 1
     """Number of outputs: 1 for regression and margin losses, C for cross entropy over C classes."""
 
-    def layers(self) -> list[Layer]:
+    def layers(self) -> list[ImageLayer]:
         """Return all layers with their shapes.
 
         Raises InputError for a convolution that leaves no pixel, or with kernels, size or stride 0.

@@ -52,7 +52,7 @@ Reals: TypeAlias = Any
 Ints: TypeAlias = Any
 Floats: TypeAlias = Any
 """Pointers to numbers of int64 and float64."""
-Unit: TypeAlias = int
+Address: TypeAlias = int
 """The address of a unit."""
 _INT = types.int64
 _FLOAT = types.float64
@@ -81,8 +81,8 @@ class Record:
     """A C structure whose fields are named once: units read them as attributes, Python writes them
     by name.
 
-    Fields are (name, type, meaning); a type is an argument type of units, `Unit` (an address) or a
-    record.
+    Fields are (name, type, meaning); a type is an argument type of units, `Address` (of a unit) or
+    a record.
     """
 
     known: dict[str, Record] = {}  # noqa: RUF012
@@ -91,7 +91,7 @@ class Record:
     def __init__(self, name: str, fields: Sequence[tuple[str, str, str]]) -> None:
         self.name = name
         self.types = {field: kind for field, kind, _ in fields}
-        of_c = {"int": ctypes.c_int64, "float": ctypes.c_double, "Unit": ctypes.c_int64}
+        of_c = {"int": ctypes.c_int64, "float": ctypes.c_double, "Address": ctypes.c_int64}
         given = [(field, of_c.get(kind, ctypes.c_void_p)) for field, kind in self.types.items()]
         self.structure: Any = type(name, (ctypes.Structure,), {"_fields_": given})
         Record.known[name] = self
@@ -156,7 +156,7 @@ def numba_type(name: str, dtype: np.dtype[Any]) -> Any:
     if name in Record.known:
         return RecordType(Record.known[name], dtype)
     real = getattr(types, dtype.name)
-    simple = {"int": _INT, "Unit": _INT, "float": _FLOAT, "Real": real, "None": types.void}
+    simple = {"int": _INT, "Address": _INT, "float": _FLOAT, "Real": real, "None": types.void}
     if name in simple:
         return simple[name]
     pointed = {"Ints": _INT, "Floats": _FLOAT, "Reals": real}

@@ -52,11 +52,11 @@ Lanczos: TypeAlias = Any
 LANCZOS = Record(
     "Lanczos",
     [
-        ("multiply", "Unit", "(operator, v, A v); 0: Python writes A v"),
+        ("multiply", "Address", "(operator, v, A v); 0: Python writes A v"),
         ("operator", "Floats", "its first argument"),
-        ("product", "Unit", "of two matrices"),
-        ("dots", "Unit", "product of a matrix and a vector"),
-        ("eigenvalues", "Unit", "LAPACK's dsterf"),
+        ("product", "Address", "of two matrices"),
+        ("dots", "Address", "product of a matrix and a vector"),
+        ("eigenvalues", "Address", "LAPACK's dsterf"),
         ("size", "int", "P, numbers of a vector"),
         ("directions", "Floats", "(rows, P) q_0, q_1, ...: orthonormal, then A q of the last"),
         ("limit", "int", "iterations, at most"),

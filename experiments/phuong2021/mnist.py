@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from dynamics_cli import _bundled, kit
-from dynamics_cli.architectures.convolutional import Convolutional, Layer
+from dynamics_cli.architectures.convolutional import Convolutional, ImageLayer
 from dynamics_cli.config import load_config
 
 from .panels import draw_plane, draw_values, sign_handles, two_colors
@@ -41,7 +41,7 @@ HEADER = ["layer", "type", "output", "weights", "biases", "parameters"]
 class Table1Evidence:
     """The layers of the network, and the shapes of its weights."""
 
-    layers: list[Layer]
+    layers: list[ImageLayer]
     shapes: dict[str, tuple[int, ...]]
 
 

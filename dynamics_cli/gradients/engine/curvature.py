@@ -28,7 +28,7 @@ from dynamics_cli.formulas.native import (
 )
 from dynamics_cli.formulas.units import activation_unit, loss_curvature_unit
 from dynamics_cli.gradients.engine.layout import Layout
-from dynamics_cli.gradients.engine.records import CURVATURE, Curvature, Network
+from dynamics_cli.gradients.engine.records import TANGENTS, Network, Tangents
 
 if TYPE_CHECKING:
     from dynamics_cli.kinds import Problem
@@ -41,7 +41,7 @@ REAL = np.dtype(np.float64)
 
 
 @piece
-def forward_tangents(state: Curvature, net: Network) -> int:
+def forward_tangents(state: Tangents, net: Network) -> int:
     """Fill `tangent_z` and `tangent_h` along the direction.
 
     Return where the outputs begin among them.
@@ -76,7 +76,7 @@ def forward_tangents(state: Curvature, net: Network) -> int:
 
 
 @piece
-def loss_tangents(state: Curvature, net: Network, at: int, C: int) -> None:
+def loss_tangents(state: Tangents, net: Network, at: int, C: int) -> None:
     """Set the tangents of the deltas of the outputs (n, C), which begin at `at`."""
     z = offset(state.tangent_z, at)
     delta = offset(state.tangent_deltas, at)
@@ -100,7 +100,7 @@ def loss_tangents(state: Curvature, net: Network, at: int, C: int) -> None:
 
 
 @piece
-def backward_tangents(state: Curvature, net: Network, at: int) -> None:
+def backward_tangents(state: Tangents, net: Network, at: int) -> None:
     """Fill `result` from the tangents of the deltas of the outputs, which begin at `at`."""
     n = state.samples
     for k in range(net.layer_count - 1, net.lowest - 1, -1):
@@ -139,7 +139,7 @@ def backward_tangents(state: Curvature, net: Network, at: int) -> None:
 
 
 @unit
-def hessian_product(state: Curvature, v: Floats, out: Floats) -> None:
+def hessian_product(state: Tangents, v: Floats, out: Floats) -> None:
     """Set `out` to the Hessian times `v`, both of trained weights."""
     net = state.network
     places = state.places
@@ -232,7 +232,7 @@ class Engine:
         N = samples.n * self.layout.numbers
         P = self.layout.P
         direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
-        self.state = CURVATURE(
+        self.state = TANGENTS(
             network=self.work.net,
             loss_curvature=loss_curvature_unit(problem.loss, REAL).native.address,
             samples=samples.n,

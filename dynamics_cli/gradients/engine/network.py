@@ -31,10 +31,10 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.formulas.native import (
+    Address,
     Floats,
     Real,
     Reals,
-    Unit,
     call,
     call_number,
     cast_like,
@@ -128,7 +128,7 @@ def backward_layer(
 
 
 @piece
-def forward(net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, n: int) -> int:
+def forward(net: Network, sigma: Address, numbers: Floats, theta: Reals, x: Reals, n: int) -> int:
     """Fill activations and their derivatives; return where the outputs begin among them."""
     h = x
     at = 0
@@ -173,7 +173,7 @@ def output_loss(
 
 @piece
 def backward_activation(
-    net: Network, layer: Layer, sigma: Unit, theta: Reals, delta: Reals, n: int, at: int
+    net: Network, layer: Layer, sigma: Address, theta: Reals, delta: Reals, n: int, at: int
 ) -> None:
     """Set the deltas of the layer below, at `at`, to `delta W^T sigma'`."""
     d = layer.inputs
@@ -202,7 +202,9 @@ def backward_activation(
 
 
 @piece
-def backward(net: Network, sigma: Unit, theta: Reals, x: Reals, n: int, at: int, g: Reals) -> None:
+def backward(
+    net: Network, sigma: Address, theta: Reals, x: Reals, n: int, at: int, g: Reals
+) -> None:
     """Fill `g` (P,) from the deltas of the outputs, which begin at `at`."""
     for k in range(net.layer_count - 1, net.lowest - 1, -1):
         layer = offset(net.layers, k)
@@ -219,7 +221,7 @@ def backward(net: Network, sigma: Unit, theta: Reals, x: Reals, n: int, at: int,
 @unit
 def loss_and_gradient(
     net: Network,
-    sigma: Unit,
+    sigma: Address,
     numbers: Floats,
     theta: Reals,
     x: Reals,
@@ -253,7 +255,7 @@ def loss_and_gradient(
 @unit
 def diagonal_loss_and_gradient(
     net: Network,
-    sigma: Unit,
+    sigma: Address,
     numbers: Floats,
     theta: Reals,
     x: Reals,

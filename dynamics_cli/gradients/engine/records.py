@@ -14,7 +14,7 @@ from dynamics_cli.formulas.native import Record
 Layer: TypeAlias = Any
 Network: TypeAlias = Any
 Task: TypeAlias = Any
-Curvature: TypeAlias = Any
+Tangents: TypeAlias = Any
 
 LAYER = Record(
     "Layer",
@@ -29,13 +29,13 @@ LAYER = Record(
 NETWORK = Record(
     "Network",
     [
-        ("loss_and_gradient", "Unit", "that of layers, or of diagonal networks"),
-        ("forward_layer", "Unit", ""),
-        ("backward_layer", "Unit", ""),
-        ("weight_gradient", "Unit", ""),
-        ("product", "Unit", "of two matrices"),
-        ("dots", "Unit", "product of a matrix and a vector"),
-        ("loss", "Unit", "losses and their derivatives"),
+        ("loss_and_gradient", "Address", "that of layers, or of diagonal networks"),
+        ("forward_layer", "Address", ""),
+        ("backward_layer", "Address", ""),
+        ("weight_gradient", "Address", ""),
+        ("product", "Address", "of two matrices"),
+        ("dots", "Address", "product of a matrix and a vector"),
+        ("loss", "Address", "losses and their derivatives"),
         ("loss_numbers", "Floats", "the numbers of the loss's formula"),
         ("layers", "Layer", "(L,)"),
         ("layer_count", "int", "L"),
@@ -97,27 +97,31 @@ TASK = Record(
             "(R, activation_numbers_step) the numbers of their formulas",
         ),
         ("activation_numbers_step", "int", ""),
-        ("update", "Unit", "of the optimizer"),
+        ("update", "Address", "of the optimizer"),
         ("update_numbers", "Floats", "the numbers of its formula"),
         ("segments", "Ints", "(S, 2) where trained tensors begin and end"),
         ("segment_count", "int", "S"),
         ("rate_factors", "Floats", "(S,) by which the step of a segment is multiplied"),
         ("gradient", "Reals", "(P,)"),
-        ("watch", "Unit", "(watching, weights) -> 0, or 1 to end the call; 0: no state is watched"),
+        (
+            "watch",
+            "Address",
+            "(watching, weights) -> 0, or 1: end the call; 0: no state is watched",
+        ),
         ("watching", "Floats", "its first argument"),
         ("due", "Ints", "(K + 1,) the states that are watched, ascending; -1 after the last"),
     ],
 )
 
-CURVATURE = Record(
-    "Curvature",
+TANGENTS = Record(
+    "Tangents",
     [
         (
             "network",
             "Network",
             "evaluated at the state: activations, deltas and both derivatives are there",
         ),
-        ("loss_curvature", "Unit", "product with the second derivative of the loss"),
+        ("loss_curvature", "Address", "product with the second derivative of the loss"),
         ("samples", "int", "n"),
         ("sample_weight", "float", ""),
         ("x", "Floats", "(n, columns)"),

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from dynamics_cli.architectures.convolutional import Layer, OfImages
+from dynamics_cli.architectures.convolutional import ImageLayer, OfImages
 from dynamics_cli.kinds import Positive, PositiveInt
 
 
@@ -41,7 +41,7 @@ initialization: {kind: default_scaled}
         """Return a width of VGG16 times the multiplier, at least 1."""
         return max(1, round(self.width_multiplier * width))
 
-    def layers(self) -> list[Layer]:
+    def layers(self) -> list[ImageLayer]:
         """Return all layers with their shapes."""
         convolutions = [
             (self.times(kernels), 3, 1, 1, 2 if last == count else 1)
