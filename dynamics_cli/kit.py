@@ -68,6 +68,6 @@ from dynamics_cli.reproduction.claims import (
     theory,
     undecided,
 )
-from dynamics_cli.reproduction.figure import Evidence, Figure, Runs, Variant, Wanted, by_id
+from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted, by_id
 from dynamics_cli.reproduction.reading import in_double, recorded
 from dynamics_cli.runs.run import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
@@ -59,14 +59,6 @@ class Variant:
     """Role -> the run that takes the place of the figure's."""
     seed_configs: Mapping[str, str | Wanted] = field(default_factory=dict)
     """As `Figure.seed_configs`, in place of them."""
-
-
-class Evidence(SimpleNamespace):
-    """Everything that the claims and the drawing of a figure read, by names of its module."""
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
 
 
 def _of_module(_: Any) -> Any:

@@ -5,6 +5,8 @@ a bias changes nothing.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import LINEAR, SMALL, SOON, Groups, plane, read_groups
+from .groups import LINEAR, SMALL, SOON, Groups, Plane, plane, read_groups
 from .theory.clustering import outside_linear_regime, signs_differ
 from .theory.convergence import epochs_bound
 
@@ -38,11 +40,41 @@ def with_bias() -> kit.Wanted:
     )
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Followed:
+    """The losses that a run reaches."""
+
+    epochs: kit.Floats
+    """After which the mean loss has been at most each of `EPSILONS`; NaN for never."""
+    bound: kit.Floats
+    """The number of epochs that the proof gives for each of `EPSILONS`."""
+    least: float
+    """The least mean loss."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Runs of all scales, and the run with a bias."""
+
+    followed: Mapping[str, Followed]
+    """By scale."""
+    plane: Plane
+    """Of the run with a bias, as all that follows."""
+    needed: bool
+    """Whether no line through the origin separates its points."""
+    bias_loss: float
+    """The mean loss at the end."""
+    bias_outside: float
+    """Share of points outside the linear regime at the end."""
+    bias_differ: int
+    """Points that the network and the classifier `w_bar - u_bar` decide differently."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Count epochs to each loss of `EPSILONS` by scale, beside the bound, and read the run with
     a bias.
     """
-    followed = {role: _count(runs[role]) for role in SCALES}
+    followed = {role: _follow(runs[role]) for role in SCALES}
     biased = read_groups(runs["bias"])
     points = biased.data.x
     try:
@@ -50,7 +82,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         needed = False
     except InfeasibleError:
         needed = True
-    return kit.Evidence(
+    return Evidence(
         followed=followed,
         plane=plane(biased),
         needed=needed,
@@ -65,10 +97,8 @@ def _losses(groups: Groups) -> kit.Floats:
     return np.asarray(np.logaddexp(0.0, -groups.margins).mean(axis=-1))
 
 
-def _count(run: kit.Run) -> kit.Evidence:
-    """Return the `epochs` after which the mean loss has been at most each of `EPSILONS`, NaN for
-    never, and the bound.
-    """
+def _follow(run: kit.Run) -> Followed:
+    """Count the epochs of a run to each of `EPSILONS`, beside the bound."""
     groups = read_groups(run)
     losses = _losses(groups)
     reached = [losses <= epsilon for epsilon in EPSILONS]
@@ -82,7 +112,7 @@ def _count(run: kit.Run) -> kit.Evidence:
         v=groups.v,
         lr=run.config.optimizer.lr,  # type: ignore[attr-defined]
     )
-    return kit.Evidence(epochs=np.array(epochs), bound=bound, least=float(losses.min()))
+    return Followed(epochs=np.array(epochs), bound=bound, least=float(losses.min()))
 
 
 def power(epochs: kit.Floats) -> float:
@@ -98,7 +128,7 @@ def power(epochs: kit.Floats) -> float:
     return float(np.polyfit(np.log(1 / EPSILONS[later]), np.log(epochs[later]), 1)[0])
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     late = e.plane.groups.late[-1]
     ratios = np.array([run.epochs / run.bound for run in e.followed.values()])
     powers = [power(run.epochs) for run in e.followed.values()]
@@ -161,7 +191,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return the epochs to the smallest loss by scale, the bound, and the final loss with a
     bias.
     """
@@ -173,7 +203,7 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     return {**epochs, **bound, "final loss with a bias": e.bias_loss}
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.85, extra_height=0.3)
     lines = []
     for (role, scale), color in zip(SCALES.items(), kit.SERIES, strict=False):

@@ -20,6 +20,7 @@ from .groups import (
     LINEAR,
     RATIO,
     SMALL,
+    Clustering,
     EpochCurve,
     clustering,
     draw_over_epochs,
@@ -27,7 +28,7 @@ from .groups import (
     settled,
 )
 
-Evidence = Mapping[str, kit.Evidence]
+Evidence = Mapping[str, Clustering]
 """Role -> clustering of its run at every recorded state."""
 
 CONFIG = "sarussi2021/mnist_35.yaml"
@@ -112,7 +113,7 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
     ]
 
 
-def _settled(run: kit.Evidence, name: str, title: str, source: str) -> list[kit.Claim]:
+def _settled(run: Clustering, name: str, title: str, source: str) -> list[kit.Claim]:
     """Return that the share of points outside the linear regime converges to zero."""
     return [
         kit.claim(
@@ -127,7 +128,7 @@ def _settled(run: kit.Evidence, name: str, title: str, source: str) -> list[kit.
     ]
 
 
-def _entrance(run: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
+def _entrance(run: Clustering, name: str, title: str) -> list[kit.Claim]:
     """Return that the network enters the linear regime at some point in the training process."""
     return [
         kit.claim(
@@ -142,7 +143,7 @@ def _entrance(run: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
     ]
 
 
-def _linear(run: kit.Evidence, name: str, title: str) -> kit.Claim:
+def _linear(run: Clustering, name: str, title: str) -> kit.Claim:
     """Return that the learned classifier is effectively linear over the data."""
     return kit.claim(
         f"{name}-linear",
@@ -182,14 +183,14 @@ def claims_fig7(e: Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, kit.Evidence]) -> list[Line2D]:
+def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, Clustering]) -> list[Line2D]:
     """Draw the clustering ratio of runs by label in panel a."""
     curves = zip(shown.items(), kit.SERIES, strict=False)
     ratios = [EpochCurve(run.epochs, run.ratio, label, color) for (label, run), color in curves]
     return draw_over_epochs(axes, 0, "Clustering ratio", ratios, RATIO, log=True)
 
 
-def share_curves(shown: Mapping[str, kit.Evidence]) -> list[list[EpochCurve]]:
+def share_curves(shown: Mapping[str, Clustering]) -> list[list[EpochCurve]]:
     """Return for each run by label its share of training and of held-out points outside the
     linear regime.
     """
@@ -233,7 +234,7 @@ def numbers_fig2(e: Evidence) -> dict[str, float]:
     return {**accuracies({title: e[role] for role, title in roles.items()}), **shares}
 
 
-def accuracies(runs: Mapping[str, kit.Evidence]) -> dict[str, float]:
+def accuracies(runs: Mapping[str, Clustering]) -> dict[str, float]:
     """Return how far each run by title is learnt, and what linear least squares reaches."""
     found: dict[str, float] = {}
     for title, run in runs.items():

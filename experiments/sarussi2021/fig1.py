@@ -4,6 +4,8 @@ separable data.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -15,6 +17,7 @@ from .groups import (
     LINEAR,
     SMALL,
     Groups,
+    Plane,
     boundary_directions,
     draw_neurons,
     plane,
@@ -26,9 +29,19 @@ CONFIG = "sarussi2021/gaussians.yaml"
 EPOCHS = "optimizer.epochs=100"
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Evidence:
+    """The networks from a large and from a small start."""
+
+    large: Plane
+    small: Plane
+
+
+def evidence(runs: kit.Runs) -> Evidence:
     """Cut the plane along the boundaries of both networks."""
-    return kit.Evidence(**{role: plane(read_groups(runs[role])) for role in ("large", "small")})
+    return Evidence(
+        large=plane(read_groups(runs["large"])), small=plane(read_groups(runs["small"]))
+    )
 
 
 def outside(groups: Groups) -> float:
@@ -56,7 +69,7 @@ def share_of_directions(groups: Groups) -> float:
     return float(widths[differ].sum() / 360)
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare both boundaries with Sections 1 and 5; a network that has not learnt the data yet
     says nothing.
 
@@ -64,8 +77,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     the boundary nearly linear before anything is learnt: the small network counts once Assumption
     6.1 holds.
     """
-    small: Groups = e.small.groups
-    large: Groups = e.large.groups
+    small = e.small.groups
+    large = e.large.groups
     clusters = [
         kit.cluster_directions(groups.network[0], signs=groups.network[1]).count
         for groups in (small, large)
@@ -122,7 +135,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = []
     for k, (net, name) in enumerate(((e.large, "large"), (e.small, "small"))):

@@ -11,6 +11,7 @@ smoothed margin (Eqs. 5 and 6) in Theorem 6.2 and its proof.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, LINEAR, SMALL, SOON, Groups, draw_neurons, plane, read_groups
+from .groups import DASHED, LINEAR, SMALL, SOON, Groups, Plane, draw_neurons, plane, read_groups
 from .theory import agreement
 from .theory.clustering import clustering_ratio, largest_angle, linear_classifier
 
@@ -28,17 +29,51 @@ SGD = "sarussi2021/gaussians.yaml"
 LIMIT = "sarussi2021/gaussians_limit.yaml"
 
 
-def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Solve the convex program, and follow the margins in rescaled time.
+@dataclass(frozen=True)
+class Margins:
+    """The margins of a run at the recorded states."""
 
-    `plane` is of the symmetric set, `symmetric` in rescaled time and `symmetric_sgd` by plain SGD;
-    `limit` and `sgd` are of the Gaussian sample. The `plain_margin` of neurons along the difference
-    of the class means is over the largest.
-    """
+    iterations: kit.Ints
+    """(K,)"""
+    normalised: kit.Floats
+    """(K,)"""
+    smoothed: kit.Floats
+    """(K,)"""
+    late: kit.Bools
+    """(K,) where Assumption 6.1 holds: the summed loss has been below log 2."""
+    largest: float
+    """The normalised margin of the convex program's solution."""
+    needed: float
+    """The smoothed margin that assumption 3 of Theorem 6.2 asks for."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Networks of two training sets, in rescaled time and by plain SGD, and both predictions."""
+
+    plane: Plane
+    """Of the symmetric set."""
+    sgd: Groups
+    """The Gaussian sample by plain SGD."""
+    limit: Groups
+    """The same in rescaled time."""
+    predicted: agreement.Directions
+    limit_margins: Margins
+    plain_margin: float
+    """Margin of neurons along the difference of the class means, over the largest."""
+    symmetric: Groups
+    """The symmetric set in rescaled time."""
+    symmetric_sgd: Groups
+    """The same by plain SGD."""
+    symmetric_predicted: agreement.Directions
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Solve the convex program, and follow the margins in rescaled time."""
     groups = {role: read_groups(run) for role, run in runs.items()}
     limit = groups["limit"]
     predicted = perfect_agreement(limit)
-    return kit.Evidence(
+    return Evidence(
         plane=plane(groups["symmetric"]),
         sgd=groups["sgd"],
         limit=limit,
@@ -89,18 +124,12 @@ def smoothed_margin(loss: kit.Floats) -> kit.Floats:
         )  # of exp(L) - 1 = exp(L) (1 - exp(-L)), safe for large L
 
 
-def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
-    """Return the `normalised` and `smoothed` margins of a run (K,) at the recorded `iterations`
-    (K,).
-
-    From the states `late` (K,) on Assumption 6.1 holds: the summed loss has been below log 2.
-    `largest` is the normalised margin of the convex program's solution, `needed` the smoothed
-    margin that assumption 3 of Theorem 6.2 asks for.
-    """
+def margins(groups: Groups, predicted: agreement.Directions) -> Margins:
+    """Return the margins of a run, beside those of the prediction."""
     k = groups.W.shape[1]
     of_points = groups.margins
     norm = np.sqrt(np.sum(groups.W**2, axis=(-2, -1)) + np.sum(groups.U**2, axis=(-2, -1)))
-    return kit.Evidence(
+    return Margins(
         iterations=groups.iterations,
         normalised=of_points.min(axis=-1) / norm,
         smoothed=smoothed_margin(np.logaddexp(0.0, -of_points).sum(axis=-1)) / norm,
@@ -140,7 +169,7 @@ def max_margin_angle(groups: Groups, predicted: agreement.Directions) -> float:
     return degrees(least_distance(y[:, None] * x).w, predicted.boundary)
 
 
-def claims(e: kit.Evidence) -> list[kit.Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     exposed = agreement.wrongly_classifiable(e.symmetric.data.x, e.symmetric.data.y)
     return [
         *_agreement_claims(
@@ -252,7 +281,7 @@ def clustered(groups: Groups) -> float:
     return kit.given(groups.late[-1], clustering_ratio(*groups.last))
 
 
-def _margin_claims(e: kit.Evidence) -> list[kit.Claim]:
+def _margin_claims(e: Evidence) -> list[kit.Claim]:
     """Return what Theorem 6.2 and its proof say about both margins."""
     limit = e.limit_margins
     smoothed = limit.smoothed[limit.late]
@@ -280,7 +309,7 @@ def _margin_claims(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers(e: kit.Evidence) -> dict[str, float]:
+def numbers(e: Evidence) -> dict[str, float]:
     """Return how far classifiers that need no training are from the prediction, and how tight
     the clusters end.
     """
@@ -306,7 +335,7 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     return found
 
 
-def draw(e: kit.Evidence) -> kit.Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
     look: dict[str, Any] = {"color": kit.PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
     plain: dict[str, Any] = {"color": kit.PALETTE.muted, "ls": (0, (1, 1.5)), "lw": 1.2}
@@ -337,7 +366,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_margins(axes: kit.Axes, limit: kit.Evidence) -> None:
+def _draw_margins(axes: kit.Axes, limit: Margins) -> None:
     """Draw both margins from where Assumption 6.1 holds, with the largest one and the one of
     assumption 3.
     """

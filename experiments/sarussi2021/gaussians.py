@@ -5,6 +5,7 @@ outlier.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .groups import (
     SOON,
     EpochCurve,
     Groups,
+    Plane,
     draw_neurons,
     draw_over_epochs,
     plane,
@@ -31,17 +33,23 @@ from .theory.clustering import clustering_ratio
 DIMENSIONS = (10, 50, 100)
 
 
-def evidence_fig8(runs: kit.Runs) -> Mapping[int, kit.Evidence]:
-    """Count by dimension the `shares` (K,) of neurons `w` and `u` in the PAR at the recorded
-    `epochs` (K,).
-    """
+@dataclass(frozen=True)
+class Shares:
+    """How many neurons of a run are in the PAR."""
+
+    epochs: kit.Floats
+    """(K,)"""
+    shares: Mapping[str, kit.Floats]
+    """(K,) of neurons `w` and `u`."""
+
+
+def evidence_fig8(runs: kit.Runs) -> Mapping[int, Shares]:
+    """Count by dimension the shares of neurons in the PAR."""
     groups = {dim: read_groups(runs[f"dim-{dim}"]) for dim in DIMENSIONS}
-    return {
-        dim: kit.Evidence(epochs=run.epochs, shares=run.par_shares) for dim, run in groups.items()
-    }
+    return {dim: Shares(run.epochs, run.par_shares) for dim, run in groups.items()}
 
 
-def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
+def claims_fig8(e: Mapping[int, Shares]) -> list[kit.Claim]:
     return [
         kit.claim(
             f"{kind}-{dim}",
@@ -56,7 +64,7 @@ def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
     ]
 
 
-def draw_fig8(e: Mapping[int, kit.Evidence]) -> kit.Drawing:
+def draw_fig8(e: Mapping[int, Shares]) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
     styles = ("-", DASHED, (0, (1, 1.2)))
     for k, kind in enumerate(("w", "u")):
@@ -91,16 +99,27 @@ FIGURE_8 = kit.Figure(
 NAN = float("nan")
 
 
-def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
-    """Measure agreement over training, and solve the convex program of the NAR that it leads to.
+@dataclass(frozen=True)
+class Outlier:
+    """The run beside an outlier, and the NAR that it leads to."""
 
-    `least_margin` is the least agreement margin over the second half of training, with the patterns
-    of its end.
+    plane: Plane
+    limit: Groups
+    """The same run in rescaled time."""
+    patterns: tuple[kit.Floats, kit.Floats]
+    """Signs (n,) that the means of the neurons w, and those of u, give the points at the end."""
+    predicted: agreement.Directions | None
+    """The KKT point of the NAR with these patterns; None where no network has them."""
+    disagreements: Mapping[str, kit.Floats]
+    """(K,) by `w` and `u`: the most points on which two neurons disagree."""
+    shares: Mapping[str, kit.Floats]
+    """(K,) by `w` and `u`: neurons in the PAR."""
+    least_margin: float
+    """The least agreement margin over the second half of training, with these patterns."""
 
-    `patterns` are the signs (n,) that the means of the neurons w and u give the points, `predicted`
-    is the KKT point of the NAR with them (None where no network has them); `disagreements` and
-    `shares` (K,) belong to w and u.
-    """
+
+def evidence_fig9(runs: kit.Runs) -> Outlier:
+    """Measure agreement over training, and solve the convex program of the NAR at its end."""
     groups = read_groups(runs["sgd"])
     x = groups.data.x
     y = groups.data.y
@@ -112,7 +131,7 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
         )
     except InfeasibleError:
         predicted = None
-    return kit.Evidence(
+    return Outlier(
         plane=plane(groups, 0.15),
         limit=read_groups(runs["limit"]),
         patterns=patterns,
@@ -130,8 +149,8 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
-    groups: Groups = e.plane.groups
+def claims_fig9(e: Outlier) -> list[kit.Claim]:
+    groups = e.plane.groups
     margin = agreement.agreement_margin(groups.data.x, *groups.last, *e.patterns)
     cosine = NAN if e.predicted is None else e.limit.joint_cosine(-1, e.predicted)
     smaller = np.minimum(*e.shares.values())
@@ -202,18 +221,18 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig9(e: kit.Evidence) -> dict[str, float]:
+def numbers_fig9(e: Outlier) -> dict[str, float]:
     """Return at how many states all neurons are in the PAR while all points are classified, and
     when.
     """
-    groups: Groups = e.plane.groups
+    groups = e.plane.groups
     inside = (np.minimum(*e.shares.values()) == 1) & (groups.accuracies == 1)
     epochs = groups.epochs[inside]
     when = {"first such epoch": epochs[0], "last such epoch": epochs[-1]} if inside.any() else {}
     return {"states at which all neurons are in the PAR": int(inside.sum()), **when}
 
 
-def draw_fig9(e: kit.Evidence) -> kit.Drawing:
+def draw_fig9(e: Outlier) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = draw_scene(axes[0], e.plane.regions, 0).handles
     kit.panel_label(axes[0], 0, "Decision regions")

@@ -4,7 +4,7 @@ cluster, and panels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -152,28 +152,44 @@ def read_groups(run: kit.Run) -> Groups:
     )
 
 
-def clustering(run: kit.Run) -> kit.Evidence:
-    """Measure how tightly the neurons are clustered, against `epochs` (K,).
+@dataclass(frozen=True)
+class Clustering:
+    """How tightly the neurons of a run are clustered at the recorded states."""
 
-    `ratio` is `2 r / ||w_bar - u_bar||`, `angle` the largest within a group, in degrees, and
-    `outside` the shares of the `training` and the `held-out` points outside the linear regime, NaN
-    where there are none, (K,) each. Of both, `sizes` in number, `differ` have different signs by
-    the last network and by the classifier `w_bar - u_bar`; `surely_outside` is the last network's
-    share of training points outside every regime that Theorem 5.1 could have.
+    epochs: kit.Floats
+    """(K,)"""
+    ratio: kit.Floats
+    """(K,) `2 r / ||w_bar - u_bar||`."""
+    angle: kit.Floats
+    """(K,) the largest within a group, in degrees."""
+    outside: Mapping[str, kit.Floats]
+    """Shares (K,) of `training` and `held-out` points outside the linear regime; NaN for none."""
+    differ: int
+    """Points whose signs by the last network and by the classifier `w_bar - u_bar` differ."""
+    sizes: Mapping[str, int]
+    """Number of `training` and of `held-out` points."""
+    surely_outside: float
+    """Share of training points outside every regime that Theorem 5.1 could have, at the end."""
+    accuracy: kit.Floats
+    """(K,) on the training points."""
+    linear_accuracy: float
+    """What linear least squares reaches on them without training."""
 
-    `accuracy` (K,) is that on the training points, and `learnt` (K,) says where it is at least
-    `linear_accuracy`, that of linear least squares: below it the network has not learnt what a
-    linear classifier of these points reaches without training.
-    """
+    @property
+    def learnt(self) -> kit.Bools:
+        """Which states (K,) classify at least as many training points as least squares."""
+        return np.asarray(self.accuracy >= self.linear_accuracy)
+
+
+def clustering(run: kit.Run) -> Clustering:
+    """Measure how tightly the neurons of a run are clustered."""
     groups = read_groups(run)
     W = groups.W
     U = groups.U
     none = np.full(len(groups.W), np.nan)
     points = {"training": groups.data.x, "held-out": groups.data.x_test}
     sharp = sharp_constant(groups.alpha)
-    accuracy = groups.accuracies
-    linear_accuracy = least_squares_accuracy(groups.data.x, groups.data.y)
-    return kit.Evidence(
+    return Clustering(
         epochs=groups.epochs,
         ratio=clustering_ratio(W, U),
         angle=np.maximum(largest_angle(W), largest_angle(U)),
@@ -188,9 +204,8 @@ def clustering(run: kit.Run) -> kit.Evidence:
         ),
         sizes={name: 0 if x is None else len(x) for name, x in points.items()},
         surely_outside=float(outside_linear_regime(groups.data.x, *groups.last, sharp).mean()),
-        accuracy=accuracy,
-        linear_accuracy=linear_accuracy,
-        learnt=accuracy >= linear_accuracy,
+        accuracy=groups.accuracies,
+        linear_accuracy=least_squares_accuracy(groups.data.x, groups.data.y),
     )
 
 
@@ -307,9 +322,19 @@ def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
         axes.set_xticks([], minor=True)
 
 
-def plane(groups: Groups, margin: float = 0.25) -> kit.Evidence:
-    """Return a trained network of two inputs, the `signs` (m,) of its output weights and the
-    `regions` of its signs.
+@dataclass(frozen=True)
+class Plane:
+    """A trained network of two inputs, cut along its boundary."""
+
+    groups: Groups
+    regions: Scene
+    """Where the output is positive, negative and 0."""
+    signs: kit.Floats
+    """(m,) of the output weights."""
+
+
+def plane(groups: Groups, margin: float = 0.25) -> Plane:
+    """Cut the inputs of a trained network along its boundary.
 
     The window is wider than the data by a share `margin`. A third input may be the constant 1 of a
     bias.
@@ -318,7 +343,7 @@ def plane(groups: Groups, margin: float = 0.25) -> kit.Evidence:
     regions = regions_scene(
         H, a, groups.alpha, data_window(groups.data.x[:, :2], margin), data=groups.data
     )
-    return kit.Evidence(groups=groups, regions=regions, signs=np.sign(a))
+    return Plane(groups, regions, np.sign(a))
 
 
 def boundary_directions(H: kit.Floats, a: kit.Floats, alpha: float) -> kit.Floats:

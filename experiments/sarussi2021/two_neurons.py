@@ -4,11 +4,13 @@ trained.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.plotting.scene import draw_scene
+from dynamics_cli.plotting.scene import Scene, draw_scene
 
 from .groups import boundary_directions, draw_neurons, regions_scene
 from .theory.clustering import (
@@ -41,7 +43,27 @@ def bend(H: kit.Floats, a: kit.Floats, alpha: float) -> float:
     return float(abs(180.0 - (angles[1] - angles[0]))) if len(angles) == 2 else float("nan")
 
 
-def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class Clustered:
+    """The drawn network of two directions, and random networks."""
+
+    sets: Scene
+    """Level sets of the drawn network."""
+    nonlinearity: float
+    """Share of the variance of its output that no linear function explains."""
+    clustered: int
+    """Signs that Corollary 6.1 does not allow."""
+    inside: int
+    """Random points in the linear regime."""
+    violations: int
+    """Signs that Theorem 5.1 does not allow at them."""
+    sharp: float
+    """The largest share of `sharp_constant` at which signs differ."""
+    attained: float
+    """The same for the worst networks, the least of four slopes."""
+
+
+def evidence_fig3(runs: kit.Runs) -> Clustered:
     """Map the output of the drawn network; test Corollary 6.1 and Theorem 5.1 on random networks
     and points.
     """
@@ -51,7 +73,7 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     fitted = x @ np.linalg.lstsq(x, h, rcond=None)[0]
     counts = random_networks(rng)
     worst = [(alpha, *sharpest(alpha)) for alpha in (0.05, 0.2, 0.5, 0.9)]
-    return kit.Evidence(
+    return Clustered(
         sets=regions_scene(H_3, A, ALPHA, WINDOW, LEVELS, shade=(0.1, 0.6)),
         nonlinearity=float(np.var(h - fitted) / np.var(h)),
         clustered=int(counts[:, 0].sum()),
@@ -84,7 +106,7 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
     return np.array(rows, dtype=np.float64)
 
 
-def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig3(e: Clustered) -> list[kit.Claim]:
     return [
         kit.theory(
             "boundary",
@@ -138,7 +160,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_fig3(e: kit.Evidence) -> kit.Drawing:
+def draw_fig3(e: Clustered) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9)
     draw_scene(axes[0], e.sets, 0)
     kit.panel_label(axes[0], 0, "Level sets of $N(x)$, every 0.5")
@@ -166,10 +188,20 @@ FINE = 0.005
 DIRECTIONS = 360_000
 
 
-def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
+@dataclass(frozen=True)
+class TwoNeurons:
+    """The outputs of both networks."""
+
+    leaky: Scene
+    relu: Scene
+    signs: kit.Floats
+    """(`DIRECTIONS`,) of the ReLU network on a circle."""
+
+
+def evidence_fig5(runs: kit.Runs) -> TwoNeurons:
     """Map the outputs of both networks."""
     angles = (np.arange(DIRECTIONS) + 0.5) * 2 * np.pi / DIRECTIONS
-    return kit.Evidence(
+    return TwoNeurons(
         leaky=regions_scene(H_5, A, ALPHA, WINDOW),
         relu=regions_scene(H_5, A, 0.0, WINDOW, (-FINE, FINE)),
         signs=np.sign(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), H_5, A, 0.0)),
@@ -190,7 +222,7 @@ def best_linear(signs: kit.Floats) -> float:
     return float((np.count_nonzero(signs) - agree) / 2 / n)
 
 
-def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
+def claims_fig5(e: TwoNeurons) -> list[kit.Claim]:
     between = float(
         np.degrees(np.arccos(H_5[0] @ H_5[1] / np.linalg.norm(H_5[0]) / np.linalg.norm(H_5[1])))
     )
@@ -223,7 +255,7 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_fig5(e: kit.Evidence) -> kit.Drawing:
+def draw_fig5(e: TwoNeurons) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     left, right = (
         draw_scene(axes[k], scene, 0).handles for k, scene in enumerate((e.leaky, e.relu))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli import kit
 from dynamics_cli.errors import InputError
 from experiments.sarussi2021 import digits
-from experiments.sarussi2021.groups import least_squares_accuracy
+from experiments.sarussi2021.groups import Clustering, least_squares_accuracy
 from tests.experiments.helpers import evidence_of, verdicts
 
 
@@ -26,14 +25,16 @@ def test_linear_least_squares_may_get_a_point_wrong() -> None:
 @pytest.mark.parametrize("learnt", [True, False])
 def test_neurons_that_cluster_count_once_the_digits_are_learnt(learnt: bool) -> None:
     states = np.arange(4.0)
-    run = kit.Evidence(
+    run = Clustering(
         epochs=states,
         ratio=0 * states,
         angle=0 * states,
         outside={"training": 0 * states, "held-out": 0 * states},
         differ=0,
         sizes={"training": 20, "held-out": 10},
-        learnt=(states >= 2) & learnt,
+        surely_outside=0.0,
+        accuracy=np.where((states >= 2) & learnt, 1.0, 0.0),
+        linear_accuracy=0.5,
     )
     runs = dict.fromkeys([*digits.PAIRS, *digits.MORE_PAIRS], run)
     claims = [*digits.claims_fig6(runs), *digits.claims_fig7(runs)]
