@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,49 +115,69 @@ def train_all(
     """
     elsewhere = executor is not None or workers is not None
     show = progress or _not_shown
-    apart: dict[int, Task] = {}
-
-    def here(task: Task, *, lone: bool) -> Obtained | DynError | Task:
-        """Train a task, unless it is better trained apart: then return it, with its directory."""
-        try:
-            plan = task.plan()
-            if not lone and _is_long(plan, force=force):
-                return replace(task, directory=plan.directory)
-            return _train_here(task, plan, force, show, messages)
-        except Interrupted:
-            raise
-        except DynError as error:
-            return error
-
+    here = partial(_train_unless_long, force=force, show=show, messages=messages)
+    put_off: dict[int, Task] = {}
     for k, task in enumerate(tasks):
-        ended: Obtained | DynError | Task = task
-        planned_apart = elsewhere or (task.directory is not None and len(task.configs) == 1)
-        if not planned_apart:
-            ended = here(task, lone=len(tasks) == 1)
+        if elsewhere or (task.directory is not None and len(task.configs) == 1):
+            put_off[k] = task
+            continue
+        ended = here(task, lone=len(tasks) == 1)
         if isinstance(ended, Task):
-            apart[k] = ended
+            put_off[k] = ended
         else:
             yield k, ended
-    if len(apart) == 1 and not elsewhere:
-        ((k, task),) = apart.items()
+
+    if len(put_off) == 1 and not elsewhere:
+        ((k, task),) = put_off.items()
         ended = here(task, lone=True)
         assert not isinstance(ended, Task)
         yield k, ended
-    elif apart:
-        places = list(apart)
-        kinds = os.environ.get(WITH, "")
-        orders = (
-            (kinds, str(t.directory), [to_plain(c) for c in t.configs], force, t.about)
-            for t in apart.values()
-        )
+    elif put_off:
         given = nullcontext(executor) if executor else Processes(workers)
-        with show("long runs", len(places)) as report, given as running:
-            ends = run_by_executor(orders, call=work, executor=running)
-            for done, (place, why) in enumerate(ends, start=1):
-                if report is not None:
-                    report(done, float("nan"))
-                k = places[place]
-                yield k, RunError(why) if why else _trained(apart[k])
+        with show("long runs", len(put_off)) as report, given as running:
+            yield from _train_apart(put_off, running, force=force, report=report)
+
+
+def _train_unless_long(
+    task: Task,
+    *,
+    lone: bool,
+    force: bool,
+    show: ProgressDisplay,
+    messages: Callable[[str], None] | None,
+) -> Obtained | DynError | Task:
+    """Train a task in this process, and return its run or why it failed.
+
+    A long run that is not `lone` is better trained apart: then its task is returned, with its
+    directory.
+    """
+    try:
+        plan = task.plan()
+        if not lone and _is_long(plan, force=force):
+            return replace(task, directory=plan.directory)
+        return _train_here(task, plan, force, show, messages)
+    except Interrupted:
+        raise
+    except DynError as error:
+        return error
+
+
+def _train_apart(
+    tasks: Mapping[int, Task], executor: Executor, *, force: bool, report: Progress | None
+) -> Iterator[tuple[int, Obtained | DynError]]:
+    """Train tasks by an executor; yield the key of each, and its run or why it failed."""
+    kinds = os.environ.get(WITH, "")
+    orders = (
+        (kinds, str(task.directory), [to_plain(c) for c in task.configs], force, task.about)
+        for task in tasks.values()
+    )
+    places = list(tasks)
+    ends = run_by_executor(orders, call=work, executor=executor)
+    for done, (place, why) in enumerate(ends, start=1):
+        if report is not None:
+            report(done, float("nan"))
+        k = places[place]
+        yield k, RunError(why) if why else _trained(tasks[k])
 
 
 def _trained(task: Task) -> Obtained | DynError:
