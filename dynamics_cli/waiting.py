@@ -42,8 +42,9 @@ def tell(text: str) -> None:
 
 
 class Wait:
-    """Steps of a calculation; what takes longer than some seconds is estimated first, then told
-    again and again.
+    """Steps of a calculation that tells how long it takes.
+
+    What takes longer than some seconds is estimated first, then told again and again.
     """
 
     def __init__(

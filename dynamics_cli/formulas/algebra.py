@@ -36,8 +36,9 @@ Array = Any
 
 
 class NotAFormulaError(TypeError):
-    """A method does something with its arguments that no formula does, such as asking which of
-    two is larger.
+    """A method does something that no formula does.
+
+    Such as asking which of two arguments is larger.
     """
 
 

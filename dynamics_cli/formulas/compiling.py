@@ -132,9 +132,7 @@ def say_not_kept(why: str | None = None) -> None:
 
 
 class FirstCompilation(Listener):
-    """Says on a terminal, once a process, that compilation takes seconds before a first run
-    begins.
-    """
+    """Says on a terminal, once a process, that compiling takes seconds before a run begins."""
 
     said = False
 

@@ -39,8 +39,9 @@ from dynamics_cli.formulas.native import (
 
 
 class Constants(NamedTuple):
-    """A floating-point format and the polynomials that are accurate enough for it, highest power
-    first.
+    """A floating-point format and the polynomials that are accurate enough for it.
+
+    Their coefficients begin with the highest power.
     """
 
     digits: int  # bits of the fraction

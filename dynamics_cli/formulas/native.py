@@ -78,8 +78,9 @@ def features_compiled_for() -> frozenset[str]:
 
 
 class Record:
-    """A C structure whose fields are named once: units read them as attributes, Python writes them
-    by name.
+    """A C structure whose fields are named once, for units and for Python.
+
+    Units read fields as attributes, Python writes them by name.
 
     Fields are (name, type, meaning); a type is an argument type of units, `Address` (of a unit) or
     a record.

@@ -27,9 +27,7 @@ from dynamics_cli.formulas.algebra import EACH, NUMBER, WHOLE, Expression, NotAF
 
 
 class Traceable(Protocol):
-    """A kind, as far as a formula needs one: its numbers are those of its fields that are
-    floats.
-    """
+    """A kind, as far as a formula needs one: its numbers are its fields that are floats."""
 
     def __iter__(self) -> Any:
         """Yield names and values of fields."""
@@ -44,8 +42,9 @@ _NO_FORMULA = (TypeError, ValueError, AttributeError, IndexError)
 
 @dataclass
 class Trace:
-    """A formula as it is traced: its operations, and the numbers of the kind that became
-    arguments.
+    """A formula as it is traced: its operations and its arguments.
+
+    Arguments are the numbers of the kind.
     """
 
     kind: Traceable
@@ -212,8 +211,9 @@ class OptimizerMemory(Protocol):
 
 
 class TracedMemory(dict[str, Expression]):
-    """The memory for a weight, or as a whole, as a formula is traced: what the update writes, by
-    name.
+    """The memory of a formula as it is traced: what the update writes, by name.
+
+    It is that for a weight, or that as a whole.
     """
 
     def __init__(self, table: dict[Any, Expression], level: int) -> None:

@@ -63,8 +63,9 @@ class Section(BaseModel):
 
 
 class Kind(Section):
-    """The base of all kinds; a base class of a section sets `section`, a kind has a name: `class
-    X(Base, kind="x")`.
+    """The base of all kinds: `class X(Base, kind="x")` has the name `x`.
+
+    A base class of a section sets `section`.
     """
 
     section: ClassVar[str] = ""

@@ -8,8 +8,9 @@ from dynamics_cli.kinds.arrays import Floats
 
 
 class Clock:
-    """Tells the time of successive states: times known up front, gradient flow's or sums of
-    scheduled steps.
+    """Tells the time of successive states.
+
+    Times are known up front, are gradient flow's, or are sums of scheduled steps.
     """
 
     time = 0.0
@@ -26,8 +27,9 @@ class Clock:
 
 
 class RescaledClock(Clock):
-    """Time of gradient flow along loss-scaled gradient descent: the step from state i takes `lr
-    / L_i`.
+    """Time of gradient flow along loss-scaled gradient descent.
+
+    The step from state i takes `lr / L_i`.
     """
 
     def __init__(self, lr: float) -> None:

@@ -20,8 +20,9 @@ from dynamics_cli.memory import refuse_beyond_memory
 
 @dataclass(frozen=True)
 class Samples:
-    """Training samples and, optionally, held-out samples; float64, whatever precision the run
-    uses.
+    """Training samples and, optionally, held-out samples.
+
+    They are float64, whatever precision the run uses.
     """
 
     x: Floats

@@ -29,8 +29,9 @@ class Column:
 
 
 class Measure(Kind):
-    """A number or an array that is recorded beside the weights; the word alone is short for
-    `{kind: word}`.
+    """A number or an array that is recorded beside the weights.
+
+    The word alone is short for `{kind: word}`.
     """
 
     section: ClassVar[str] = "measure"

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 class Activation(Kind):
-    """A function of a number, applied to every neuron; `activation: tanh` is short for `{kind:
-    tanh}`.
+    """A function of a number, applied to every neuron.
+
+    `activation: tanh` is short for `{kind: tanh}`.
     """
 
     section: ClassVar[str] = "activation"

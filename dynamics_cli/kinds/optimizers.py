@@ -258,8 +258,9 @@ class StateMemory:
 
 
 class Minibatch(Descent):
-    """The base of optimizers that may work on batches; exactly one of `iterations` and `epochs`
-    is given.
+    """The base of optimizers that may work on batches.
+
+    Exactly one of `iterations` and `epochs` is given.
     """
 
     titles: ClassVar[Mapping[str, str]] = {"batch_size": "batch size B"}

@@ -371,14 +371,14 @@ def foreign_sources(config: object) -> dict[str, KindSource]:
 
 
 class OneOf:
-    """Says that the value of a key is a kind of a section: `dataset: Annotated[Dataset,
-    OneOf("dataset")]`.
+    """Says that the value of a key is a kind of a section.
+
+    As in `dataset: Annotated[Dataset, OneOf("dataset")]`.
 
     Args:
         section: the section of the kinds.
         default: the kind of a mapping that names none.
         word: whether a kind may be named by one word, `relu` for `{kind: relu}`.
-
     """
 
     def __init__(self, section: str, *, default: str | None = None, word: bool = False) -> None:

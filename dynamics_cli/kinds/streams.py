@@ -44,8 +44,9 @@ class Streams:
 
 @dataclass(frozen=True)
 class TeacherStreams(Streams):
-    """The streams of a teacher: its weights are drawn from the stream `teacher`, apart from its
-    student's.
+    """The streams of a teacher.
+
+    Its weights are drawn from the stream `teacher`, apart from its student's.
     """
 
     def rng(self, name: str, *position: int) -> np.random.Generator:
@@ -55,8 +56,9 @@ class TeacherStreams(Streams):
 
 @dataclass(frozen=True)
 class FreshStreams(Streams):
-    """The streams of a block of fresh samples: inputs and noise of its own; the teacher is the
-    run's.
+    """The streams of a block of fresh samples.
+
+    It has inputs and noise of its own; the teacher is the run's.
     """
 
     block: int

@@ -41,8 +41,9 @@ class Curve:
 
 
 class Theory(Kind):
-    """The predictions of a theory for a run: `dyn plot RUN --theory` draws them beside the measured
-    curves.
+    """The predictions of a theory for a run.
+
+    `dyn plot RUN --theory` draws them beside the measured curves.
 
     Papers keep their own in `experiments/<paper>/theory/`. `example` names the sections of a run
     that it speaks of.

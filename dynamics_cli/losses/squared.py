@@ -38,8 +38,9 @@ class Mse(SquareLoss, kind="mse"):
 
 
 class HalfMse(SquareLoss, kind="half_mse"):
-    """`||h - y||^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n)
-    sum` over samples.
+    """`||h - y||^2 / 2` for a sample, the loss of the papers' theory.
+
+    The loss is the mean, `1/(2n) sum` over samples (Boursier et al. 2022, Eq. 1).
     """
 
     def squares(self, h: Array, y: Array) -> Array:

@@ -69,8 +69,9 @@ class Plain(Descent):
 
 
 class GradientDescent(Plain, kind="gd"):
-    """Full-batch gradient descent: `w <- w - lr g`; with momentum `b <- mu b + g`, `w <- w - lr
-    b`, b = 0 at first.
+    """Full-batch gradient descent: `w <- w - lr g`.
+
+    With momentum `b <- mu b + g`, `w <- w - lr b`, where b is 0 at first.
     """
 
     example = "{kind: gd, lr: 1.0e-2, iterations: 1000}"
@@ -150,10 +151,9 @@ class Adam(Minibatch, kind="adam"):
 
 
 class AdamW(Adam, kind="adamw"):
-    """Adam whose weights also shrink by `lr lambda w` in every update, whatever the gradient
-    (decoupled decay).
+    """Adam whose weights also shrink by `lr lambda w` in every update, whatever the gradient.
 
-    Loshchilov and Hutter 2019, as in `torch.optim.AdamW`.
+    The decay is decoupled (Loshchilov and Hutter 2019), as in `torch.optim.AdamW`.
     """
 
     example = "{kind: adamw, lr: 1.0e-3, iterations: 1000}"
@@ -163,8 +163,9 @@ class AdamW(Adam, kind="adamw"):
 
 
 class RMSprop(Minibatch, kind="rmsprop"):
-    """`v <- decay v + (1 - decay) g^2`, `w <- w - lr g / (sqrt(v) + eps)`, for every weight
-    (Tieleman and Hinton 2012).
+    """`v <- decay v + (1 - decay) g^2`, `w <- w - lr g / (sqrt(v) + eps)`, for every weight.
+
+    Tieleman and Hinton 2012.
 
     As `torch.optim.RMSprop`; v is 0 at first.
     """
@@ -216,8 +217,9 @@ class GroupRMSprop(Minibatch, kind="group_rmsprop"):
 
 
 class Muon(Minibatch, kind="muon"):
-    """Steps along the orthogonal factor of the momentum: `W <- W - lr s O(g + mu b)`, `b <- mu b +
-    g` (Jordan 2024).
+    """Steps along the orthogonal factor of the momentum.
+
+    `W <- W - lr s O(g + mu b)`, `b <- mu b + g` (Jordan 2024).
 
     `O(U S V^T)` is about `U V^T`, by iterations `X <- 3.4445 X - 4.775 (X X^T) X + 2.0315 (X X^T)^2
     X` from `X = B / ||B||_F`, which bring singular values to between 0.6 and 1.2; `s = sqrt(max(1,
@@ -283,8 +285,9 @@ class ConstantRate(Schedule, kind="constant"):
 
 
 class Cosine(Schedule, kind="cosine"):
-    """`(1 + cos(pi t)) / 2` after a linear rise over the first `warm_up` iterations (Loshchilov
-    and Hutter 2017).
+    """`(1 + cos(pi t)) / 2` after a linear rise over the first `warm_up` iterations.
+
+    Loshchilov and Hutter 2017.
     """
 
     warm_up: Annotated[int, Field(ge=0)] = 0
@@ -327,8 +330,9 @@ class Power(Schedule, kind="power"):
 
 
 class WarmUpStableDecay(Schedule, kind="warm_up_stable_decay"):
-    """A linear rise over the first `warm_up` iterations, then 1, then a fall over the last `decay`
-    iterations (Hu et al. 2024, MiniCPM).
+    """A linear rise over `warm_up` iterations, then 1, then a fall over the last `decay`.
+
+    Hu et al. 2024, MiniCPM.
     """
 
     example = "{kind: warm_up_stable_decay, warm_up: 50, decay: 200}"

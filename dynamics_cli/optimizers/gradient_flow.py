@@ -12,8 +12,9 @@ from dynamics_cli.kinds import Clock, Finding, Floats, Optimizer, Positive, Posi
 
 
 class GradientFlow(Optimizer, kind="gradient_flow"):
-    """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow
-    at time `t_i`.
+    """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps.
+
+    State i is the flow at time `t_i`.
 
     Kinks of the activation are not located: a step in which a neuron changes its activation is
     shortened until it meets the tolerance, so with kinks the number of steps grows as `1 / rtol`.

@@ -28,8 +28,9 @@ _UNSUITED = {"capturable", "differentiable"}
 
 
 class NamedTorchOptimizer(TorchOptimizer, kind="torch"):
-    """A class of `torch.optim`, with its arguments as further keys: `{kind: torch, name: RMSprop,
-    alpha: 0.9}`.
+    """A class of `torch.optim`, with its arguments as further keys.
+
+    As in `{kind: torch, name: RMSprop, alpha: 0.9}`.
 
     Defaults, `lr` among them, are the class's own, and stand in the config of the run. PyTorch's
     autograd trains.

@@ -361,8 +361,9 @@ class GradientNoise(Curvature, kind="gradient_noise"):
 
 
 class BatchSharpness(Curvature, kind="batch_sharpness"):
-    """Curvature of batches along their own gradients, `E_B[g_B^T H_B g_B / ||g_B||^2]` (Andreyev
-    and Beneventano 2024).
+    """Curvature of batches along their own gradients, `E_B[g_B^T H_B g_B / ||g_B||^2]`.
+
+    Andreyev and Beneventano 2024.
 
     Gradient `g_B` and Hessian `H_B` are of the loss of the same batch B, whose samples are drawn
     without replacement; recorded is the mean of the ratios over `batches` batches, which are a

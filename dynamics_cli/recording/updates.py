@@ -122,8 +122,9 @@ class DirectionalSharpness(OfUpdates, kind="directional_sharpness"):
 
 
 class CriticalLr(OfUpdates, kind="critical_lr"):
-    """Step size at which the last update would not have lowered the training loss, over that of the
-    update (Kalra and Barkeshli 2024).
+    """Step size at which the last update would not have lowered the loss, over its own.
+
+    The loss is the training loss (Kalra and Barkeshli 2024).
 
     It is the `c > 0` with `L(theta_(i-1) + c u) = L(theta_(i-1))`, for the update `u = theta_i -
     theta_(i-1)`: below 1 the update raised the loss. Of gradient descent on a quadratic it is `(2 /

@@ -56,8 +56,9 @@ class ObtainedRun:
 
 @dataclass
 class RunSource:
-    """Gives runs to figures; a source of several figures trains no run twice, not even when
-    forced.
+    """Gives runs to figures.
+
+    A source of several figures trains no run twice, not even when forced.
     """
 
     device: str | None = None

@@ -61,8 +61,9 @@ def chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDA
 
 
 class Fresh:
-    """New samples for every update, a function of (seed, iteration): they are drawn in blocks of
-    many updates.
+    """New samples for every update, a function of (seed, iteration).
+
+    They are drawn in blocks of many updates.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -65,9 +65,7 @@ class SignalWatch:
 
 
 class SignalStop(SignalWatch):
-    """Raises `KeyboardInterrupt` at each signal, so that a command ends with temporary files
-    removed.
-    """
+    """Raises `KeyboardInterrupt` at each signal, so that temporary files are removed."""
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.received = number

@@ -158,8 +158,9 @@ def hessian_product(state: Tangents, v: Floats, out: Floats) -> None:
 
 
 class Work:
-    """A network and its samples: weights and gradient (P,), and `base`, which centring subtracts
-    from the outputs.
+    """A network and its samples, with weights and gradient (P,).
+
+    Centring subtracts `base` from the outputs.
     """
 
     def __init__(self, engine: Engine, x: Vector, y: Vector, weight: float) -> None:
@@ -208,9 +209,7 @@ class Work:
 
 
 class Engine:
-    """The compiled derivatives of a problem by its trained weights, at one of its states at a
-    time.
-    """
+    """The compiled derivatives of a problem by its trained weights, at one state at a time."""
 
     def __init__(self, problem: Problem, names: list[str]) -> None:
         self.names = names

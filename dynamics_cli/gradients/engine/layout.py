@@ -25,8 +25,9 @@ Weights = NDArray[np.floating]
 
 
 class Layout:
-    """A network of layers, or a diagonal network, in a precision: its weights in an array (P,),
-    matrices by columns.
+    """The weights of a network of layers, or of a diagonal network, in one array (P,).
+
+    Matrices stand by columns, in the precision of the network.
     """
 
     def __init__(self, problem: Problem, trained: Collection[str], dtype: np.dtype[Any]) -> None:

@@ -53,8 +53,9 @@ def _not_shown(name: str, iterations: int) -> AbstractContextManager[Progress | 
 
 @dataclass(frozen=True)
 class Task:
-    """Networks that are trained as one run: a single one, or several side by side as its
-    replicas.
+    """Networks that are trained as one run.
+
+    It is a single one, or several side by side as its replicas.
     """
 
     configs: Sequence[RunConfig]

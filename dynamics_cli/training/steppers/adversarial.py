@@ -20,8 +20,9 @@ _LOOKED_AT = 2000
 
 
 class AdversarialStepper(AutogradStepper):
-    """An iteration is some updates of the discriminator, each on new batches, then one of the
-    generator.
+    """Some updates of the discriminator, then one of the generator, are an iteration.
+
+    Every update of the discriminator has new batches.
 
     Batches come from `Batches`, noise is a function of (seed, iteration, update): nothing depends
     on earlier draws. The recorded loss is the discriminator's on fixed points and noise.

@@ -20,8 +20,9 @@ from dynamics_cli.training.steppers.side_by_side import Weights, one_blas_thread
 
 
 class Span:
-    """First weights of R networks: their part inside the span of the inputs, which moves, and
-    the rest, which stays.
+    """First weights of R networks, in two parts.
+
+    The part inside the span of the inputs moves, the rest stays.
     """
 
     def __init__(self, x: Weights, starts: Sequence[Weights]) -> None:
