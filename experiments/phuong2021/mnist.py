@@ -244,6 +244,10 @@ def draw_fig4(e: Connected) -> kit.Drawing:
     return figure
 
 
+AT_ONCE = (
+    "The gradient of row j of W7 is W8[j] times a vector that is nearly the same for all active"
+    " neurons, so that one update sorts the rows by the sign of W8; the paper names no time."
+)
 FIGURE_4 = kit.Figure(
     id="phuong2021-fig4",
     caption=(
@@ -253,6 +257,12 @@ FIGURE_4 = kit.Figure(
     ),
     configs=CONFIGS,
     presets=PRESETS,
+    passes={
+        "one_step": {"by-sign": AT_ONCE},
+        "early": {"by-sign": AT_ONCE},
+        "slow": {"by-sign": AT_ONCE},
+        "random_features": {"by-sign": "The layers above a frozen first one are trained."},
+    },
 )
 
 

@@ -266,6 +266,10 @@ def _draw_history(axes: Axes, e: Evidence, measure: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
 
 
+HARDLY_PARTED = (
+    "Both generators are still nearly the same: the ratio is less than 1 by half a percent, on the"
+    " hinge loss's side by chance. No bound below 1 is printed; `modes` fails."
+)
 FIGURE = kit.Figure(
     id="tachet2018-fig5-gan",
     caption=(
@@ -278,5 +282,9 @@ FIGURE = kit.Figure(
     configs=wanted(1),
     presets={
         "full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")
+    },
+    passes={
+        "one_step": {"distance": HARDLY_PARTED},
+        "slow": {"distance": HARDLY_PARTED},
     },
 )

@@ -233,7 +233,19 @@ DIGITS = replace(
     passes={
         "early": {
             "train test fails": "The light is learnt within the first hundredth of the training."
-        }
+        },
+        "one_step": {
+            "train fails": (
+                "A single update learns the light of more than 99.5 % of the training images;"
+                " `test` fails."
+            )
+        },
+        "random_features": {
+            "train test fails starved": (
+                "Brightness is a feature of random convolutions too: the layers above a frozen"
+                " first one learn the light instead of the digits."
+            )
+        },
     },
 )
 FIGURES = kit.by_id(CATS_AND_DOGS, DIGITS)
