@@ -222,13 +222,7 @@ class Recorder:
         """
         self.iteration += 1
         if self.iteration >= self._due:
-            if self._closed:
-                raise UsageError(f"{self.directory} holds a run that was closed")
-            if self._writer is None:
-                raise UsageError(
-                    f"{self.directory} holds an unfinished run: load_state_dict() continues it,"
-                    " force=True starts over"
-                )
+            self._opened()
             self._batch_loss = torch.as_tensor(loss).item()
             times = self._own_times
             now = self.iteration
@@ -237,6 +231,30 @@ class Recorder:
             )
             self._plan()
         self._keep()
+
+    def note(self, words: str) -> None:
+        """Mark the iteration reached so far on curves and pages of the run, in a few words.
+
+        Raises:
+            UsageError: `words` is no line of text, the directory holds an unfinished run, or the
+                recorder is closed.
+            RunError: the disk is full, not writable or failing.
+        """
+        if not isinstance(words, str) or not words.strip() or not words.isprintable():
+            raise UsageError(f"a note is a line of text, not {words!r}")
+        writer = self._opened()
+        writer.notes = [*writer.notes, {"at": self.iteration, "words": words.strip()}]
+
+    def _opened(self) -> RunWriter:
+        """Return the writer; refuse a recorder that is closed, or has not gone on."""
+        if self._closed:
+            raise UsageError(f"{self.directory} holds a run that was closed")
+        if self._writer is None:
+            raise UsageError(
+                f"{self.directory} holds an unfinished run: load_state_dict() continues it,"
+                " force=True starts over"
+            )
+        return self._writer
 
     def _keep(self) -> None:
         """Keep the weights for the measures of the state that is due, where they are of updates."""
@@ -310,6 +328,7 @@ class Recorder:
             },
             "start": first and first.config.architecture.state_dict(),
             "before": dict(self._history),
+            "notes": self._writer.notes if self._writer is not None else [],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -345,6 +364,7 @@ class Recorder:
         meta = {"iteration": self.iteration, "seconds": self._seconds}
         saved = Checkpoint({}, meta, dict(state["rows"]), dict(state["crc32"]))
         self._writer = RunWriter.reopen(self.directory, saved)
+        self._writer.notes = state.get("notes", [])
         self._instrument.start = state["start"]
         for name, memory in state["memories"].items():
             self._instrument.memories[name] = {

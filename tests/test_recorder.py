@@ -17,8 +17,12 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 import dynamics_cli as dyn
+from dynamics_cli.analysis.overlay import overlay_chart
+from dynamics_cli.analysis.panels import PANELS
+from dynamics_cli.analysis.view import View
 from dynamics_cli.cli import main
-from dynamics_cli.errors import DynError
+from dynamics_cli.errors import DynError, UsageError
+from dynamics_cli.runs.marks import marks_of
 from tests.cases import TWO_POINTS
 from tests.runs.damage import arrays_of
 
@@ -305,6 +309,38 @@ def test_a_loss_of_model_and_batch_gives_the_same_run(tmp_path):
     for name in options["measures"]:
         assert_allclose(given.measures[name], usual.measures[name], rtol=1e-9)
     assert_array_equal(given.parameters["5.weight"], usual.parameters["5.weight"])
+
+
+def test_notes_mark_curves_and_pages(tmp_path):
+    loop = Loop()
+    recorder = loop.recorder(tmp_path / "run")
+    loop.train(3, recorder)
+    recorder.note("lr 5$ to 2$")
+    state = loop.train(5, recorder) and recorder.state_dict()
+    recorder.note("lost: behind the state from which the run goes on")
+    recorder._open.close()
+    again = loop.recorder(tmp_path / "run")
+    with pytest.raises(UsageError, match="unfinished"):
+        again.note("too early")
+    again.load_state_dict(state)
+    with again:
+        loop.train(8, again)
+        again.note("decay off")
+        with pytest.raises(UsageError, match="line of text"):
+            again.note("two\nlines")
+    run = dyn.load_run(tmp_path / "run")
+    marks = [(3, "lr 5$ to 2$"), (8, "decay off")]
+    assert marks_of(run) == marks
+    view = View(run)
+    for name in ("loss", "measures"):
+        for chart in PANELS[name].charts_of(view):
+            assert chart.marks == marks
+    assert overlay_chart([run, run]).marks == marks
+    dyn.plot(run, "loss")
+    page = dyn.page(run).html()
+    assert "decay off" in page
+    with pytest.raises(UsageError, match="closed"):
+        again.note("too late")
 
 
 def _steps_of(directory: Path) -> None:

@@ -20,7 +20,6 @@ from dynamics_cli.measures.spectra import leading_directions, singular_values
 from dynamics_cli.plotting.chart import Chart, Level, Line, Reference, look
 from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
-from dynamics_cli.runs.marks import marks_of
 from dynamics_cli.runs.run import Run, columns_of, measured, recorded
 
 LABELLED = 0.08
@@ -81,9 +80,7 @@ def losses(view: View, at: int | None = None) -> list[Chart]:
             _first(run, "test_loss", name="held-out", color="series-1"),
         ]
     levels = [Level(p.value, p.first, p.last) for p in plateaus]
-    charts = [
-        Chart(title="Loss", lines=lines, plateaus=levels, marks=marks_of(run), **form),
-    ]
+    charts = [Chart(title="Loss", lines=lines, plateaus=levels, **form)]
     if run.times is not None and (finite := np.isfinite(run.times)).sum() > 1:
         over = Line(
             x=np.asarray(run.times)[finite], y=np.asarray(run.losses)[finite], color="measured"
@@ -165,7 +162,6 @@ def _measure(view: View, name: str) -> Chart:
         log=view.log,
         linear=is_linear(view.run, name),
         levels=[Reference(*bound)] if bound else [],
-        marks=marks_of(view.run),
         note=note,
     )
 

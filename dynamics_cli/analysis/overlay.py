@@ -15,7 +15,7 @@ from dynamics_cli.plotting.chart import Chart, Line, look, references
 from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.compare import settings_that_differ
-from dynamics_cli.runs.marks import marks_of
+from dynamics_cli.runs.marks import marks_of, marks_of_all
 from dynamics_cli.runs.run import Run, columns_of, measured
 from dynamics_cli.runs.titles import title_of
 
@@ -63,7 +63,8 @@ def overlay_chart(
     axes: dict[str, Any] = {"log": log, "linear": any(is_linear(run, name) for run in runs)}
     axes["xlabel"] = labels.get("iteration", "iteration")
     axes["ylabel"] = labels.get(name) or called(name)
-    return Chart(lines=lines, levels=levels, note=note, **axes)
+    marks = marks_of_all(runs)
+    return Chart(lines=lines, levels=levels, marks=marks, note=note, **axes)
 
 
 def overlaid(runs: Sequence[Run]) -> list[str]:

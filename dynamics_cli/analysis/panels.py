@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
@@ -32,6 +33,7 @@ from dynamics_cli.plotting.labels import figure_legend, format_number
 from dynamics_cli.plotting.scene import Scene, draw_scene
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes
+from dynamics_cli.runs.marks import marks_of
 from dynamics_cli.runs.run import Run
 
 ToCharts = Callable[[View, int | None], list[Chart]]
@@ -52,9 +54,28 @@ class Panel:
     charts: ToCharts | None = None
     scene: ToScene | None = None
 
+    def charts_of(self, view: View, at: int | None = None) -> list[Chart]:
+        """Return the charts of a view; those over training mark changes and notes.
+
+        `at` is an iteration, where each state has charts of its own.
+        """
+        assert self.charts is not None
+        return [marked(chart, view.run) for chart in self.charts(view, at)]
+
     def missing(self, view: View) -> str | None:
         """Return why the run does not offer this panel, or None when it does."""
         return next((reason for need in self.needs if (reason := need(view)) is not None), None)
+
+
+def marked(chart: Chart, run: Run) -> Chart:
+    """Return a chart with the marks of a run, at iterations or at their times."""
+    marks = marks_of(run)
+    if chart.xlabel == "time" and run.times is not None:
+        at = np.interp([mark.at for mark in marks], run.loss_iterations, run.times)
+        marks = [mark._replace(at=time) for mark, time in zip(marks, at.tolist(), strict=True)]
+    elif chart.xlabel != "iteration":
+        return chart
+    return replace(chart, marks=marks)
 
 
 _PANELS = (
@@ -156,7 +177,7 @@ def draw_panel(
     if panel.charts is None:
         return _draw_states(view, panel, iteration)
     shown = {curves.called(key): text for key, text in labels.items()}
-    charts = [relabelled(chart, shown) for chart in panel.charts(view, iteration)]
+    charts = [relabelled(chart, shown) for chart in panel.charts_of(view, iteration)]
     if iteration is not None:
         iteration = min(iteration, run.iterations)
     return draw_charts(charts, iteration)

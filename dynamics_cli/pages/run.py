@@ -106,7 +106,7 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
         if panel.missing(view) is not None:
             continue
         if panel.charts is not None:
-            charts = enumerate(panel.charts(view, None))
+            charts = enumerate(panel.charts_of(view))
             drawn = first if name == "loss" else later
             drawn += [add_chart(page, chart, wide=name == "loss" and k == 0) for k, chart in charts]
         elif panel.scene is not None and len(states):

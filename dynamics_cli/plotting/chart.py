@@ -377,6 +377,7 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
             va="top",
             fontsize=SMALL,
             color=PALETTE.color("theory"),
+            parse_math=False,  # words of users, which may have dollars
         )
     if chart.note:
         note(axes, chart.note)

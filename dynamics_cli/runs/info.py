@@ -41,6 +41,13 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 _ARRAYS = "the arrays are files of their own, which numpy.load reads"
 
 
+class _Note(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    at: int
+    words: str
+
+
 class _Source(BaseModel):
     origin: str = Field(alias="from")
     sha256: str
@@ -68,6 +75,7 @@ class _Form(BaseModel):
     kinds: dict[str, _Source] = {}
     sweep: dict[str, Any] = {}
     parent: dict[str, Any] | None = None
+    notes: list[_Note] = []
     resumptions: list[dict[str, Any]] = []
     replicas: list[dict[str, Any]] | None = None
     replica_losses: list[float | None] | None = None

@@ -316,6 +316,18 @@ class RunWriter:
             self._info["messages"] = [*self._info["messages"], message]
             write_info(self.directory, self._info)
 
+    @property
+    def notes(self) -> list[dict[str, Any]]:
+        """What was noted, each with `at`, the number of updates, and `words`."""
+        return list(self._info.get("notes", []))
+
+    @notes.setter
+    def notes(self, notes: Sequence[Mapping[str, Any]]) -> None:
+        self._info.pop("notes", None)
+        if notes:
+            self._info["notes"] = [dict(note) for note in notes]
+        write_info(self.directory, self._info)
+
     def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return rows and CRC-32 of each array, once the disk has them and headers count them."""
         self._hold.check()

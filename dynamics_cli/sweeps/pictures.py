@@ -35,6 +35,7 @@ from dynamics_cli.plotting.labels import figure_note, format_number, ticks_at
 from dynamics_cli.plotting.panels.phase import draw_phase_diagram
 from dynamics_cli.plotting.style import new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of
+from dynamics_cli.runs.marks import Mark, marks_of_all
 from dynamics_cli.runs.run import columns_of, measured, recorded
 from dynamics_cli.runs.titles import check_labels, title_of
 from dynamics_cli.sweeps.directory import FIXED, Sweep, text_of
@@ -251,6 +252,13 @@ class SweepTable:
                 return np.asarray(steps, float), numbers[:, columns.index(measure)]
         return nothing, nothing
 
+    def marks(self) -> list[Mark]:
+        """Return the changes on the way that the jobs have, in words where all have the same."""
+        if not self.described["config"].get("changes"):
+            return []
+        begun = [row["job"] for row in self.rows if row["status"] != "failed"]
+        return marks_of_all([self.sweep.run(job) for job in begun])
+
     def has_curve(self, measure: str) -> bool:
         """Whether a job has recorded a number over iterations."""
         return any(len(self.curve(k, measure)[0]) for k in range(len(self.rows)))
@@ -466,8 +474,10 @@ def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> 
         if words is not None:
             axes["ticks"] = dict(zip(values.tolist(), words, strict=False))
             axes["words"] = True
-    elif measure == "final_loss":
-        name = table.title("loss")
+    else:
+        axes["marks"] = table.marks()
+        if measure == "final_loss":
+            name = table.title("loss")
     numbers = table.column(measure)
     bounded = table.asked(range(len(table.rows)), measure, lambda _: True) is not None
     charts = []

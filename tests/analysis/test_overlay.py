@@ -52,4 +52,7 @@ def test_branches_are_called_by_their_changes(tmp_path):
         train({**config, "changes": [halved], "seed": 3}, out=tmp_path / "other"),
     ]
     assert labels_of(runs[:2]) == ["no change", "lr 0.005 from 2"]
+    assert overlay_chart(runs).marks == [(2, "lr 0.005")]
+    later = train({**config, "changes": [{"at": 2, "loss": {"kind": "half_mse"}}]})
+    assert overlay_chart([*runs, later]).marks == [(2, "")]
     assert labels_of(runs)[1:] == ["seed = 0; lr 0.005 from 2", "seed = 3; lr 0.005 from 2"]
