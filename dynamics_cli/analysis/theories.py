@@ -49,6 +49,11 @@ def predictions(run: Run) -> list[Prediction]:
     """
     for section, part in run.config:
         loaded(part, section)
+    if changes := run.config.changes:
+        raise InputError(
+            f"the run changes on the way, at iteration {changes[0].at}; theories predict runs that"
+            " keep their settings: take one without `changes`"
+        )
     missing = _missing(run)
     predicted = []
     for cls in all_kinds("theory").values():

@@ -16,7 +16,7 @@ from dynamics_cli.kinds.arrays import Labels
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
 from dynamics_cli.plotting.time_axis import LogAxes
-from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.run import Run, data_changes
 
 CURVE_STATES = 800
 """States that a curve over training is drawn through at most."""
@@ -129,6 +129,8 @@ class View:
         """Why there are no data, or None when there are."""
         try:
             self.dataset  # noqa: B018 - built for its errors
+            if changed := data_changes(self.run.config):
+                return f"its data change on the way, at iteration {changed[0]}"
         except DynError as error:
             return f"its data cannot be read ({error})"
         return None

@@ -280,14 +280,19 @@ class Run:
 
         return network
 
-    def dataset(self) -> Samples:
-        """The data on which the run was trained.
+    def dataset(self, iteration: int = 0) -> Samples:
+        """The data on which state `iteration` was trained and measured.
+
+        They differ among states only where the data change on the way.
 
         Raises:
             RunError: a file of the data has changed since.
             DataMissingError: a file is gone.
         """
         section = loaded(self.config.dataset, "dataset")
+        if iteration and data_changes(self.config):
+            before = [part for part in segments_of(self.config) if part.first < iteration]
+            section = loaded(before[-1].config.dataset, "dataset")
         named = {Path(file) for _, file in named_files({"dataset": section})}
         for file in changed_files(self.info):
             if file in named:
@@ -410,7 +415,12 @@ def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | N
     return next((ask(measure) for measure in measures if measure.name == name), None)
 
 
-def _last_settings(config: RunConfig) -> dict[str, Any]:
+def data_changes(config: RunConfig) -> list[int]:
+    """Return the iterations from which a run is trained on other data."""
+    return [change.at for change in config.changes or () if change.dataset is not None]
+
+
+def last_settings(config: RunConfig) -> dict[str, Any]:
     """Return the sections of a config after its last change, as far as their kinds are loaded."""
     sections = dict(config)
     if config.changes:
@@ -424,7 +434,7 @@ def columns_in(config: RunConfig, name: str, shape: Sequence[int]) -> list[Colum
 
     Several numbers have the labels of the measure, otherwise `1`, `2`, ...
     """
-    last = _last_settings(config)
+    last = last_settings(config)
     bound = recorded(config, name, lambda measure: measure.bound(last))
     if not shape:
         return [Column(name, "", bound)]

@@ -36,7 +36,7 @@ from dynamics_cli.plotting.panels.phase import draw_phase_diagram
 from dynamics_cli.plotting.style import new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of
 from dynamics_cli.runs.marks import Mark, marks_of_all
-from dynamics_cli.runs.run import columns_of, measured, recorded
+from dynamics_cli.runs.run import columns_of, last_settings, measured, recorded
 from dynamics_cli.runs.titles import check_labels, title_of
 from dynamics_cli.sweeps.directory import FIXED, Sweep, text_of
 from dynamics_cli.sweeps.grid import is_number
@@ -233,7 +233,7 @@ class SweepTable:
         rows = [*rows]
         if (config := self.config(rows)) is None:
             return None
-        return self.asked(rows, column, lambda measure: measure.bound(dict(config)))
+        return self.asked(rows, column, lambda measure: measure.bound(last_settings(config)))
 
     def curve(self, k: int, measure: str) -> tuple[Floats, Floats]:
         """Return iterations and values of a measure of row k; both are empty where it has none."""

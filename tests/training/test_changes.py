@@ -12,8 +12,11 @@ import pytest
 import torch
 
 import dynamics_cli as dyn
+from dynamics_cli.analysis.theories import predictions
+from dynamics_cli.analysis.view import View
 from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.errors import InputError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.checkpoints import kept_checkpoints
@@ -252,3 +255,53 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     found = parent_of(plan.config, plan.directory)
     assert found is not None
     assert found.iteration == 8
+
+
+def test_players_change_on_the_way(in_memory):
+    gan = {
+        "name": "gan",
+        "dataset": {"kind": "mixture", "n": 24},
+        "architecture": {
+            "kind": "gan",
+            "noise_dim": 2,
+            "generator_widths": [3],
+            "discriminator_widths": [3],
+        },
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": "logistic"},
+        "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 4, "iterations": 12},
+        "record": {"snapshots": {"kind": "every", "interval": 6}, "parameters": "all"},
+    }
+
+    def trained(*changes):
+        config = {**gan, "changes": [*changes]} if changes else gan
+        return dyn.train(config, out=in_memory / str(len(list(in_memory.iterdir()))))
+
+    plain = trained()
+    same = trained({"at": 6, "optimizer.lr": 0.01})  # the memory of both players, and their draws
+    frozen = trained({"at": 6, "freeze": ["generator_weight_1"]})
+    for name, weights in plain.parameters.items():
+        np.testing.assert_array_equal(same.parameters[name], weights)
+        np.testing.assert_array_equal(frozen.parameters[name][:2], weights[:2])
+    first = frozen.parameters["generator_weight_1"]
+    np.testing.assert_array_equal(first[2], first[1])
+    second = frozen.parameters["generator_weight_2"]
+    assert (second[2] != second[1]).any()
+    with pytest.raises(ConfigError, match=r"changes\[0\].optimizer.kind: must be adam"):
+        trained({"at": 6, "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 4}})
+
+
+def test_readers_take_the_data_of_the_time(in_memory):
+    other = {"at": 12, "dataset.y": Y[::-1].tolist()}
+    case = settings_of({"architecture": RELU, "changes": [LR | other]})
+    case["record"] = {**BASE["record"], "measures": ["train_loss"], "parameters": "all"}
+    run = dyn.train(case, out=in_memory / "run")
+    np.testing.assert_array_equal(run.dataset().y, Y)
+    for i, iteration in enumerate(run.snapshot_iterations.tolist()):
+        samples = run.dataset(iteration)
+        outputs = run.network(i)(samples.x)
+        loss = np.mean((outputs - samples.y) ** 2)
+        assert run.measures["train_loss"][i] == pytest.approx(loss, rel=1e-9)
+    assert View(run).no_dataset == "its data change on the way, at iteration 12"
+    with pytest.raises(InputError, match="changes on the way, at iteration 12"):
+        predictions(run)
