@@ -384,8 +384,8 @@ def compare(a: Which, b: Which) -> Comparison:
     return compare_runs(open_run(a, whole=True), open_run(b, whole=True))
 
 
-def export(run: Which | Sweep, out: str | Path) -> None:
-    """Write the table of a run or a sweep as a file: CSV, or Parquet.
+def export(run: Which | Sweep, out: str | Path | None = None, *, to: str | None = None) -> Path:
+    """Write the table of a run or a sweep as a file, CSV or Parquet, or a run for another tool.
 
     A run has a row for every iteration at which a loss or measures were recorded, a sweep has one
     for every job. pandas writes them: `pip install "dynamics-cli[export]"`. The arrays of a run are
@@ -393,7 +393,13 @@ def export(run: Which | Sweep, out: str | Path) -> None:
 
     Args:
         run: as `load_run` takes it, or a sweep.
-        out: the file, which ends with `.csv` or `.parquet`; a file that is there stays as it is.
+        out: the file, which ends with `.csv` or `.parquet`, or the folder for a tool (default:
+            named after the tool and the run below outputs/exports); what is there stays as it is.
+        to: the tool that reads the losses and measures, `tensorboard`, `wandb` or `trackio`; its
+            package is needed, and nothing leaves this machine.
+
+    Returns:
+        The file or the folder.
 
     Raises:
         UsageError: `out` ends otherwise or is there, pandas is not installed, or the run is one of
@@ -402,6 +408,10 @@ def export(run: Which | Sweep, out: str | Path) -> None:
     """
     from dynamics_cli.runs.store import files
 
+    if to is not None:
+        return _export_to(run, to, out)
+    if out is None:
+        raise UsageError("say the file of the table, which ends with .csv or .parquet")
     path = Path(out)
     if path.suffix not in (".csv", ".parquet"):
         raise UsageError(f"{path}: the table of a run is written as .csv or .parquet")
@@ -413,6 +423,22 @@ def export(run: Which | Sweep, out: str | Path) -> None:
             table.to_csv(temporary, index=False)
         else:
             table.to_parquet(temporary, engine="pyarrow")
+    return path
+
+
+def _export_to(run: Which | Sweep, tool: str, out: str | Path | None) -> Path:
+    """Write a run for another tool."""
+    from dynamics_cli.runs.run import Run
+    from dynamics_cli.runs.store.layout import outputs_root
+    from dynamics_cli.runs.trackers import export_to
+
+    opened = _open(run)
+    if not isinstance(opened, Run):
+        raise UsageError(f"{opened.path} is a sweep: --to takes its runs one by one")
+    folder = outputs_root() / "exports" / tool / opened.path.name
+    if out is not None:
+        folder = Path(out)
+    return export_to(opened, tool, folder.absolute())
 
 
 def _open(run: Drawn) -> Run | Sweep:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import needing
+from dynamics_cli.notebook import html_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,6 +55,13 @@ class Table(list[dict[str, Any]]):
     def cells(self) -> list[list[str]]:
         """Return the rows as text, in the order of `columns`."""
         return [[cell(row.get(name)) for name in self.columns] for row in self]
+
+    def _repr_html_(self) -> str:
+        """Show the first rows in a notebook."""
+        shown = html_table(self.columns, Table(self[:_SHOWN]).cells())
+        if len(self) > _SHOWN:
+            shown += f"<p>and {len(self) - _SHOWN} more rows</p>"
+        return shown
 
     def __str__(self) -> str:
         if not self:

@@ -84,7 +84,7 @@ MAY_IMPORT = {
     "templates": {"kinds"},
 }
 """CONTRIBUTING.md, Architecture; what types alone need counts too."""
-FOUNDATION = {"errors", "mathematics", "memory", "text", "version", "waiting"}
+FOUNDATION = {"errors", "mathematics", "memory", "notebook", "text", "version", "waiting"}
 """What all may import."""
 
 

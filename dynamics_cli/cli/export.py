@@ -14,7 +14,7 @@ from dynamics_cli.cli.output import emit
 
 @documented("export", epilog="Example: dyn export latest run.csv")
 @click.argument("run", metavar="RUN_OR_SWEEP", type=NamedPath())
-@click.argument("out", metavar="FILE", type=NamedPath(path_type=Path))
-def export(run: str, out: Path) -> None:
-    dyn.export(run, out)
-    emit(str(out))
+@click.argument("out", metavar="[FILE]", required=False, type=NamedPath(path_type=Path))
+@click.option("--to", metavar="TOOL")
+def export(run: str, out: Path | None, to: str | None) -> None:
+    emit(str(dyn.export(run, out, to=to)))

@@ -18,6 +18,7 @@ from dynamics_cli.formulas.tracing import obstacle
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.problem import Change
 from dynamics_cli.kinds.registry import SECTIONS, general_kinds, source_of
+from dynamics_cli.notebook import Explanation
 from dynamics_cli.text import Table
 
 PLAIN = """\
@@ -91,7 +92,7 @@ def find_explained(name: str) -> type[Section] | str:
     )
 
 
-def explain(kind: str) -> str:
+def explain(kind: str) -> Explanation:
     """Explain a kind or a section: its purpose, its keys, an example.
 
     Args:
@@ -122,7 +123,7 @@ def explain(kind: str) -> str:
             lines.append("")
         lines += _keys(found)
     shown = textwrap.indent(config.rstrip("\n"), "  ", lambda line: True)
-    return "\n".join([title, "-" * len(title), *lines, "", "Example:", shown])
+    return Explanation("\n".join([title, "-" * len(title), *lines, "", "Example:", shown]))
 
 
 def _keys(cls: type[Section]) -> list[str]:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds.registry import place_of
+from dynamics_cli.notebook import html_picture, html_table
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
 from dynamics_cli.reproduction.claims import (
     FEWEST_SEEDS,
@@ -29,7 +31,7 @@ from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.store.own import refuse_foreign
-from dynamics_cli.text import Table
+from dynamics_cli.text import Table, cell
 from dynamics_cli.training.many.train import ProgressDisplay
 from dynamics_cli.training.signals import Interrupted
 
@@ -76,6 +78,16 @@ class FigureResult:
     def rows(self) -> Table:
         """A row a claim: statement, source, numbers, verdict, and the results of all seeds."""
         return Table(claim.as_dict() for claim in self.over_seeds)
+
+    def _repr_html_(self) -> str:
+        """Show the pictures and the verdicts in a notebook."""
+        pictures = [html_picture(file) for file in self.files if file.suffix == ".png"]
+        rows = [
+            [cell(row.get(name)) for name in ("statement", "verdict", "measured", "expected")]
+            for row in self.rows
+        ]
+        table = html_table(["claim", "verdict", "measured", "expected"], rows)
+        return f"<h4>{escape(self.figure)}</h4>{''.join(pictures)}{table}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,6 +21,7 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import RunError, UsageError, did_you_mean, needing
 from dynamics_cli.kinds import Column, Measure, Samples, Streams
 from dynamics_cli.kinds.base import loaded
+from dynamics_cli.notebook import html_curves, html_table
 from dynamics_cli.runs.changes import changed_files, told_of_file, warn_of_changes
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, read_config, read_info
@@ -27,6 +29,7 @@ from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import Header, check_array, map_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
+from dynamics_cli.text import cell
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -145,6 +148,16 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.path.name}: {self.status}, {self.iterations} iterations>"
+
+    def _repr_html_(self) -> str:
+        """Show the losses and how the run ended in a notebook; of replicas all losses."""
+        losses = np.asarray(self.losses).reshape(len(self.losses), -1)
+        picture = html_curves([(self.loss_iterations, column) for column in losses.T], "loss")
+        numbers = end_of(self)
+        if "replicas" not in self.info:
+            numbers = final_numbers(self)
+        rows = [(name.replace("_", " "), cell(value)) for name, value in numbers.items()]
+        return f"<h4>{escape(self.path.name)}</h4>{picture}{html_table([], rows)}"
 
     @cached_property
     def config(self) -> RunConfig:

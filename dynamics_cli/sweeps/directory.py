@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from html import escape
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.notebook import CURVES, html_curves
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.info import check_form
@@ -368,6 +370,16 @@ class Sweep:
         self.described = read_sweep(directory)
         self.kept_table: dict[str, Any] | None = self.described.pop("table", None)
         self._runs: dict[str, Sequence[Run]] = {}
+
+    def _repr_html_(self) -> str:
+        """Show the losses of the first jobs and the first rows of the table in a notebook."""
+        begun = [row for row in self.rows if row["status"] != "failed"]
+        runs = [self.run(row) for row in begun[:CURVES]]
+        picture = html_curves([(run.loss_iterations, run.losses) for run in runs], "loss")
+        told = self.describe()
+        said = f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended"
+        title = f"<h4>{escape(told['name'])}</h4><p>{said}</p>"
+        return f"{title}{picture}{self.rows._repr_html_()}"
 
     @property
     def finished(self) -> bool:

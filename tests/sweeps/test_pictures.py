@@ -281,7 +281,8 @@ def test_each_family_has_its_own_bound(tmp_path):
     assert_allclose([line.columns[:, 0] for line in beside], [[200, 100], [300, 150]])
     assert not chart.levels
     changed = {**base, "changes": [{"at": 1, "optimizer.lr": 0.04}]}
-    later = table_of(tmp_path / "changed", "initialization.scale=0.5,1.0", base=changed, record="ends")
+    grid = ("initialization.scale=0.5,1.0",)
+    later = table_of(tmp_path / "changed", *grid, base=changed, record="ends")
     (chart,) = sweep_charts(later, "", "sharpness", later.free)
     assert [level.value for level in chart.levels] == [50]
     assert chart.marks == [(1, "lr 0.04")]
