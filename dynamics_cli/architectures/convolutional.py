@@ -155,6 +155,7 @@ dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}
 architecture: {kind: convolutional, convolutions: [[4, 5, 2, 0]], widths: [10]}
 initialization: {kind: default_scaled}
 """
+    stateful = False
     image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(
         default=[1, 28, 28]
     )

@@ -57,6 +57,7 @@ class Residual(Architecture, kind="residual"):
 architecture: {kind: residual, width: 50, depth: 4}
 initialization: {kind: default_scaled, factor: 0.1}
 """
+    stateful = False
     width: PositiveInt
     """Number p of neurons in every hidden layer."""
     depth: Annotated[int, Field(ge=2, le=10_000)] = 4

@@ -38,6 +38,7 @@ architecture: {kind: transformer, tokens: 2, width: 16, heads: 2, outputs: 7}
 initialization: {kind: lecun, scales: {weight_embedding: 2.0}}
 loss: {kind: cross_entropy}
 """
+    stateful = False
     tokens: PositiveInt
     """Number T of blocks that a sample is split into: 2 for the pairs of `modular_arithmetic`."""
     width: PositiveInt

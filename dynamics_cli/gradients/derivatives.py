@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.formulas import tracing
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
+from dynamics_cli.kinds.modules import put_buffers, train_repeatedly
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.memory import threads_for
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from dynamics_cli.gradients.engine.curvature import Engine
     from dynamics_cli.gradients.lanczos import Spectrum
 
+Mode = Literal["train"]
+"""That of the network in training, where it differs from that in evaluation."""
 Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
 """Trained weights (K, P), and the numbers of samples (K, B) or None for all, -> mean losses
 (K,), gradients (K, P).
@@ -55,9 +58,9 @@ one.
 """
 
 
-def network_of(state: State) -> nn.Module:
+def network_of(state: State, mode: Mode | None = None) -> nn.Module:
     """Return the network at a state as a module of torch, where and as precise as measures compute
-    it.
+    it: in evaluation mode, or in that of training (see `train_repeatedly`).
     """
     import torch
 
@@ -66,22 +69,28 @@ def network_of(state: State) -> nn.Module:
     if architecture.centered:
         initial = state.start
     d = state.problem.dataset.d
-    model = architecture.network(d, initial, torch.float64, architecture.device)
+    model = architecture.network(d, initial, torch.float64, architecture.device).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             weight.copy_(torch.from_numpy(np.array(state.parameters[name])))
+    put_buffers(model, state.buffers)
+    if mode == "train":
+        train_repeatedly(model, state.problem.config.seed, state.iteration)
     return model
 
 
-def derivatives_of(state: State) -> Derivatives:
-    """Return the derivatives at a state, made once and shared by its measures."""
-    if "derivatives" not in state.shared:
+def derivatives_of(state: State, mode: Mode | None = None) -> Derivatives:
+    """Return the derivatives at a state, in evaluation or in training mode, made once and shared
+    by its measures.
+    """
+    key = "derivatives" if mode is None else f"derivatives, {mode}"
+    if key not in state.shared:
         engine = engine_of(state.problem)
         if engine is None:
-            state.shared["derivatives"] = ByAutograd(state)
+            state.shared[key] = ByAutograd(state, mode)
         else:
-            state.shared["derivatives"] = ByEngine(state, engine)
-    derivatives: Derivatives = state.shared["derivatives"]
+            state.shared[key] = ByEngine(state, engine)
+    derivatives: Derivatives = state.shared[key]
     return derivatives
 
 
@@ -428,7 +437,7 @@ def _parts(count: int, size: int) -> list[slice]:
 class ByAutograd(Derivatives):
     """Any network, by `torch.func` and double backward passes, over blocks of samples."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, mode: Mode | None = None) -> None:
         super().__init__(state)
         import torch
 
@@ -436,7 +445,7 @@ class ByAutograd(Derivatives):
         samples = state.problem.dataset
         architecture = problem.config.architecture
         self._device = architecture.device
-        self._model = network_of(state)
+        self._model = network_of(state, mode)
         self._weights = {
             name: p for name, p in self._model.named_parameters() if name in self.names
         }
@@ -449,6 +458,8 @@ class ByAutograd(Derivatives):
         self._weight = problem.loss.weight(self._y)
         """Of a label in the training loss."""
         self._at_once = problem.block_samples(self._device)
+        if mode == "train":  # statistics of a batch are of all samples
+            self._at_once = len(self._y)
         self._kept: tuple[torch.Tensor, ...] | None = None
         self._twice = False
         self._maps_samples = True

@@ -10,12 +10,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.formulas import tracing
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes
 from dynamics_cli.kinds.base import Kind, Positive
+from dynamics_cli.kinds.modules import buffers_of, has_modes, put_buffers
 
 if TYPE_CHECKING:
     import torch
@@ -75,6 +77,10 @@ class Architecture(Kind):
     between them, or a diagonal network, so that the engine trains it. It holds for the class that
     says so: relatives may differ.
     """
+    stateful: ClassVar[bool] = True
+    """Whether its module may have buffers, or layers that differ in training, such as dropout; it
+    is built to see. A class whose module never has says False, for itself alone.
+    """
     titles: ClassVar[Mapping[str, str]] = {"output_scale": "output scale α", "depth": "depth L"}
     output_scale: Positive | None = None
     """Multiplies the output: `alpha` of lazy training (Chizat et al. 2019, Eq. 2); by default 1."""
@@ -88,6 +94,7 @@ class Architecture(Kind):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.engine = vars(cls).get("engine", False)
+        cls.stateful = vars(cls).get("stateful", True)
 
     @property
     def matrices(self) -> tuple[str, ...]:
@@ -149,6 +156,22 @@ class Architecture(Kind):
             ) from error
         return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
+    def buffers(self, d: int) -> dict[str, NDArray[Any]]:
+        """Return the initial buffers of the network by name, such as running means: what a
+        checkpoint and a recorded state hold beside the weights.
+        """
+        if self.engine or not self.stateful:
+            return {}
+        return {name: buffer.numpy().copy() for name, buffer in buffers_of(self.build(d)).items()}
+
+    def has_modes(self, d: int) -> bool:
+        """Return whether the network in training differs from that in evaluation, as with dropout
+        and batch normalisation.
+        """
+        if self.engine or not self.stateful:
+            return False
+        return has_modes(self.build(d))
+
     @property
     def device(self) -> str:
         """Where measures compute it: `cpu` or `cuda`."""
@@ -179,6 +202,9 @@ class Architecture(Kind):
         """Return the network as it is trained, with its initial weights: scaled, centred, some
         weights frozen.
 
+        `initial` may have buffers too. The outputs that a centred network subtracts are those of
+        its initial network in evaluation mode.
+
         Raises:
             InputError: `train` names a weight that the network does not have.
         """
@@ -193,17 +219,22 @@ class Architecture(Kind):
                 weight.requires_grad_(
                     weight.requires_grad and (self.train is None or name in self.train)
                 )
+        put_buffers(network, initial)
         alpha = self.output_scale or 1.0
         if self.centered:
-            start = copy.deepcopy(network).requires_grad_(False)
+            start = copy.deepcopy(network).requires_grad_(False).eval()
             network.register_forward_hook(lambda _, x, h: alpha * (h - start(*x)))
         elif self.output_scale is not None:
             network.register_forward_hook(lambda _, x, h: alpha * h)
         return network
 
     def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
-        """Return the network with the given weights, and its dtype; with `strict` all weights
-        must be given.
+        """Return the network in evaluation mode with the given weights and buffers, and its dtype.
+
+        With `strict` all weights must be given. Buffers that are not given are the initial ones.
+
+        Raises:
+            RuntimeError: weights are missing, or have other names or shapes.
         """
         import torch
 
@@ -211,8 +242,14 @@ class Architecture(Kind):
         dtype = torch.float64
         if self.own_precision:
             dtype = next(iter(tensors.values())).dtype
-        model = self.build(d).to(dtype)
-        model.load_state_dict(tensors, strict=strict)
+        model = self.build(d).to(dtype).eval()
+        given = model.load_state_dict(tensors, strict=False)
+        # a weight that two layers share has one name
+        missing = [name for name, _ in model.named_parameters() if name in given.missing_keys]
+        unexpected = given.unexpected_keys
+        if strict and (missing or unexpected):
+            told = f"the network lacks {unexpected}, and {missing} are not given"
+            raise RuntimeError(told)
         return model, dtype
 
     def evaluation(self, parameters: Parameters, d: int) -> Evaluation:

@@ -183,6 +183,20 @@ class Problem:
         return samples * self.multiply_adds
 
     @cached_property
+    def buffers(self) -> Mapping[str, NDArray[Any]]:
+        """The initial buffers of the network by name; see `Architecture.buffers`."""
+        found = self.config.architecture.buffers(self.dataset.d)
+        for name, buffer in found.items():
+            if buffer.dtype.kind == "f":
+                found[name] = buffer.astype(self.dtype)
+        return found
+
+    @cached_property
+    def has_modes(self) -> bool:
+        """Whether the network in training differs from that in evaluation."""
+        return self.config.architecture.has_modes(self.dataset.d)
+
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         """The measures that the config asks for, or those that are recorded by default, by name.
 
@@ -313,9 +327,11 @@ class State:
     shared: dict[str, Any] = field(default_factory=dict)
     """Intermediate results that the measures of this state share."""
     before: tuple[Parameters, ...] = ()
-    """Weights one update ago, two updates ago, ..., where a measure asks for them (`updates`) and
-    they are known.
+    """Weights and buffers one update ago, two updates ago, ..., where a measure asks for them
+    (`updates`) and they are known.
     """
+    buffers: Parameters = field(default_factory=dict)
+    """The buffers of the network by name, such as running means."""
 
     @property
     def previous(self) -> State | None:
@@ -325,7 +341,8 @@ class State:
         if "previous" not in self.shared:
             self.shared["previous"] = replace(
                 self,
-                parameters=self.before[0],
+                parameters=read_only(self.before[0], self.problem.shapes),
+                buffers=read_only(self.before[0], self.buffers),
                 iteration=self.iteration - 1,
                 memory={},
                 shared={},
@@ -336,13 +353,14 @@ class State:
 
     @property
     def network(self) -> Callable[[Floats], Floats]:
-        """The network as a function `x (n, d) -> h(x)` in float64."""
+        """The network in evaluation mode as a function `x (n, d) -> h(x)` in float64."""
         if "network" not in self.shared:
             architecture = self.problem.config.architecture
             start = None
             if architecture.centered:
                 start = self.start
-            self.shared["network"] = architecture.function(self.parameters, start)
+            now = {**self.parameters, **self.buffers}
+            self.shared["network"] = architecture.function(now, start)
         network: Callable[[Floats], Floats] = self.shared["network"]
         return network
 

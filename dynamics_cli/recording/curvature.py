@@ -80,7 +80,26 @@ class Curvature(Measure):
         return sum(math.prod(problem.shapes[name]) for name in trained_names(problem))
 
 
-class OfBlocks(Curvature):
+class OfMode(Curvature):
+    """The base of measures of the loss of all samples, or of a batch, in a mode of the network."""
+
+    mode: Literal["train"] | None = None
+    """`train`: of the network in training mode, where batch normalisation takes the statistics of
+    all samples, and dropout leaves out the neurons of the update from this state; by default of the
+    network in evaluation mode.
+    """
+
+    @property
+    def name(self) -> str:
+        """The kind, and the mode if it is that of training."""
+        return f"{self.kind}_in_training" if self.mode else self.kind
+
+    def derivatives(self, state: State) -> Derivatives:
+        """Return the derivatives at a state in the mode of the measure."""
+        return derivatives_of(state, self.mode)
+
+
+class OfBlocks(OfMode):
     """The base of measures of the Hessian as a whole, or of its diagonal blocks."""
 
     blocks: Literal["layer"] | Annotated[dict[str, str], Field(min_length=1)] | None = None
@@ -93,10 +112,10 @@ class OfBlocks(Curvature):
     def name(self) -> str:
         """The kind, and whether it is by layer or by blocks."""
         if self.blocks is None:
-            return self.kind
+            return super().name
         if self.blocks == "layer":
-            return f"{self.kind}_by_layer"
-        return f"{self.kind}_by_block"
+            return f"{super().name}_by_layer"
+        return f"{super().name}_by_block"
 
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the blocks; of layers, unless inputs can have one size alone."""
@@ -166,7 +185,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalue, or (top,) of them; of each block, (blocks,) or (blocks, top)."""
-        derivatives = derivatives_of(state)
+        derivatives = self.derivatives(state)
         near = state.memory.get("vectors")
         places = self.places(derivatives)
         values = np.full((len(places), self.top), np.nan)
@@ -239,7 +258,7 @@ def stability_threshold(sections: Sections) -> tuple[str, float] | None:
     return name, value
 
 
-class HessianSpectrum(Curvature, kind="hessian_spectrum"):
+class HessianSpectrum(OfMode, kind="hessian_spectrum"):
     """All eigenvalues of the Hessian of the training loss of a small network, the largest first."""
 
     of_spectrum = True
@@ -252,10 +271,10 @@ class HessianSpectrum(Curvature, kind="hessian_spectrum"):
 
     def measure(self, state: State) -> Floats:
         """Return the eigenvalues (P,)."""
-        return eigenvalues(derivatives_of(state).hessian())
+        return eigenvalues(self.derivatives(state).hessian())
 
 
-class SpectralDensity(Curvature, kind="spectral_density"):
+class SpectralDensity(OfMode, kind="spectral_density"):
     """Density of the eigenvalues of the Hessian (Ghorbani et al. 2019, Algorithm 2).
 
     Stochastic Lanczos quadrature takes, of `probes` random vectors `v`, the eigenvalues `theta_i`
@@ -276,7 +295,7 @@ class SpectralDensity(Curvature, kind="spectral_density"):
         """Return eigenvalues and weights (probes, 2, steps); NaN beyond the number of weights."""
         from dynamics_cli.gradients.lanczos import quadrature
 
-        derivatives = derivatives_of(state)
+        derivatives = self.derivatives(state)
         rng = stream(state.problem.config.seed, self.kind)
         starts = rng.standard_normal((self.probes, derivatives.size))
         return np.stack([quadrature(derivatives.hessian_product, v, self.steps) for v in starts])
@@ -301,7 +320,7 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
 
     def measure(self, state: State) -> float | Floats:
         """Return `tr H`, or the mean of `v^T H v`; of each block."""
-        derivatives = derivatives_of(state)
+        derivatives = self.derivatives(state)
         places = self.places(derivatives)
         if self.probes is None:
             H = derivatives.hessian()
@@ -316,7 +335,7 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
         return self.of_blocks(np.array(traces))
 
 
-class GaussNewton(Curvature, kind="gauss_newton"):
+class GaussNewton(OfMode, kind="gauss_newton"):
     """Largest eigenvalue of `J^T (d2L/df2) J`, the Hessian without the network's curvature.
 
     By Lanczos iterations, as the sharpness (Schraudolph 2002; Papyan 2019).
@@ -324,7 +343,7 @@ class GaussNewton(Curvature, kind="gauss_newton"):
 
     def measure(self, state: State) -> float:
         """Return the eigenvalue."""
-        derivatives = derivatives_of(state)
+        derivatives = self.derivatives(state)
         rng = stream(state.problem.config.seed, self.kind, state.iteration)
         start = rng.standard_normal(derivatives.size)
         if "vector" in state.memory:
@@ -334,14 +353,14 @@ class GaussNewton(Curvature, kind="gauss_newton"):
         return float(values[0])
 
 
-class GradientNorm(Curvature, kind="gradient_norm"):
+class GradientNorm(OfMode, kind="gradient_norm"):
     """Euclidean norm of the gradient of the training loss."""
 
     bounded = False
 
     def measure(self, state: State) -> float:
         """Return `||grad L||`."""
-        return float(np.linalg.norm(derivatives_of(state).gradient()))
+        return float(np.linalg.norm(self.derivatives(state).gradient()))
 
 
 class GradientNoise(Curvature, kind="gradient_noise"):
@@ -360,7 +379,7 @@ class GradientNoise(Curvature, kind="gradient_noise"):
         return float(np.mean(derivatives.squared_gradients()) - mean @ mean)
 
 
-class BatchSharpness(Curvature, kind="batch_sharpness"):
+class BatchSharpness(OfMode, kind="batch_sharpness"):
     """Curvature of batches along their own gradients, `E_B[g_B^T H_B g_B / ||g_B||^2]`.
 
     Andreyev and Beneventano 2024.
@@ -389,7 +408,7 @@ class BatchSharpness(Curvature, kind="batch_sharpness"):
 
     def measure(self, state: State) -> float:
         """Return the mean; NaN where every gradient is 0."""
-        derivatives = derivatives_of(state)
+        derivatives = self.derivatives(state)
         n = state.problem.dataset.n
         size = min(n, self.batch_size or state.problem.batch_size or n)
         if size == n:

@@ -6,7 +6,7 @@ import inspect
 import types
 from abc import abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -95,6 +95,11 @@ class OfSamples(Measure):
             return ("kept", "replaced")
         return ()
 
+    def outputs(self, state: State, x: Floats) -> Floats:
+        """Return the outputs (n,) or (n, C) of the network for inputs (n, d), computed once."""
+        key = f"outputs, held out: {self.held_out}"
+        return once(state.shared, key, lambda: state.network(x))
+
     @abstractmethod
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
         """Return the number for outputs `h` (n,) or (n, C) and labels `y`."""
@@ -110,7 +115,7 @@ class OfSamples(Measure):
             y = samples.y
         assert x is not None
         assert y is not None
-        h = once(state.shared, f"outputs, held out: {self.held_out}", lambda: state.network(x))
+        h = self.outputs(state, x)
         if not self.by_replaced:
             return self.of(state.problem, h, y)
         values = np.full(2, np.nan)
@@ -122,7 +127,35 @@ class OfSamples(Measure):
 
 
 class TrainLoss(OfSamples, kind="train_loss"):
-    """Loss of the training samples at the recorded states, beyond the array `losses`."""
+    """Loss of the training samples at the recorded states, beyond the array `losses`.
+
+    Like `losses` it is that of the network in evaluation mode. With `mode: train` all samples are
+    one batch of the network in training mode: a full-batch update descends this loss.
+    """
+
+    example = "{kind: train_loss, mode: train}"
+    mode: Literal["train"] | None = None
+    """`train`: of the network in training mode, with batch statistics and dropout."""
+
+    @property
+    def name(self) -> str:
+        """The kind, the mode if it is that of training, and whether it is by replaced labels."""
+        in_training = "_in_training" * (self.mode is not None)
+        return super().name.replace(self.kind, f"{self.kind}{in_training}")
+
+    def outputs(self, state: State, x: Floats) -> Floats:
+        """Return the outputs for inputs (n, d) in the mode of the measure."""
+        if self.mode is None:
+            return super().outputs(state, x)
+        import torch
+
+        from dynamics_cli.gradients.derivatives import network_of
+
+        architecture = state.problem.config.architecture
+        model = network_of(state, self.mode)
+        with torch.no_grad():
+            h: Floats = model(architecture.inputs_of(x)[:]).double().cpu().numpy()
+        return h
 
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
         """Return the loss, reduced as on the training samples."""

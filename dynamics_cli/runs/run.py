@@ -232,7 +232,7 @@ class Run:
 
     @cached_property
     def parameters(self) -> Mapping[str, Array]:
-        """Recorded parameters by name, in the order of the network, each (K, *shape)."""
+        """Recorded weights and buffers by name, in the order of the network, each (K, *shape)."""
         return self._folder(layout.TRAJECTORY)
 
     @cached_property
@@ -265,7 +265,8 @@ class Run:
         return int(np.argmin(np.abs(steps - iteration)))
 
     def network(self, i: int) -> Callable[[Array], Array]:
-        """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64.
+        """The network of snapshot i in evaluation mode, as a function from inputs (n, d) to outputs
+        (n,) in float64.
 
         The function raises `UsageError` for inputs of another number of columns than the network
         takes.
@@ -284,7 +285,7 @@ class Run:
                     f"inputs have the shape {x.shape}, a network takes (samples, columns)"
                 )
             shapes = architecture.shapes(x.shape[1])
-            if any(shapes[name] != weight.shape for name, weight in state.items()):
+            if any(shape != state[name].shape for name, shape in shapes.items() if name in state):
                 raise UsageError(
                     f"inputs have {x.shape[1]} columns, this network takes another number of them;"
                     " np.column_stack([x, np.ones(len(x))]) adds the constant 1 of `append_bias`"

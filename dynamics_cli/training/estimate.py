@@ -39,7 +39,8 @@ class Estimate:
 
 
 def recorded_parameters(problem: Problem) -> list[str]:
-    """Return the names of the parameters that the run records, in the order of the network.
+    """Return the names of the weights and buffers that the run records, in the order of the
+    network.
 
     Raises:
         InputError: the config asks for a parameter that the network does not have.
@@ -48,15 +49,15 @@ def recorded_parameters(problem: Problem) -> list[str]:
     wanted = problem.config.record.parameters
     if wanted == "none":
         return []
+    names = [*problem.shapes, *problem.buffers]
     if wanted == "all":
-        return list(problem.shapes)
+        return names
     for name in wanted:
-        if name not in problem.shapes:
+        if name not in names:
             raise InputError(
-                f"record.parameters: no parameter {name!r}; this network has"
-                f" {', '.join(problem.shapes)}"
+                f"record.parameters: no parameter {name!r}; this network has {', '.join(names)}"
             )
-    return [name for name in problem.shapes if name in wanted]
+    return [name for name in names if name in wanted]
 
 
 def loss_interval(problem: Problem) -> int:
@@ -95,9 +96,10 @@ def estimate_legs(legs: Sequence[Leg], choice: Choice) -> Estimate:
 
 
 def recorded_bytes(problem: Problem) -> int:
-    """Return the bytes of the weights of a recorded state."""
+    """Return the bytes of the weights and buffers of a recorded state."""
     item = problem.dtype.itemsize
-    return item * sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
+    shapes = {**problem.shapes, **{name: a.shape for name, a in problem.buffers.items()}}
+    return item * sum(math.prod(shapes[name]) for name in recorded_parameters(problem))
 
 
 def checkpoint_bytes(problem: Problem, *, changed: bool = False) -> int:
@@ -132,7 +134,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     batch = problem.batch_size or n
     sizes = problem.layer_sizes
     at_once = batch
-    if choice.backend != "compiled":
+    if choice.backend != "compiled" and not problem.has_modes:
         at_once = min(batch, problem.block_samples(choice.device))
     # weights, gradients and update; pre-activations and activations, the gradients of one layer;
     # data twice

@@ -58,6 +58,8 @@ class Measuring:
     def at(self, weights: Weights, iteration: int) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first.
 
+        `weights` has the buffers of the network too.
+
         Raises:
             KindError: a measure gives no numbers, or numbers of another shape than before.
         """
@@ -120,7 +122,8 @@ class Measuring:
     def _measure(self, r: int, weights: Weights, iteration: int, history: Sequence[Weights]) -> Any:
         problem = self._problems[r]
         parameters = read_only(weights, problem.shapes)
-        before = tuple(read_only(former, problem.shapes) for former in history)
+        buffers = read_only(weights, problem.buffers)
+        before = tuple(read_only(former, [*problem.shapes, *buffers]) for former in history)
         shared = dict[str, Any]()
         numbers = {}
         memories = {}
@@ -129,7 +132,14 @@ class Measuring:
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:
                 state = State(
-                    problem, parameters, self._starts[r], iteration, memories[name], shared, before
+                    problem,
+                    parameters,
+                    self._starts[r],
+                    iteration,
+                    memories[name],
+                    shared,
+                    before,
+                    buffers,
                 )
                 began = time.monotonic()
                 numbers[name] = self._numbers(name, measure, state)

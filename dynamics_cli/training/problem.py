@@ -43,6 +43,11 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     if isinstance(config.optimizer, Descent):
         trained = trained_among(config.architecture, problem.shapes)
         config.optimizer.refuse_weights({name: problem.shapes[name] for name in trained})
+    if config.optimizer.is_flow and problem.has_modes:
+        raise InputError(
+            f"optimizer.kind {config.optimizer.kind}: the network has layers that differ in"
+            " training, such as dropout or batch normalisation; take gd with a small step"
+        )
     refuse_random_numbers(problem)
     return problem
 

@@ -4,7 +4,8 @@ another run.
 Runs draw from the streams of their seed. PyTorch's, NumPy's and Python's global generators go on
 from wherever the process left them, so a run that draws from them cannot be trained again, resumed,
 or compared with its own sweep. Code is tried as training calls it, twice: it draws where a global
-generator moves on, or where the numbers differ.
+generator moves on, or where the numbers differ. A network may draw from PyTorch's generator in
+training mode, as dropout does: steppers set the generator from the run's stream before each update.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Descent, Kind, Problem, RunConfig, Samples, Streams
 from dynamics_cli.kinds.base import kinds_in
+from dynamics_cli.kinds.modules import buffers_of
 from dynamics_cli.kinds.registry import KindError, blamed
 
 TRIED = 2
@@ -121,22 +123,55 @@ def _network(problem: Problem) -> Iterator[str]:
         networks = [architecture.network(samples.d, weights, dtype) for _ in range(TRIED)]
         x = torch.from_numpy(samples.x[:TRIED]).to(dtype)
         drawing = _drawing_modules(networks[0])
+        for network in networks:
+            network.eval()
+        kept = _buffers(networks[0])
         outputs, draws = _twice(lambda: [network(x) for network in networks])
-    layer = "the network"
-    if drawing:
-        layer = f"the layer {drawing[0]}"
+        changed = [name for name, b in _buffers(networks[0]).items() if not _equal(b, kept[name])]
+        layer = "the network"
+        if drawing:
+            layer = f"the layer {drawing[0]}"
+        trained = _training(networks[0], x)
     remedy = "leave that out, or train by a loop of your own with dyn.Recorder"
     if draws:
         yield (
-            f"{layer} draws random numbers in training, which no seed of the run gives again:"
-            f" {remedy}"
+            f"{layer} draws random numbers in evaluation too, so that no measure can be repeated:"
+            f" draw where self.training is true, or {remedy}"
         )
+    if changed:
+        told = f"its evaluation changes the buffer {changed[0]}"
+        yield f"{told}: change it where self.training is true"
     (first, built_again), (once_more, _) = outputs
     if not _equal(first, once_more):
         yield f"the same weights and inputs give other outputs each time: {remedy}"
     if not _equal(first, built_again):
         fixed = "draw constants of the network from a generator with a seed"
         yield f"built again, it gives other outputs with the same weights: {fixed}"
+    if not trained:
+        own = "take PyTorch's global generator, which is set from the run's seed"
+        yield f"in training it draws from another generator than PyTorch's: {own}"
+
+
+def _buffers(network: Any) -> dict[str, Any]:
+    return {name: buffer.clone() for name, buffer in buffers_of(network).items()}
+
+
+def _training(network: Any, x: Any) -> bool:
+    """Return whether a network in training mode draws from PyTorch's generator alone.
+
+    A network that cannot be tried with these inputs, too few for the statistics of a batch, is
+    taken to do so.
+    """
+    import torch
+
+    network.train()
+    outputs = []
+    before = _generators()[:-1]
+    for _ in range(TRIED):
+        torch.manual_seed(0)
+        with suppress(*_BROKEN):
+            outputs.append(network(x))
+    return _generators()[:-1] == before and all(_equal(h, outputs[0]) for h in outputs)
 
 
 def _drawing_modules(network: Any) -> list[str]:

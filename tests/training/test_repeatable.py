@@ -26,6 +26,9 @@ from dynamics_cli.kinds import Minibatch, TorchOptimizer, make_samples
 
 GENERATOR = torch.Generator()
 
+class Always(nn.Module):
+    def forward(self, x): return nn.functional.dropout(x, 0.1)
+
 class Net(nn.Module):
     def __init__(self, d, how):
         super().__init__()
@@ -33,6 +36,8 @@ class Net(nn.Module):
         self.drop = nn.Dropout(0.5 if how == "dropout" else 0.0)
         self.recurrent = nn.GRU(5, 5, 2, dropout=0.5) if how == "recurrent" else None
         self.norm = nn.BatchNorm1d(5) if how == "batch norm" else None
+        self.always = Always() if how == "layer" else None
+        self.register_buffer("calls", torch.zeros(()))
         made = torch.Generator().manual_seed(0) if how == "seeded constant" else None
         self.register_buffer("constant", torch.randn(5, generator=made), persistent=False)
     def forward(self, x):
@@ -42,6 +47,9 @@ class Net(nn.Module):
         if how == "numpy": h = h * np.random.rand()
         if how == "python": h = h * random.random()
         if how == "own generator": h = h + torch.rand(5, generator=GENERATOR)
+        if how == "layer": h = self.always(h)
+        if how == "numpy in training" and self.training: h = h * np.random.rand()
+        if how == "counter": self.calls += 1
         if how == "recurrent": h = self.recurrent(h)[0]
         if how == "batch norm": h = self.norm(h)
         if "constant" in how: h = h + self.constant
@@ -77,20 +85,21 @@ class Moons(Dataset, kind="moons"):
         x = np.random.standard_normal((4, 2))
         return make_samples(x, np.sign(x[:, 0]))
 """
-IN_TRAINING = "draws random numbers in training, which no seed"
+IN_EVALUATION = "draws random numbers in evaluation too, so that no measure"
 EACH_TIME = "the same weights and inputs give other outputs each time"
 REFUSED = {
-    "dropout": ({}, rf"architecture.kind own: the layer drop \(Dropout\) {IN_TRAINING}"),
-    "functional": ({}, rf"architecture.kind own: the network {IN_TRAINING}"),
-    "noise": ({}, f"the network {IN_TRAINING}"),
-    "recurrent": ({}, rf"the layer recurrent \(GRU\) {IN_TRAINING}"),
-    "numpy": ({}, IN_TRAINING),
-    "python": ({}, IN_TRAINING),
+    "functional": ({}, rf"architecture.kind own: the network {IN_EVALUATION}"),
+    "noise": ({}, f"the network {IN_EVALUATION}"),
+    "layer": ({}, rf"the layer always \(Always\) {IN_EVALUATION}"),
+    "numpy in training": ({}, "in training it draws from another generator than PyTorch's"),
+    "counter": ({}, "its evaluation changes the buffer calls"),
+    "numpy": ({}, IN_EVALUATION),
+    "python": ({}, IN_EVALUATION),
     "own generator": ({}, EACH_TIME),
     "constant": ({}, "built again, it gives other outputs with the same weights: draw constants"),
     "activation": (
         {"architecture": {"kind": "fully_connected", "widths": [3], "activation": "jitter"}},
-        "architecture.kind fully_connected: the layer hidden_1 .* draws random numbers in training",
+        rf"architecture.kind fully_connected: the layer hidden_1 .* {IN_EVALUATION}",
     ),
     "loss": ({"loss": {"kind": "noisy"}}, "loss.kind noisy: it draws random numbers"),
     "optimizer": (
@@ -111,6 +120,8 @@ REFUSED = {
     ),
 }
 TAKEN = {
+    "dropout": {},
+    "recurrent": {},
     "batch norm": {},
     "seeded constant": {},
     "seeds": {},
@@ -166,6 +177,6 @@ def test_code_that_draws_nothing_or_seeds_itself_is_taken(how):
 def test_every_way_to_train_tells_it(command, code, tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
     file = tmp_path / "own.json"
-    file.write_text(str(config_of(**changed("dropout", {}))).replace("'", '"'))
+    file.write_text(str(config_of(**changed("noise", {}))).replace("'", '"'))
     done = CliRunner().invoke(main, command.format(file=file).split())
-    assert (done.exit_code, IN_TRAINING in done.stderr) == (code, True), done.output
+    assert (done.exit_code, IN_EVALUATION in done.stderr) == (code, True), done.output

@@ -3,6 +3,9 @@
 Weights of R replicas are stacked, (R, ...), and `torch.func.vmap` asks for the operations of an
 update once for all, as batched products and convolutions of groups. That rounds differently from
 one network by itself: losses agree as those of two backends do.
+
+A network with modes (`kinds/modules.py`) is trained by itself. Updates are those of its training
+mode, losses are those of its evaluation mode.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.totals import total, total_and_gradients
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
 from dynamics_cli.kinds.arrays import stacked
+from dynamics_cli.kinds.modules import buffers_of, drawing, put_buffers
 from dynamics_cli.kinds.optimizers import CLIP_EPS
 from dynamics_cli.kinds.torch_optimizers import TorchUpdater
 from dynamics_cli.memory import ON_GPU, exact_convolutions, threads_for
@@ -110,6 +114,7 @@ def stackable(problem: Problem) -> bool:
         and getattr(architecture, "slope", None) is None
         and samples * problem.multiply_adds <= most_work
         and problem.dataset.n <= problem.block_samples(device)
+        and not problem.has_modes
         and _maps(problem)
     )
 
@@ -198,6 +203,7 @@ class AutogradStepper(SideBySide):
             with torch.no_grad():
                 for name, weight in first.starting_parameters().items():
                     named[name].copy_(torch.from_numpy(weight))
+            put_buffers(self._module, first.start)
         if not self._single:
             starts = stacked(self._starts())
             self._weights = {name: torch.from_numpy(starts[name]).to(device) for name in named}
@@ -220,6 +226,10 @@ class AutogradStepper(SideBySide):
 
         self._block = first.block_samples(device)
         n = first.dataset.n
+        self._modes = first.has_modes
+        self._training_block = self._block
+        if self._modes:  # a layer may take statistics of the whole batch
+            self._training_block = first.batch_size or n
         R = len(problems)
         self._threads = partial(threads_for, first.threaded_work(R * (first.batch_size or n)))
         self._looking_threads = partial(threads_for, first.threaded_work(R * n))
@@ -356,16 +366,26 @@ class AutogradStepper(SideBySide):
 
         Return the losses (R,) before it.
         """
-        if self._single:
-            trained = list(self._trained.values())
+        if not self._single:
+            gradients, losses = self._mapped(self._both, x, y, axis)
+            self._update("all", i, gradients, losses)
+            return losses  # type: ignore[no-any-return]
+
+        seen = None
+        if self._modes and self.full_batch:  # batches leave their losses to `losses`
+            seen = self._total()
+        drawn = drawing(self.problems[0].config.seed, i) if self._modes else nullcontext()
+        with drawn:
             loss, slopes = total_and_gradients(
-                self._module, self.criterion, x, y, trained, self._block
+                self._module,
+                self.criterion,
+                x,
+                y,
+                list(self._trained.values()),
+                self._training_block,
             )
-            gradients = dict(zip(self._trained, slopes, strict=True))
-        else:
-            gradients, loss = self._mapped(self._both, x, y, axis)
-        self._update("all", i, gradients, loss)
-        return loss
+        self._update("all", i, dict(zip(self._trained, slopes, strict=True)), loss)
+        return loss if seen is None else seen
 
     def _mapped(self, function: Callable[..., Any], x: Tensor, y: Tensor, axis: int | None) -> Any:
         at_once = max(1, self._block // x.shape[-2])  # replicas
@@ -413,13 +433,26 @@ class AutogradStepper(SideBySide):
 
     def _total(self) -> Tensor:
         with torch.no_grad():
-            if self._single:
+            if not self._single:
+                return self._mapped(self._value, *self._data, self._axis)  # type: ignore[no-any-return]
+            if not self._modes:
                 return total(self._module, self.criterion, *self._data, self._block)
-            return self._mapped(self._value, *self._data, self._axis)  # type: ignore[no-any-return]
+            self._module.eval()
+            try:
+                loss = total(self._module, self.criterion, *self._data, self._block)
+            finally:
+                self._module.train()
+            return loss
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return copies of the current weights, by name, (R, ...) of replicas."""
-        return {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
+        """Return copies of the current weights and buffers, by name, (R, ...) of replicas."""
+        state = {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
+        for name, buffer in buffers_of(self._module).items():
+            array = buffer.cpu().numpy()
+            if not self._single:  # without modes they stay as they are
+                array = np.broadcast_to(array, (len(self.problems), *array.shape))
+            state[name] = array.copy()
+        return state
 
     def _places(self) -> Iterator[tuple[str, WeightGroup]]:
         """Yield each group with the place of its memory in a checkpoint."""
@@ -494,6 +527,9 @@ class AutogradStepper(SideBySide):
         with torch.no_grad():
             for name, w in self._weights.items():
                 w.copy_(torch.from_numpy(np.array(state[f"parameter/{name}"])))
+        if self._single:
+            buffers = buffers_of(self._module)
+            put_buffers(self._module, {name: state[f"parameter/{name}"] for name in buffers})
         for place, group in self._places():
             group.put(
                 {

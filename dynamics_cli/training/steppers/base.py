@@ -69,7 +69,7 @@ class Stepper(ABC):
 
     @abstractmethod
     def parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return copies of the current weights, by name."""
+        """Return copies of the current weights and buffers, by name."""
 
     def exact_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the weights in the precision of the computation."""

@@ -68,6 +68,7 @@ class FlowStepper(Stepper):
         self.rtol = optimizer.rtol
         self.level = optimizer.level
         self._dtype = problem.dtype
+        self._buffers = problem.buffers
         self._initial = {
             name: w.astype(np.float64) for name, w in problem.starting_parameters().items()
         }
@@ -152,8 +153,9 @@ class FlowStepper(Stepper):
             return self._loss_and_gradient(weights)[0]
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return the current weights, by name, in the dtype of the run."""
-        return {name: w.astype(self._dtype) for name, w in self.exact_parameters().items()}
+        """Return the current weights, by name, in the dtype of the run, and the buffers."""
+        weights = {name: w.astype(self._dtype) for name, w in self.exact_parameters().items()}
+        return {**weights, **self._buffers}
 
     def exact_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the current weights, by name, in float64."""

@@ -1,0 +1,93 @@
+"""Modules of torch that have state of their own: buffers, and layers that differ in training.
+
+A *buffer* is what a module keeps beside its weights, such as the running statistics of batch
+normalisation (`register_buffer`). A module *has modes* where its class, or that of a layer inside,
+reads `self.training`, as dropout and batch normalisation do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.kinds.streams import stream
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+def buffers_of(module: nn.Module) -> dict[str, Tensor]:
+    """Return the buffers of a module by name, without those that its `state_dict` leaves out."""
+    found: dict[str, Tensor] = {}
+    for prefix, part in module.named_modules():
+        place = f"{prefix}." if prefix else ""
+        for name, buffer in part.named_buffers(recurse=False):
+            if name not in part._non_persistent_buffers_set:
+                found[f"{place}{name}"] = buffer
+    return found
+
+
+def put_buffers(module: nn.Module, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Set the buffers of a module to the arrays of their names; others stay as they are."""
+    import torch
+
+    with torch.no_grad():
+        for name, buffer in buffers_of(module).items():
+            if name in arrays:
+                buffer.copy_(torch.from_numpy(np.array(arrays[name])))
+
+
+def has_modes(module: nn.Module) -> bool:
+    """Return whether a layer of a module reads whether it is trained or evaluated."""
+    return any(_reads_mode(kind) for kind in {type(part) for part in module.modules()})
+
+
+def _reads_mode(kind: type) -> bool:
+    from torch import nn
+
+    for cls in kind.__mro__:
+        if cls is nn.Module:
+            return False
+        for function in vars(cls).values():
+            code = getattr(function, "__code__", None)
+            if code is not None and "training" in code.co_names:
+                return True
+    return False
+
+
+@contextmanager
+def drawing(seed: int, iteration: int) -> Iterator[None]:
+    """Have torch's global generators draw from the run's stream `layers` at an iteration, and put
+    them back afterwards.
+
+    What random layers draw in an update is a function of (seed, iteration), never of earlier draws.
+    """
+    import torch
+
+    number = int(stream(seed, "layers", iteration).integers(2**63))
+    with torch.random.fork_rng():
+        torch.manual_seed(number)
+        yield
+
+
+def train_repeatedly(module: nn.Module, seed: int, iteration: int) -> None:
+    """Put a module into training mode in which each call is the same function.
+
+    Random layers draw the same numbers in each call, those of the update from state `iteration`.
+    Batch normalisation takes the statistics of the samples of a call, and keeps none.
+    """
+    from torch.func import replace_all_batch_norm_modules_
+
+    replace_all_batch_norm_modules_(module)
+    module.train()
+    forward = module.forward
+
+    def drawn(*inputs: Any) -> Any:
+        with drawing(seed, iteration):
+            return forward(*inputs)
+
+    module.forward = drawn
