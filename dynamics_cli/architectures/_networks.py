@@ -124,12 +124,22 @@ class MatrixProductNetwork(nn.Module):
         return W[x[:, 0].long(), x[:, 1].long()]
 
 
+def _norm_of(norm: str, width: int) -> nn.Module:
+    """Return a normalisation without gain and shift of rows (n, width)."""
+    if norm == "batch":
+        return nn.BatchNorm1d(width, affine=False)
+    return nn.LayerNorm(width, elementwise_affine=False)
+
+
 class ResidualNetwork(nn.Module):
     """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`."""
 
-    def __init__(self, width: int, depth: int, d: int) -> None:
+    def __init__(self, width: int, depth: int, d: int, norm: str | None = None) -> None:
         super().__init__()
         self.depth = depth
+        self.norms: Sequence[nn.Module] | None = None
+        if norm is not None:
+            self.norms = nn.ModuleList(_norm_of(norm, width) for _ in range(1, depth))  # type: ignore[assignment]
         sizes = [d, *[width] * (depth - 1), 1]
         _register(self, {f"weight_{k}": (sizes[k], sizes[k - 1]) for k in range(1, depth + 1)})
         _units(self, range(1, depth), nn.ReLU)
@@ -141,9 +151,14 @@ class ResidualNetwork(nn.Module):
         )
         f: Tensor = x @ first.T  # (n, p)
         for layer, weight in enumerate(others, 1):
-            f = f + _activated(self, layer, f) @ weight.T
-        h: Tensor = (_activated(self, self.depth - 1, f) @ last.T).squeeze(-1)
+            f = f + self._hidden(layer, f) @ weight.T
+        h: Tensor = (self._hidden(self.depth - 1, f) @ last.T).squeeze(-1)
         return h
+
+    def _hidden(self, layer: int, f: Tensor) -> Tensor:
+        if self.norms is not None:
+            f = self.norms[layer - 1](f)
+        return _activated(self, layer, f)
 
 
 def _channels_last(kernels: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:

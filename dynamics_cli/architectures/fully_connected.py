@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -51,20 +51,26 @@ initialization: {kind: default_scaled}
 
 
 class Residual(Architecture, kind="residual"):
-    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))` (Phuong 2021)."""
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))` (Phuong 2021).
+
+    With `norm`, each relu takes `N f_(l-1)`, a normalisation without gain and shift.
+    """
 
     example = """\
 architecture: {kind: residual, width: 50, depth: 4}
 initialization: {kind: default_scaled, factor: 0.1}
 """
-    stateful = False
     width: PositiveInt
     """Number p of neurons in every hidden layer."""
     depth: Annotated[int, Field(ge=2, le=10_000)] = 4
     """Number L of weight matrices; 2 is the two-layer network."""
+    norm: Literal["layer", "batch"] | None = None
+    """`layer`: of the neurons of a layer (Ba et al. 2016), `batch`: of the samples of a batch, with
+    running statistics (Ioffe and Szegedy 2015); by default none.
+    """
 
     def build(self, d: int) -> ResidualNetwork:
         """Return the network for inputs of `d` columns."""
         from dynamics_cli.architectures._networks import ResidualNetwork
 
-        return ResidualNetwork(self.width, self.depth, d)
+        return ResidualNetwork(self.width, self.depth, d, self.norm)

@@ -66,6 +66,40 @@ class Constant(Initialization, kind="constant"):
         return {name: np.full(shape, self.scale) for name, shape in problem.shapes.items()}
 
 
+class AsBuilt(Initialization, kind="as_built"):
+    """The weights that the network's module draws when it is built after
+    `torch.manual_seed(seed)`, as in a script.
+
+    Modules of torch draw each layer by its own rule: gains of normalisations are 1, for example.
+    """
+
+    example = """\
+architecture: {kind: recurrent, tokens: 2, width: 4}
+dataset: {kind: sparse_parity, n: 20, dim: 4, k: 2}
+initialization: {kind: as_built}
+"""
+
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Return the weights.
+
+        Raises:
+            InputError: the module has none of its own: all are 0.
+        """
+        import torch
+
+        architecture = problem.config.architecture
+        with torch.random.fork_rng():
+            torch.manual_seed(streams.seed)
+            module = architecture.build(problem.dataset.d)
+        weights = {name: w.detach().double().numpy() for name, w in module.named_parameters()}
+        if not any(w.any() for w in weights.values()):
+            raise InputError(
+                f"initialization.kind as_built: architecture.kind {architecture.kind} draws no"
+                " weights itself; take default_scaled"
+            )
+        return weights
+
+
 class FromFile(Initialization, kind="file"):
     """Weights from a `.npz` file: `hidden_weight` (m, d), `output_weight` (m,), `hidden_bias` (m,).
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from dynamics_cli import add_data, fetch_data
+from dynamics_cli import add_data, fetch_data, train
 from dynamics_cli.datasets import images
 from dynamics_cli.datasets.files import cifar10, mnist, store
 from dynamics_cli.datasets.files.store import Original, Published
@@ -258,3 +258,25 @@ def test_the_subset_is_what_was_built(shared, tmp_path, monkeypatch):
         found, full = (mnist.load_mnist(source, part) for source in ("subset", "full"))
         for digit, pixels in found.items():
             assert_array_equal(pixels, full[digit][:count])
+
+
+def test_a_residual_network_trains_on_cifar10(tmp_path):
+    """In batches, with batch normalisation and measures in both modes."""
+    fetch_data("cifar10")
+    config = {
+        "name": "resnet",
+        "dataset": {"kind": "cifar10", "per_class": 2, "test_per_class": 1},
+        "architecture": {"kind": "resnet", "depth": 8, "width": 4, "outputs": 10},
+        "initialization": {"kind": "as_built"},
+        "loss": {"kind": "cross_entropy"},
+        "optimizer": {"kind": "sgd", "lr": 0.1, "momentum": 0.9, "batch_size": 10, "epochs": 8},
+        "record": {
+            "snapshots": {"kind": "list"},
+            "measures": ["train_loss", {"kind": "train_loss", "mode": "train"}, "test_accuracy"],
+        },
+    }
+    run = train(config, out=tmp_path / "run")
+    assert run.losses[0] > 2
+    assert run.measures["train_loss_in_training"][-1] < 0.8 * run.losses[0]
+    assert run.parameters["norm.running_var"].shape == (2, 4)
+    assert run.network(-1)(run.dataset().x).shape == (20, 10)

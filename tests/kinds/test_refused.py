@@ -69,6 +69,20 @@ architecture: {kind: transformer, tokens: 2, width: 16, heads: 2, outputs: 7}
 initialization: {kind: lecun}
 loss: {kind: cross_entropy}
 """)
+SEQUENCES = read(
+    """
+architecture: {kind: gpt, tokens: 2, width: 16, heads: 2, outputs: 7}
+initialization: {kind: as_built}
+""",
+    PAIRS,
+)
+RESNET = read(
+    """
+architecture: {kind: resnet, depth: 8, width: 4, image: [1, 28, 28]}
+initialization: {kind: as_built}
+""",
+    DIGITS,
+)
 MEASURED = read("initialization: {kind: default_scaled}")
 
 Row = tuple[dict[str, Any], str, str]
@@ -436,6 +450,29 @@ CONFIGS = [
         PAIRS,
         ("architecture: {heads: 3}", "architecture.width: 16 is not a multiple of heads = 3"),
     ),
+    *of(
+        SEQUENCES,
+        ("architecture: {heads: 3}", "architecture.width: 16 is not a multiple of heads = 3"),
+        (
+            "architecture: {heads: 16, positions: rotary}",
+            "architecture.width: rotary turns pairs: width / heads = 1 must be even",
+        ),
+        (
+            "architecture: {kind: recurrent, tokens: 2, width: 4, dropout: 0.1, outputs: 7}",
+            "architecture.dropout: is between layers; give layers >= 2",
+        ),
+    ),
+    *of(
+        RESNET,
+        (
+            "architecture: {depth: 18}",
+            "architecture.depth: must be 6n \\+ 2, such as 14 or 20, not 18",
+        ),
+        (
+            "architecture: {norm: group, width: 6}",
+            "architecture.groups: 4 does not divide the 6 channels of architecture.width",
+        ),
+    ),
 ]
 PROBLEMS = [
     *of(
@@ -526,6 +563,10 @@ PROBLEMS = [
             "architecture: {tokens: 3}",
             "samples of 14 columns are not 3 tokens of equal length; divisors of 14 will do: 1, 2,"
             " 7, 14",
+        ),
+        (
+            "architecture: {kind: gpt, tokens: 3, width: 4, outputs: 7}",
+            "samples of 14 columns are not 3 tokens of equal length",
         ),
         (
             "architecture: {outputs: 3}",

@@ -51,12 +51,15 @@ scaled: [{kind: residual, width: 6, depth: 3, output_scale: 3.0}, {kind: gd, mom
 fresh samples: [{kind: residual, width: 6, depth: 3}, {kind: sgd, samples: fresh}]
 """)
 ALONE = {
+    "architecture.gpt",
+    "architecture.recurrent",
+    "architecture.resnet",
     "optimizer.gradient_flow",
     "optimizer.group_rmsprop",
     "optimizer.muon",
     "optimizer.torch",
 }
-"""Kinds whose replicas `torch.func.vmap` does not train."""
+"""Kinds whose replicas `torch.func.vmap` does not train, or whose networks have modes."""
 
 
 def problem_of(
