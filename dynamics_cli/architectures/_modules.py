@@ -97,8 +97,9 @@ class ResNetNetwork(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal attention with heads side by side, written out, since fused kernels have no second
-    derivative.
+    """Causal attention with heads side by side.
+
+    It is written out, since fused kernels have no second derivative.
     """
 
     def __init__(

@@ -84,13 +84,13 @@ class OfSequences(Architecture):
 
 
 class Gpt(OfSequences, kind="gpt"):
-    """GPT-2 (Radford et al. 2019): `r = W_E x_t + p_t`, then layers `r <- r + attention(N r)`,
-    `r <- r + MLP(N r)`, at last `h = W_U N r`.
+    """The transformer GPT-2 (Radford et al. 2019).
 
-    Attention is causal, MLPs have 4 D neurons and GELU, `N` is layer normalisation with gain and
-    shift, before each part. Dropout is on the embedding, on the weights of attention, and on what
-    both parts add. Beside the kind `transformer`, whose every weight is a matrix with a name of its
-    own, it has what language models have.
+    `r = W_E x_t + p_t`, then layers `r <- r + attention(N r)`, `r <- r + MLP(N r)`, and `h =
+    W_U N r`. Attention is causal, MLPs have 4 D neurons and GELU, `N` is layer normalisation with
+    gain and shift, before each part. Dropout is on the embedding, on the weights of attention, and
+    on what both parts add. Beside the kind `transformer`, whose every weight is a matrix with a
+    name of its own, it has what language models have.
 
     The initialization `as_built` draws weights as GPT-2 does: Gaussians of 0.02, those that add to
     the stream of `0.02 / sqrt(2 layers)`, gains 1, biases 0.

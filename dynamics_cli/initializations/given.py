@@ -67,8 +67,7 @@ class Constant(Initialization, kind="constant"):
 
 
 class AsBuilt(Initialization, kind="as_built"):
-    """The weights that the network's module draws when it is built after
-    `torch.manual_seed(seed)`, as in a script.
+    """The weights that the network's module draws after `torch.manual_seed(seed)`, as in a script.
 
     Modules of torch draw each layer by its own rule: gains of normalisations are 1, for example.
     """

@@ -98,7 +98,9 @@ def estimate_legs(legs: Sequence[Leg], choice: Choice) -> Estimate:
 def recorded_bytes(problem: Problem) -> int:
     """Return the bytes of the weights and buffers of a recorded state."""
     item = problem.dtype.itemsize
-    shapes = {**problem.shapes, **{name: a.shape for name, a in problem.buffers.items()}}
+    shapes = dict(problem.shapes)
+    for name, buffer in problem.buffers.items():
+        shapes[name] = buffer.shape
     return item * sum(math.prod(shapes[name]) for name in recorded_parameters(problem))
 
 
