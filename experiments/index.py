@@ -17,6 +17,27 @@ _TIME = Reason(
 )
 _STEP = Reason("our setting", "the step; shares outside fall with it, and the paper prints none")
 PAPERS: dict[str, PaperEntry] = {
+    "andreyev2024": PaperEntry(
+        "Edge of stochastic stability: revisiting the edge of stability for SGD",
+        "Andreyev, Beneventano",
+        "arXiv:2412.20553",
+        {
+            "andreyev2024-edge": FigureEntry("Batch sharpness and sharpness of SGD", 15, "edge"),
+            "andreyev2024-batches": FigureEntry(
+                "Levels of the sharpness against the batch",
+                20,
+                "edge",
+                missed={
+                    "any-batch": Reason(
+                        "our data",
+                        "500 images: batches of 32 stay below the edge, as batches of 16 do on"
+                        " 200 images; on 1000 images they are at it",
+                    ),
+                },
+            ),
+            "andreyev2024-doubled": FigureEntry("A doubled step at the edge", 12, "edge"),
+        },
+    ),
     "arora2019": PaperEntry(
         "Implicit regularization in deep matrix factorization",
         "Arora, Cohen, Hu, Luo",

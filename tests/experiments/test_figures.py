@@ -40,6 +40,8 @@ that are not in `UNSTABLE`, made with kernels for a generic processor on a singl
 intervals are 1 % wide or wider.
 """
 UNSTABLE = {
+    "andreyev2024-doubled": math.inf,
+    "andreyev2024": 0.2,
     "chizat2020-margin": 0.02,
     "cohen2021": 0.2,
     "doshi2023": 0.2,
@@ -53,7 +55,8 @@ UNSTABLE = {
 }
 """Beginnings of ids -> the same for figures whose training enlarges last digits without end: steps
 at the edge of stability, grokking, deep networks of single precision. There the other kernels gave
-up to 0.1, and the same verdicts; of the GAN even the covered modes depend on the number of threads
+up to 0.1, and the same verdicts; a spike of andreyev2024-doubled is the largest of a few; of the
+GAN even the covered modes depend on the number of threads
 (see its notes), and the search for the largest margin of chizat2020 ends 0.4 % apart on one thread
 and two. A claim of zhang2025-features measures rounding itself.
 """

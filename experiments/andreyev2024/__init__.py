@@ -1,0 +1,1 @@
+"""Andreyev, Beneventano (2024): SGD trains where the curvature of batches is 2/eta."""
