@@ -223,8 +223,8 @@ class Muon(Minibatch, kind="muon"):
 
     `O(U S V^T)` is about `U V^T`, by iterations `X <- 3.4445 X - 4.775 (X X^T) X + 2.0315 (X X^T)^2
     X` from `X = B / ||B||_F`, which bring singular values to between 0.6 and 1.2; `s = sqrt(max(1,
-    rows / columns))`. A convolution is a matrix with a row for each kernel; a vector is a row, so
-    that its step has a length of about 1.
+    rows / columns))`. With `polar: exact` it is `U V^T`. A convolution is a matrix with a row for
+    each kernel; a vector is a row, so that its step has a length of about 1.
     """
 
     example = "{kind: muon, lr: 1.0e-2, iterations: 1000}"
@@ -235,6 +235,10 @@ class Muon(Minibatch, kind="muon"):
     """Whether the step is along `O(g + mu b)` instead of `O(b)`."""
     weight_decay: NonNegative | None = None
     """lambda; weights also shrink by `lr lambda w` in every update (decoupled decay)."""
+    polar: Literal["exact"] | None = None
+    """`exact`: O is the polar factor by a singular value decomposition, so that all singular values
+    are 1; by default it is made by iterations, which are faster.
+    """
 
     def update(
         self,
@@ -248,6 +252,7 @@ class Muon(Minibatch, kind="muon"):
         loss: Tensor,
     ) -> None:
         """Change the weights in place; see `Descent.update`."""
+        orthogonal = orthogonal_factor if self.polar is None else polar_factor
         for name, w, g in zip(names, parameters, gradients, strict=True):
             b = g.clone()
             if name in state:
@@ -260,7 +265,7 @@ class Muon(Minibatch, kind="muon"):
             factor = max(1.0, matrix.shape[0] / matrix.shape[1]) ** 0.5
             if self.weight_decay is not None:
                 w.mul_(1 - lr * self.weight_decay)
-            w.sub_(lr * factor * orthogonal_factor(matrix).reshape(w.shape))
+            w.sub_(lr * factor * orthogonal(matrix).reshape(w.shape))
 
 
 def orthogonal_factor(matrix: Tensor, iterations: int = 5) -> Tensor:
@@ -274,6 +279,18 @@ def orthogonal_factor(matrix: Tensor, iterations: int = 5) -> Tensor:
         A = X @ X.T
         X = 3.4445 * X + (-4.775 * A + 2.0315 * (A @ A)) @ X
     return X.T if tall else X
+
+
+def polar_factor(matrix: Tensor) -> Tensor:
+    """Return `U V^T` (m, k) of a matrix `U S V^T`, over the singular values that are not 0 to
+    rounding; 0 where all are.
+    """
+    import torch
+
+    U, singular, Vh = torch.linalg.svd(matrix, full_matrices=False)
+    rounding = max(matrix.shape) * torch.finfo(singular.dtype).eps * singular.max()
+    factor: Tensor = (U * (singular > rounding)) @ Vh
+    return factor
 
 
 class ConstantRate(Schedule, kind="constant"):

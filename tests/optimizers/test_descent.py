@@ -57,6 +57,7 @@ OTHERS = [
     {"kind": "group_rmsprop"},
     {"kind": "muon"},
     {"kind": "muon", "nesterov": False, "weight_decay": 0.1, "batch_size": 3},
+    {"kind": "muon", "polar": "exact"},
     {"kind": "adam", "clip": 0.1, "batch_size": 3},
 ]
 
@@ -136,9 +137,9 @@ def normalised(share: float) -> Any:
     return step
 
 
-def muon(old: list[np.ndarray]) -> Any:
-    """Return steps along momenta whose singular values went through the quintic five times; of
-    vectors as rows.
+def muon(old: list[np.ndarray], exact: bool = False) -> Any:
+    """Return steps along momenta whose singular values went through the quintic five times, or are
+    1; of vectors as rows.
     """
 
     def orthogonal(b: np.ndarray) -> np.ndarray:
@@ -147,6 +148,8 @@ def muon(old: list[np.ndarray]) -> Any:
         s = s / np.linalg.norm(s)
         for _ in range(5):
             s = 3.4445 * s - 4.775 * s**3 + 2.0315 * s**5
+        if exact:
+            s = (s > 1e-13).astype(float)
         return (max(1.0, len(rows) / rows.shape[1]) ** 0.5 * (U * s) @ V).reshape(b.shape)
 
     def step(_: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
@@ -163,6 +166,7 @@ def muon(old: list[np.ndarray]) -> Any:
     [
         ({"kind": "group_rmsprop", "decay": 0.9}, normalised(0.9)),
         ({"kind": "muon"}, muon([])),
+        ({"kind": "muon", "polar": "exact"}, muon([], exact=True)),
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
