@@ -138,6 +138,7 @@ class Text(Dataset, kind="text"):
     """
 
     example = """\
+# python -c "open('book.txt', 'w').write('the cat sat on the mat. ' * 100)"
 dataset: {kind: text, path: book.txt, length: 64, n: 1000, held_out: 0.1, n_test: 200}
 """
     endless = True
