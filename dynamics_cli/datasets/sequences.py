@@ -139,7 +139,11 @@ class Text(Dataset, kind="text"):
 
     example = """\
 # python -c "open('book.txt', 'w').write('the cat sat on the mat. ' * 100)"
-dataset: {kind: text, path: book.txt, length: 64, n: 1000, held_out: 0.1, n_test: 200}
+dataset: {kind: text, path: book.txt, length: 16, n: 100, held_out: 0.1, n_test: 20}
+architecture: {kind: transformer, tokens: 16, width: 8, outputs: 11, predict: every}
+initialization: {kind: lecun}
+loss: {kind: cross_entropy}
+optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
 """
     endless = True
     file_keys: ClassVar = ("path",)
