@@ -19,6 +19,7 @@ from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import read_config
 from dynamics_cli.config import to_yaml
 from dynamics_cli.datasets.points import File
+from dynamics_cli.datasets.sequences import Text
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Streams
 from tests.cli.conftest import CONFIG
@@ -164,3 +165,30 @@ def test_tables(count, tmp_path):
     attack(
         damaged(TABLES, snippets), [*TABLES, *ODD_TABLES], count, samples_in(tmp_path / "data.csv")
     )
+
+
+BOOKS = [b"the cat sat on the mat\n", "\ufeffzwölf 日本語 \U0001f600 e\u0301\r\n".encode()]
+
+
+@counts
+@pytest.mark.parametrize("by", ["characters", "bytes"])
+def test_texts(count, by, tmp_path):
+    file = tmp_path / "book.txt"
+    dataset = Text(path=str(file), length=4, by=by, held_out=0.3, n_test=2)
+
+    def look(case):
+        file.write_bytes(case)
+        data = dataset.load(Streams(0))
+        numbers, names = dataset.symbols()
+        if by == "bytes":
+            assert bytes(numbers.tolist()) == case
+        else:
+            assert "".join(names[k] for k in numbers) == case.decode("utf-8-sig")
+            assert sorted(set(names)) == names
+        assert data.y.shape == (data.n, 4)
+        symbols = data.x.reshape(data.n, 4, len(names)).argmax(-1)
+        assert np.array_equal(symbols[:, 1:], data.y[:, :-1])
+        assert data.y[0].tolist() == numbers[1:5].tolist()
+
+    odd = [*BOOKS, *(book * 3 for book in BOOKS), b"", b"\xef\xbb\xbf", b"\xff\xfe", bytes(50)]
+    attack(damaged(BOOKS, BYTES), [*odd, b"abc", b"\xed\xa0\x80" * 9, b"\xc3"], count, look)
