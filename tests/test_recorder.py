@@ -202,6 +202,42 @@ def test_updates_are_those_of_checkpoints_that_follow_each_other(tmp_path):
             assert_allclose(recorded, expected, rtol=1e-9, err_msg=name)
 
 
+def test_labels_at_positions(tmp_path):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(3, 4), nn.Linear(4, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    x = torch.randint(3, (6, 5))
+    y = x.roll(-1, 1)
+    y[:, -1] = -1
+    y[2, 1:] = -1
+    measures = ["test_accuracy", {"kind": "by_position", "held_out": True}]
+    losses = []
+    by_position = []
+    right = []
+    with dyn.Recorder(
+        tmp_path / "run", model, x[:4], y[:4], test=(x[2:], y[2:]), measures=measures, every=1
+    ) as recorder:
+        for step in range(3):
+            with torch.no_grad():
+                h = copy.deepcopy(model).double()(x).transpose(1, 2)
+                told = (h[2:].argmax(1) == y[2:])[y[2:] >= 0]
+                right.append(float(told.double().mean()))
+                losses.append(float(cross_entropy(h[:4], y[:4], ignore_index=-1)))
+                at = [cross_entropy(h[2:, :, t], y[2:, t], ignore_index=-1) for t in range(5)]
+                by_position.append([float(loss) for loss in at])
+            if step == 2:
+                break
+            loss = cross_entropy(model(x[:4]).transpose(1, 2), y[:4], ignore_index=-1)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            recorder.step()
+    run = dyn.load_run(tmp_path / "run")
+    assert_allclose(run.losses, losses, rtol=1e-12)
+    assert_allclose(run.measures["test_accuracy"], right, rtol=1e-12)
+    assert_allclose(run.measures["by_position_loss_held_out"], by_position, rtol=1e-12)
+
+
 def test_data_and_network_are_not_kept(recorded):
     run = dyn.load_run(recorded)
     for call in (run.dataset, lambda: run.network(0), lambda: dyn.train(run.config)):

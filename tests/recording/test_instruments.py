@@ -35,6 +35,15 @@ noise: 0.5
 POINTS = {**cases.POINTS, "append_bias": True}
 CLASSES = POINTS | {"y": [0.0, 2.0, 1.0]}
 
+SEQUENCES = {
+    "kind": "transformer",
+    "width": 4,
+    "heads": 2,
+    "mlp_width": 3,
+    "activation": "gelu",
+    "predict": "every",
+}
+
 CASES = {
     "two layers": (POINTS, {"kind": "two_layer", "width": 4}, "mse"),
     "leaky, logistic": (
@@ -87,6 +96,22 @@ CASES = {
             "outputs": 3,
         },
         "cross_entropy",
+    ),
+    "sequences": (
+        {"kind": "markov_chains", "length": 4, "symbols": 3, "n": 5, "n_test": 3},
+        SEQUENCES | {"tokens": 4, "outputs": 3},
+        "cross_entropy",
+    ),
+    "numbers": (
+        {
+            "kind": "in_context_regression",
+            "n": 4,
+            "context": 2,
+            "eigenvalues": [1.0, 0.5],
+            "features": "interleaved",
+        },
+        SEQUENCES | {"tokens": 5},
+        "mse",
     ),
 }
 
@@ -142,7 +167,7 @@ TOLERANCE = {
 def test_derivatives_are_those_of_automatic_differentiation(case):
     state = moved(problem_of(case))
     derivatives = derivatives_of(state)
-    by_torch = case in ("diagonal", "residual", "transformer")
+    by_torch = case in ("diagonal", "residual", "transformer", "sequences", "numbers")
     assert isinstance(derivatives, ByAutograd if by_torch else ByEngine)
     dense = dense_of(state)
     assert list(dense.weights) == derivatives.names
@@ -342,6 +367,82 @@ STATISTICS = {
 }
 U = np.eye(2, 3)
 
+
+def by_position(number: Any, part: str = "", bins: Any = None) -> Any:
+    """Return what a number of state, sample and position is on average, at positions or in bins."""
+
+    def expected(state: State, w: Any, w_0: Any) -> list[float]:
+        y = getattr(state.problem.dataset, f"y{part}")
+        h = state.network(getattr(state.problem.dataset, f"x{part}"))
+        n, T = y.shape[:2]
+        told = np.array([[number(state, h[k], y[k], k, t) for t in range(T)] for k in range(n)])
+        starts = bins or list(range(1, T + 1))
+        return [
+            told[:, a - 1 : b - 1].mean() for a, b in zip(starts, [*starts[1:], T + 1], strict=True)
+        ]
+
+    return expected
+
+
+def log_q(h: Any, t: int) -> Any:
+    return h[t] - np.log(np.exp(h[t]).sum())
+
+
+def symbols_by_hand(state: State) -> Any:
+    x = state.problem.dataset.x
+    return x.reshape(len(x), -1, 3).argmax(-1)
+
+
+def kl(predictor: Any) -> Any:
+    """Return the divergence of the network from a predictor, which gives counts of symbols."""
+
+    def number(state: State, h: Any, y: Any, k: int, t: int) -> float:
+        counts = np.array(predictor(symbols_by_hand(state), state.problem.dataset.y, k, t), float)
+        p = counts / counts.sum()
+        return sum(a * (np.log(a) - b) for a, b in zip(p, log_q(h, t), strict=True) if a)
+
+    return by_position(number)
+
+
+def count(symbols: Any) -> list[int]:
+    return [sum(s == c for s in symbols) for c in range(3)]
+
+
+def behind(s: Any, k: int, t: int) -> list[Any]:
+    return [s[k, j + 1] for j in range(t) if s[k, j] == s[k, t]]
+
+
+def from_ridge(strength: float) -> Any:
+    def number(state: State, h: Any, y: Any, k: int, t: int) -> float:
+        tokens = state.problem.dataset.x[k].reshape(5, 3)
+        known = [s for s in range(t) if not np.isnan(y[s, 0])]
+        X = np.concatenate([tokens[known], np.sqrt(strength) * np.eye(3)])
+        w = np.linalg.lstsq(X, np.append(y[known, 0], np.zeros(3)), rcond=1e-8)[0]
+        return (h[t] - tokens[t] @ w) ** 2 + 0 * y[t, 0]
+
+    return by_position(number)
+
+
+def surprise(state: State, h: Any, y: Any, k: int, t: int) -> float:
+    return -log_q(h, t)[int(y[t])]
+
+
+def hit(state: State, h: Any, y: Any, k: int, t: int) -> float:
+    return float(h[t].argmax() == y[t])
+
+
+BY_POSITION = [
+    ({}, by_position(surprise)),
+    ({"bins": [1, 2]}, by_position(surprise, bins=[1, 2])),
+    ({"held_out": True}, by_position(surprise, "_test")),
+    ({"of": "accuracy", "bins": [3]}, by_position(hit, bins=[3])),
+    ({"of": "kl_uniform"}, kl(lambda s, y, k, t: [1, 1, 1])),
+    ({"of": "kl_unigram"}, kl(lambda s, y, k, t: count(y.ravel()))),
+    ({"of": "kl_bigram"}, kl(lambda s, y, k, t: count(y[s == s[k, t]]))),
+    ({"of": "kl_context_unigram"}, kl(lambda s, y, k, t: count([*s[k, : t + 1], 0, 1, 2]))),
+    ({"of": "kl_context_bigram"}, kl(lambda s, y, k, t: count([*behind(s, k, t), 0, 1, 2]))),
+]
+
 # case, kind, its keys, expected value from the state, the weights and the initial weights
 MEASURED = [
     ("two layers", "kernel_distance", {}, lambda s, w, w_0: 1 - cosine(kernel(s), kernel(s.first))),
@@ -420,6 +521,15 @@ MEASURED = [
     *(
         (case, "dead_units", {}, of_hidden(lambda A: np.mean((A <= 0).all(0))))
         for case in ("two layers", "tanh", "deep ReLU", "softmax", "frozen", "centred")
+    ),
+    *(("sequences", "by_position", settings, expected) for settings, expected in BY_POSITION),
+    ("numbers", "by_position", {"of": "ridge"}, from_ridge(0.0)),
+    ("numbers", "by_position", {"of": "ridge", "strength": 0.3}, from_ridge(0.3)),
+    (
+        "numbers",
+        "by_position",
+        {},
+        by_position(lambda s, h, y, k, t: (h[t] - y[t, 0]) ** 2),
     ),
     ("leaky, logistic", "margin", {}, lambda s, w, w_0: np.min(signed(s))),
     ("softmax", "margin", {}, lambda s, w, w_0: min(gaps(s))),

@@ -1,0 +1,178 @@
+"""Measures of the attention of heads: entropy, and scores of the previous, the first and the
+induction token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dynamics_cli.gradients.derivatives import network_of
+from dynamics_cli.kinds import Floats, Measure, Problem, Sections, State
+from dynamics_cli.recording.positions import symbols_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@contextmanager
+def watched(see: Callable[[Tensor], None]) -> Iterator[None]:
+    """Let `see` have the weights of attention, (..., T, T), whenever attention is computed.
+
+    It is known by a softmax over the last axis of square matrices, by
+    `torch.nn.functional.scaled_dot_product_attention` and by `torch.nn.MultiheadAttention`. Nothing
+    watches after the end.
+    """
+    import torch
+    from torch import Tensor
+    from torch.nn import functional
+    from torch.overrides import TorchFunctionMode
+
+    softmaxes = (torch.softmax, Tensor.softmax, functional.softmax)
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            kwargs = kwargs or {}
+            if function is functional.multi_head_attention_forward:
+                apart = {"need_weights": True, "average_attn_weights": False}
+                outputs, weights = function(*args, **{**kwargs, **apart})
+                assert weights is not None
+                take(weights)
+                return outputs, weights.mean(-3)
+            outputs = function(*args, **kwargs)
+            if function is functional.scaled_dot_product_attention:
+                take(_weights(*args, **kwargs))
+            elif function in softmaxes:
+                axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+                if axis in (-1, outputs.ndim - 1):
+                    take(outputs)
+            return outputs
+
+    def take(weights: Tensor) -> None:
+        if weights.ndim > 2 and weights.shape[-1] == weights.shape[-2]:
+            see(weights.detach().double())
+
+    def _weights(query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        # values that tell the keys apart
+        S = key.shape[-2]
+        keys = torch.eye(S, dtype=value.dtype, device=value.device).expand(*key.shape[:-1], S)
+        weights: Tensor = functional.scaled_dot_product_attention(query, key, keys, *args, **kwargs)
+        return weights
+
+    with torch.no_grad(), Watch():
+        yield
+
+
+class Attention(Measure, kind="attention"):
+    """Entropy of attention, or its weight on the previous, the first or the induction token.
+
+    A number for each head, layer by layer: the mean over samples and queries t of the entropy
+    `-sum_s a_ts log a_ts` in nats; of the weight `a_{t, t-1}`; of that of the first token, for t >
+    1; or, for `induction`, of the weight on all tokens up to t behind an earlier occurrence of
+    the token at t, `sum_{s < t, x_s = x_t} a_{t, s+1}`, over the queries that have such tokens
+    (Olsson et al. 2022), where inputs are symbols: whole numbers or vectors of a 1 and else 0.
+    Attention is what a network computes by a softmax over the last axis of square matrices (..., T,
+    T), by `torch.nn.functional.scaled_dot_product_attention` or by `torch.nn.MultiheadAttention`.
+    The measure is called `attention_entropy` and so on, its columns `1.2` (layer and head) for
+    networks of `dyn`, otherwise `1`, `2`, ... in the order of calls. A state takes a pass over the
+    training samples for each number.
+    """
+
+    example = """\
+dataset: {kind: markov_chains, length: 10, symbols: 2, n: 100}
+architecture: {kind: transformer, tokens: 10, width: 8, outputs: 2, predict: every}
+initialization: {kind: lecun}
+loss: {kind: cross_entropy}
+record: {measures: [{kind: attention, of: induction}]}
+"""
+    needs = "a single network with attention"
+    of: Literal["entropy", "previous", "first", "induction"] = "entropy"
+    """Which number."""
+
+    @property
+    def name(self) -> str:
+        """`attention_entropy` and so on."""
+        return f"{self.kind}_{self.of}"
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether a single network is trained that computes attention.
+
+        Raises:
+            InputError: inputs are no symbols, for `induction`.
+        """
+        architecture = problem.config.architecture
+        if architecture.players:
+            return False
+        x = problem.dataset.x[:1]
+        model = architecture.build(problem.dataset.d).double()
+        lengths: list[int] = []
+        with watched(lambda weights: lengths.append(weights.shape[-1])):
+            model(architecture.inputs_of(x)[:1])
+        if lengths and self.of == "induction":
+            symbols_of(problem, x, lengths[0])
+        return bool(lengths)
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return layer and head of each number, where the architecture names them."""
+        architecture = sections["architecture"]
+        layers = getattr(architecture, "layers", None)
+        heads = getattr(architecture, "heads", None)
+        if not isinstance(layers, int) or not isinstance(heads, int):
+            return ()
+        numbers = range(layers * heads)
+        return [f"{k // heads + 1}.{k % heads + 1}" for k in numbers]
+
+    def measure(self, state: State) -> float | Floats:
+        """Return the number of each head (heads of all layers,), or of a single one."""
+        problem = state.problem
+        architecture = problem.config.architecture
+        model = network_of(state)
+        x = problem.dataset.x
+        inputs = architecture.inputs_of(x)
+        block = problem.block_samples(architecture.device)
+        totals: list[list[Any]] = []
+        for first in range(0, len(x), block):
+            rows = slice(first, min(first + block, len(x)))
+            count = rows.stop - first
+            seen: list[Tensor] = []
+            with watched(seen.append):
+                model(inputs[rows])
+            for layer, weights in enumerate(seen):
+                T = weights.shape[-1]
+                heads = weights.reshape(count, -1, T, T).cpu().numpy()
+                if first == 0:
+                    totals.append([0.0, 0])
+                of_queries = self._of_queries(heads, problem, x[rows])
+                totals[layer][0] = totals[layer][0] + np.nansum(of_queries, (0, 2))
+                totals[layer][1] += int((~np.isnan(of_queries[:, 0])).sum())
+        numbers = np.concatenate([summed / (number or np.nan) for summed, number in totals])
+        if numbers.size == 1:
+            return float(numbers[0])
+        return numbers
+
+    def _of_queries(self, a: Floats, problem: Problem, x: Floats) -> Floats:
+        """Return the number of each query (n, H, T') of attention (n, H, T, T); NaN for queries
+        that do not count.
+        """
+        if self.of == "entropy":
+            return np.asarray(-(a * np.log(np.where(a > 0, a, 1.0))).sum(-1))
+        if self.of == "previous":
+            return np.diagonal(a, -1, -2, -1)
+        if self.of == "first":
+            return a[:, :, 1:, 0]
+        behind = behind_earlier(symbols_of(problem, x, a.shape[-1]))
+        scores = (a * behind[:, None]).sum(-1)
+        return np.where(behind.any(-1)[:, None], scores, np.nan)
+
+
+def behind_earlier(symbols: Any) -> Any:
+    """Return whether the token s is behind an earlier occurrence of the symbol at t (n, T, T)."""
+    n, T = symbols.shape
+    behind = np.zeros((n, T, T), bool)
+    behind[:, :, 1:] = symbols[:, :, None] == symbols[:, None, :-1]
+    return np.tril(behind)

@@ -1,0 +1,188 @@
+"""Measures of attention, by hand on constructed heads, however a network computes attention."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+import dynamics_cli as dyn
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Problem, Streams
+from dynamics_cli.recording.attention import watched
+from dynamics_cli.runs.run import columns_of
+from tests.cases import config_of
+
+OF = ("entropy", "previous", "first", "induction")
+MEASURES = [{"kind": "attention", "of": of} for of in OF]
+n = 6
+T = 7
+X = torch.tensor(np.random.default_rng(0).integers(3, size=(n, T)))
+X[0] = torch.arange(T) % 3  # which repeats itself
+SHARP = 60.0
+
+
+class Heads(nn.Module):
+    """Four heads: of equal weights, of the token before, of the first, and of induction."""
+
+    def __init__(self, by):
+        super().__init__()
+        self.by = by
+        self.scale = nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, x):
+        places = torch.eye(T).expand(len(x), T, T).to(self.scale)
+        symbols = nn.functional.one_hot(x, T).to(self.scale)
+        zero = torch.zeros_like(places)
+        first = zero.clone()
+        first[:, :, 0] = 1.0
+        before = torch.roll(places, -1, 2)
+        before[:, 0] = 0.0
+        former = torch.roll(symbols, 1, 1)
+        former[:, 0] = 0.0
+        q = SHARP * torch.stack([zero, places, first, symbols], 1)
+        k = torch.stack([zero, torch.roll(places, 1, 2), places, former], 1)
+        if self.by == "softmax":
+            later = torch.ones(T, T, dtype=torch.bool).triu(1)
+            weights = (q @ k.mT).masked_fill(later, -torch.inf).softmax(-1)
+            mixed = weights @ symbols[:, None]
+        else:
+            mixed = scaled_dot_product_attention(
+                q, k, symbols[:, None].expand(q.shape), is_causal=True, scale=1.0
+            )
+        return self.scale * mixed.mean(1)[:, -1, :3]
+
+
+def by_hand(attention, x):
+    """Return the four numbers of each head (4, H) of weights (n, H, T, T), one after the other."""
+    numbers = []
+    for head in attention.swapaxes(0, 1):
+        told = {of: [] for of in OF}
+        for a, s in zip(head, x, strict=True):
+            for t in range(T):
+                told["entropy"].append(-sum(w * np.log(w) for w in a[t] if w))
+                if t:
+                    told["previous"].append(a[t, t - 1])
+                    told["first"].append(a[t, 0])
+                if behind := [a[t, j + 1] for j in range(t) if s[j] == s[t]]:
+                    told["induction"].append(sum(behind))
+        numbers.append([np.mean(told[of]) for of in OF])
+    return np.transpose(numbers)
+
+
+def measured(model, **options):
+    y = torch.arange(n) % 3
+    (row,) = dyn.measure(model, X, y, measures=MEASURES, **options)
+    count = (len(row) - 1) // 4
+    return np.array([[row[f"attention_{of}.{k + 1}"] for k in range(count)] for of in OF])
+
+
+@pytest.mark.parametrize("rows", [100, 4], ids=["at once", "in blocks"])
+@pytest.mark.parametrize("by", ["softmax", "scaled_dot_product_attention"])
+def test_constructed_heads(by, rows, monkeypatch):
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
+    found = measured(Heads(by))
+    t = np.arange(1, T + 1)
+    assert_allclose(found[0, 0], np.log(t).mean())  # equal weights on t tokens
+    assert_allclose(found[1:3, 0], (1 / t[1:]).mean())
+    assert_allclose(found[1, 1], 1.0)  # the token before
+    assert_allclose(found[2, 2], 1.0)  # the first
+    assert_allclose(found[3, 3], 1.0)  # behind the same symbol
+    assert found[3, 0] < 0.7
+    assert_allclose(found[0, 2], 0.0, atol=1e-20)
+
+
+@pytest.mark.parametrize("needs_weights", [True, False])
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_multi_head_attention_of_torch(batch_first, needs_weights):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(3, 4)
+            self.attention = nn.MultiheadAttention(4, 2, batch_first=batch_first)
+            self.readout = nn.Linear(4, 3)
+
+        def told(self, x, **options):
+            r = self.embedding(x)
+            if not batch_first:
+                r = r.transpose(0, 1)
+            return self.attention(r, r, r, **options)
+
+        def forward(self, x):
+            mixed = self.told(x, need_weights=needs_weights)[0]
+            return self.readout(mixed.mean(1 if batch_first else 0))
+
+    torch.manual_seed(0)
+    model = Model().double()
+    _, weights = model.told(X, average_attn_weights=False)
+    assert_allclose(measured(model), by_hand(weights.detach().numpy(), X.numpy()), rtol=1e-10)
+
+
+def test_a_transformer_in_a_run_and_by_dyn_measure(tmp_path):
+    config = config_of(
+        dataset={"kind": "markov_chains", "length": T, "symbols": 3, "n": n},
+        architecture={
+            "kind": "transformer",
+            "tokens": T,
+            "width": 4,
+            "heads": 2,
+            "layers": 2,
+            "outputs": 3,
+            "predict": "every",
+        },
+        initialization={"kind": "lecun"},
+        loss={"kind": "cross_entropy"},
+        record={"measures": [*MEASURES, {"kind": "by_position", "bins": [1, 3]}]},
+    )
+    run = dyn.train(config, out=tmp_path / "run")
+    names = [column.name for column in columns_of(run, "attention_entropy")]
+    assert names == [f"attention_entropy.{label}" for label in ("1.1", "1.2", "2.1", "2.2")]
+    names = [column.name for column in columns_of(run, "by_position_loss")]
+    assert names == ["by_position_loss.1-2", "by_position_loss.3-"]
+    data = run.config.dataset.samples(Streams(run.config.seed))
+    model = run.config.architecture.build(data.d).double()
+    model.load_state_dict({name: torch.tensor(w[-1]) for name, w in run.parameters.items()})
+    seen = []
+    with watched(seen.append):
+        model(torch.tensor(data.x))
+    symbols = data.x.reshape(n, T, 3).argmax(-1)
+    expected = by_hand(torch.cat(seen, 1).numpy(), symbols)
+    for of, numbers in zip(OF, expected, strict=True):
+        assert_allclose(run.measures[f"attention_{of}"][-1], numbers, rtol=1e-9)
+    table = dyn.measure(
+        model,
+        torch.tensor(data.x),
+        torch.tensor(data.y).long(),
+        measures=[*MEASURES, {"kind": "by_position", "bins": [1, 3]}],
+    )
+    for name, (numbers,) in table.arrays.items():
+        assert_allclose(numbers, run.measures[name][-1], rtol=1e-9, err_msg=name)
+
+
+def test_nothing_watches_after_the_end():
+    seen = []
+    scores = torch.zeros(1, 2, T, T)
+    with watched(seen.append):
+        scores.softmax(-1)
+        torch.softmax(scores, dim=1)
+        scores[..., :2].softmax(-1)
+    scores.softmax(-1)
+    assert len(seen) == 1
+
+
+def test_induction_needs_symbols():
+    class Real(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.TransformerEncoderLayer(2, 1, 3, batch_first=True)
+
+        def forward(self, x):
+            return self.layer(x)[:, -1]
+
+    with pytest.raises(InputError, match="inputs at positions are no symbols"):
+        dyn.measure(Real(), torch.randn(3, 4, 2), torch.arange(3) % 2, measures=MEASURES)
+    with pytest.raises(InputError, match="needs a single network with attention"):
+        dyn.measure(nn.Linear(2, 2), torch.randn(3, 2), torch.arange(3) % 2, measures=MEASURES)
