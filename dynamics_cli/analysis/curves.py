@@ -147,9 +147,11 @@ def _measure(view: View, name: str) -> Chart:
     if len(columns) > 1:
         named = [column.label for column in columns]
     bound = columns[0].bound
+    finite = np.asarray(np.isfinite(values).any(0))
     lines = [
         Line(x=steps, y=column, name=word, **look(k))
         for k, (word, column) in enumerate(zip(named[:MANY_CURVES], values.T, strict=False))
+        if finite[k] or not finite.any()
     ]
     note = ""
     if len(columns) > MANY_CURVES:
@@ -169,6 +171,46 @@ def _measure(view: View, name: str) -> Chart:
 def is_linear(run: Run, name: str) -> bool:
     """Return whether the axis of a measure is never logarithmic."""
     return bool(recorded(run.config, name, lambda measure: measure.linear))
+
+
+def no_positions(view: View) -> str | None:
+    """Return why there is no number by position to draw, or None."""
+    if _by_position(view):
+        return None
+    return "by_position is not recorded"
+
+
+def _by_position(view: View) -> list[str]:
+    return [
+        name
+        for name in view.run.measures
+        if recorded(view.run.config, name, lambda measure: measure.panel) == "positions"
+    ]
+
+
+def positions(view: View, at: int | None = None) -> list[Chart]:
+    """Chart numbers over positions at some states, or the one nearest to `at`; bins over
+    iterations.
+    """
+    charts = []
+    for name in _by_position(view):
+        if recorded(view.run.config, name, lambda measure: getattr(measure, "bins", None)):
+            charts.append(_measure(view, name))
+            continue
+        steps, values = measured(view.run, name)
+        chosen = spread(len(steps), DENSITIES)
+        if at is not None:
+            chosen = np.array([np.argmin(np.abs(steps - at))])
+        labelled = np.isfinite(values).any(0)  # others have no label
+        x = np.arange(1, values.shape[1] + 1)[labelled]
+        lines = [
+            Line(
+                x=x, y=values[i, labelled], name=f"iteration {format_number(int(step))}", **look(k)
+            )
+            for k, (i, step) in enumerate(zip(chosen, steps[chosen], strict=True))
+        ]
+        charts.append(Chart(lines=lines, ylabel=called(name), xlabel="position", log=view.log))
+    return charts
 
 
 def no_density(view: View) -> str | None:
@@ -388,7 +430,7 @@ def spectra(view: View, at: int | None = None) -> list[Chart]:
                 title=f"Singular values of {title}",
                 lines=[*_named_values(steps, values)],
                 log=view.log,
-                ylabel=f"singular values $\\sigma_i$ of {title}",
+                ylabel="singular values",
             )
         )
     return [

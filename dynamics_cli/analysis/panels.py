@@ -89,6 +89,12 @@ _PANELS = (
         "measures", "accuracies and what else was measured", (curves.no_measures,), curves.measures
     ),
     Panel(
+        "positions",
+        "losses, accuracies and distances to predictors at each position of a sequence",
+        (curves.no_positions,),
+        curves.positions,
+    ),
+    Panel(
         "spectral_density",
         "density of the eigenvalues of the Hessian",
         (curves.no_density,),

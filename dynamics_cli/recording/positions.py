@@ -143,6 +143,7 @@ initialization: {kind: lecun}
 loss: {kind: cross_entropy}
 record: {measures: [{kind: by_position, of: kl_context_bigram, bins: [1, 2, 5]}]}
 """
+    panel = "positions"
     needs = (
         "a kind of loss and such samples with labels at each position: classes for `kl_...`,"
         " numbers for `ridge`"

@@ -47,20 +47,22 @@ def test_measures_of_any_name_and_shape(write):
         i: {
             "margin": 1.0 + i,
             "angles": np.array([1.0, 2.0, 3.0]) * i,
+            "gaps": np.array([1.0, np.nan, 3.0]) * i,
             "many": np.arange(30.0),
             "lost": np.nan,
         }
         for i in range(3)
     }
     run = write([1.0, 0.9, 0.8], {i: {} for i in range(3)}, measures=found)
-    margin, angles, many, lost = sorted(
+    margin, angles, some, many, lost = sorted(
         curves.measures(View(run)), key=lambda one: list(found[0]).index(one.ylabel)
     )
     assert margin.lines[0].y == pytest.approx([1, 2, 3])
     assert [line.name for line in angles.lines] == ["1", "2", "3"]
+    assert [line.name for line in some.lines] == ["1", "3"]
     assert (len(many.lines), many.note) == (20, "20 of 30 numbers")
     assert lost.note == "no finite value is recorded"
-    assert len(draw_panel(run, "measures").axes) == 4
+    assert len(draw_panel(run, "measures").axes) == 5
 
 
 SPECTRA = {
@@ -95,6 +97,48 @@ def test_densities_of_all_eigenvalues_and_of_some_vectors_have_the_same_support(
         x[np.flatnonzero(np.nan_to_num(y))[-1]], rel=0.02
     )  # ends are not rough
     assert [chart.ylabel for chart in curves.measures(View(run))] == ["hessian spectrum"]
+
+
+def test_numbers_are_over_positions_and_bins_over_iterations(trained):
+    run = trained(
+        {
+            **ORTHOGONAL,
+            "name": "positions",
+            "backend": "torch",
+            "dataset": {
+                "kind": "in_context_regression",
+                "n": 6,
+                "context": 2,
+                "eigenvalues": [1.0],
+                "features": "interleaved",
+            },
+            "architecture": {"kind": "transformer", "tokens": 5, "width": 2, "predict": "every"},
+            "initialization": {"kind": "lecun"},
+            "optimizer": {"kind": "gd", "lr": 0.001, "iterations": 2},
+            "record": {
+                "measures": [
+                    {"kind": "by_position"},
+                    {"kind": "by_position", "of": "ridge", "bins": [1, 2, 4]},
+                ]
+            },
+        }
+    )
+    over_positions, over_iterations = curves.positions(View(run))
+    assert over_positions.xlabel == "position"
+    assert [line.name for line in over_positions.lines] == [f"iteration {k}" for k in range(3)]
+    for line, numbers in zip(
+        over_positions.lines, np.asarray(run.measures["by_position_loss"]), strict=True
+    ):
+        assert np.array_equal([line.x, line.y], [[1, 3, 5], numbers[::2]])
+    (last,) = curves.positions(View(run), 2)[0].lines
+    assert last.name == "iteration 2"
+    assert [line.name for line in over_iterations.lines] == ["1", "2-3", "4-"]
+    for line, numbers in zip(
+        over_iterations.lines, np.transpose(run.measures["by_position_ridge"]), strict=True
+    ):
+        assert np.array_equal(line.y, numbers)
+    assert "positions" in [panel.name for panel in panels_of(run)]
+    assert not curves.drawn_measures(run)
 
 
 def test_stars_stand_at_kinks(write, layer):

@@ -581,6 +581,28 @@ def test_neurons_that_a_network_does_not_have(settings, told):
         instrument("neurons", **settings).offered(problem_of("two layers"))
 
 
+@pytest.mark.parametrize(
+    ("case", "settings", "told"),
+    [
+        ("sequences", {"bins": [1, 5]}, "bins must increase and be at most 4"),
+        ("sequences", {"bins": [3, 2]}, "bins must increase"),
+        ("sequences", {"strength": 1.0}, "strength goes with `of: ridge`"),
+        ("sequences", {"of": "ridge"}, None),
+        ("numbers", {"of": "kl_uniform"}, None),
+        ("numbers", {"of": "accuracy"}, None),
+        ("numbers", {"held_out": True}, None),
+        ("softmax", {}, None),
+    ],
+)
+def test_numbers_by_position_that_a_problem_does_not_have(case, settings, told):
+    measure = instrument("by_position", **settings)
+    if told is None:
+        assert not measure.offered(problem_of(case))
+        return
+    with pytest.raises(InputError, match=told):
+        measure.offered(problem_of(case))
+
+
 @pytest.mark.parametrize(("kind", "settings"), [("margin", {}), ("weight_norm", {})])
 def test_measures_of_a_linear_model(kind, settings):
     problem = problem_of("linear model")
