@@ -132,17 +132,17 @@ def _norm_of(norm: str, width: int) -> nn.Module:
 
 
 class ResidualNetwork(nn.Module):
-    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`."""
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l sigma(f_(l-1))`, `h = W_L sigma(f_(L-1))`."""
 
-    def __init__(self, width: int, depth: int, d: int, norm: str | None = None) -> None:
+    def __init__(self, sigma: Activation, shapes: Shapes, norm: str | None = None) -> None:
         super().__init__()
-        self.depth = depth
+        self.depth = len(shapes)
         self.norms: Sequence[nn.Module] | None = None
         if norm is not None:
-            self.norms = nn.ModuleList(_norm_of(norm, width) for _ in range(1, depth))  # type: ignore[assignment]
-        sizes = [d, *[width] * (depth - 1), 1]
-        _register(self, {f"weight_{k}": (sizes[k], sizes[k - 1]) for k in range(1, depth + 1)})
-        _units(self, range(1, depth), nn.ReLU)
+            (width, _), *_ = shapes.values()
+            self.norms = nn.ModuleList(_norm_of(norm, width) for _ in range(1, self.depth))  # type: ignore[assignment]
+        _register(self, shapes)
+        _units(self, range(1, self.depth), partial(Units, sigma))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for inputs (n, d)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from dynamics_cli.architectures.activations import Activated
-from dynamics_cli.kinds import Architecture, PositiveInt
+from dynamics_cli.kinds import PositiveInt
 
 if TYPE_CHECKING:
     from dynamics_cli.architectures._networks import FullyConnectedNetwork, ResidualNetwork
@@ -50,10 +50,11 @@ initialization: {kind: default_scaled}
         return FullyConnectedNetwork(self.sigma, self.shapes(d))
 
 
-class Residual(Architecture, kind="residual"):
-    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))` (Phuong 2021).
+class Residual(Activated, kind="residual"):
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l sigma(f_(l-1))`, `h = W_L sigma(f_(L-1))` (Phuong 2021:
+    ReLU).
 
-    With `norm`, each relu takes `N f_(l-1)`, a normalisation without gain and shift.
+    With `norm`, each sigma takes `N f_(l-1)`, a normalisation without gain and shift.
     """
 
     example = """\
@@ -69,8 +70,32 @@ initialization: {kind: default_scaled, factor: 0.1}
     running statistics (Ioffe and Szegedy 2015); by default none.
     """
 
+    @property
+    def engine(self) -> bool:  # type: ignore[override]
+        """The engine knows no norms."""
+        return self.norm is None
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        """`weight_1`, `weight_2`, ..., `weight_L`; none with a norm between them."""
+        return tuple(self._names()) if self.norm is None else ()
+
+    @property
+    def skips(self) -> tuple[str, ...]:
+        """All matrices but the first and the last."""
+        return self.matrices[1:-1]
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the matrices, from the input on."""
+        sizes = [d, *[self.width] * (self.depth - 1), 1]
+        sides = pairwise(sizes)
+        return {name: (m, k) for name, (k, m) in zip(self._names(), sides, strict=True)}
+
+    def _names(self) -> list[str]:
+        return [f"weight_{layer}" for layer in range(1, self.depth + 1)]
+
     def build(self, d: int) -> ResidualNetwork:
         """Return the network for inputs of `d` columns."""
         from dynamics_cli.architectures._networks import ResidualNetwork
 
-        return ResidualNetwork(self.width, self.depth, d, self.norm)
+        return ResidualNetwork(self.sigma, self.shapes(d), self.norm)

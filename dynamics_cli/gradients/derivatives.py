@@ -205,7 +205,7 @@ class Derivatives(ABC):
 
 
 def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[Floats, Floats]]:
-    """Return `W_l` (m_l, m_{l-1}) and `b_l` (m_l,) of a fully connected network, float64."""
+    """Return `W_l` (m_l, m_{l-1}) and `b_l` (m_l,) of a network of layers, float64."""
     layers = []
     for name in architecture.matrices:
         W = np.atleast_2d(np.asarray(parameters[name], np.float64))
@@ -217,13 +217,16 @@ def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[
 def features_of(
     architecture: Any, parameters: Parameters, x: Floats
 ) -> list[tuple[Floats, Floats]]:
-    """Return preactivations and activations (n, m_l) of the hidden layers of a fully connected
-    network, float64.
+    """Return preactivations and activations (n, m_l) of the hidden layers of a network of layers,
+    float64.
     """
     h = np.asarray(x, np.float64)
+    z = np.zeros(1)
     layers = []
-    for W, b in layers_of(architecture, parameters)[:-1]:
-        z = h @ W.T + b
+    hidden = layers_of(architecture, parameters)[:-1]
+    for name, (W, b) in zip(architecture.matrices, hidden, strict=False):
+        skipped = z if name in architecture.skips else 0.0
+        z = h @ W.T + b + skipped
         h = architecture.sigma.value(z)
         layers.append((z, h))
     return layers
@@ -318,7 +321,8 @@ class ByEngine(Derivatives):
             if k:
                 W, _ = layers[k]
                 z, _ = features[k - 1]
-                delta = (delta @ W) * tracing.slopes(c.sigma, z, 1)
+                skipped = delta if name in c.skips else 0.0
+                delta = (delta @ W) * tracing.slopes(c.sigma, z, 1) + skipped
 
     def batch_curvature(self, rows: NDArray[np.int64]) -> float:
         """Return `g^T H g / ||g||^2` of the loss of a batch, by torch."""

@@ -73,9 +73,9 @@ class Architecture(Kind):
     factors: ClassVar[bool] = False
     """Whether the weights are factors of a matrix, which are multiplied once for all samples."""
     engine: ClassVar[bool] = False
-    """Whether it is made of matrices `...weight...`, biases `...bias...` and one activation `sigma`
-    between them, or a diagonal network, so that the engine trains it. It holds for the class that
-    says so: relatives may differ.
+    """Whether it is made of matrices `...weight...`, biases `...bias...`, one activation `sigma`
+    between them and `skips`, or a diagonal network, so that the engine trains it. It holds for the
+    class that says so: relatives may differ.
     """
     stateful: ClassVar[bool] = True
     """Whether its module may have buffers, or layers that differ in training, such as dropout; it
@@ -98,8 +98,15 @@ class Architecture(Kind):
 
     @property
     def matrices(self) -> tuple[str, ...]:
-        """Names of the matrices of a fully connected network, from the input on; none of other
+        """Names of the matrices of a network of layers, from the input on; none of other
         networks.
+        """
+        return ()
+
+    @property
+    def skips(self) -> Collection[str]:
+        """Names of the matrices with a skip connection around their layer, which adds the
+        preactivations `z` of the layer below: `z + W sigma(z)`.
         """
         return ()
 

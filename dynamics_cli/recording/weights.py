@@ -95,7 +95,7 @@ def is_linear(problem: Problem) -> bool:
 
 
 def hidden_layers(architecture: Architecture) -> int:
-    """Return how many layers of hidden neurons a fully connected network has; 0 for others."""
+    """Return how many layers of hidden neurons a network of layers has; 0 for others."""
     return max(0, len(architecture.matrices) - 1)
 
 
@@ -166,13 +166,15 @@ class Balancedness(Measure, kind="balancedness"):
     Gradient flow of a linear network keeps it.
     """
 
-    needs = "matrices that follow each other, of the program's own kinds"
+    needs = "matrices that follow each other, without skip connections, of the program's own kinds"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the network has matrices that follow each other."""
-        layered = bool(problem.config.architecture.matrices) or problem.config.architecture.factors
+        architecture = problem.config.architecture
+        layered = architecture.factors or (architecture.matrices and not architecture.skips)
         return (
-            layered and len(matrices(problem, {name: np.empty(0) for name in problem.shapes})) > 1
+            bool(layered)
+            and len(matrices(problem, {name: np.empty(0) for name in problem.shapes})) > 1
         )
 
     def measure(self, state: State) -> Floats:
@@ -187,7 +189,7 @@ class ActivationFlips(Measure, kind="activation_flips"):
     al. 2019, Section 3).
     """
 
-    needs = "hidden neurons of a fully connected network of the program's own kinds"
+    needs = "hidden neurons of a network of layers of the program's own kinds"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are hidden neurons, and an activation."""

@@ -84,6 +84,13 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
             "activation": activation,
             **several,
         }
+    elif C == 1 and rng.random() < 0.3:
+        architecture = {
+            "kind": "residual",
+            "width": int(rng.integers(1, 7)),
+            "depth": int(rng.integers(2, 6)),
+            "activation": activation,
+        }
     else:
         widths = [int(m) for m in rng.integers(1, 7, rng.integers(4))]
         architecture = {
@@ -228,7 +235,12 @@ def test_threads_change_no_bit(optimizer, monkeypatch):
     assert paths[0] == paths[1] == paths[2]
 
 
-def test_replicas_are_the_networks_alone():
+@pytest.mark.parametrize(
+    "network",
+    [{"kind": "fully_connected", "widths": [5, 4]}, {"kind": "residual", "width": 5}],
+    ids=["fully connected", "residual"],
+)
+def test_replicas_are_the_networks_alone(network):
     """They differ in seed, step, activation and level; one of them halts before the others, one
     diverges.
     """
@@ -244,11 +256,7 @@ def test_replicas_are_the_networks_alone():
         optimizer = {"kind": "gd", "momentum": 0.5} | {
             k: v for k, v in change.items() if k in ("lr", "stop_below")
         }
-        architecture = {
-            "kind": "fully_connected",
-            "widths": [5, 4],
-            "activation": change.get("activation", "tanh"),
-        }
+        architecture = {**network, "activation": change.get("activation", "tanh")}
         problems.append(deep(optimizer, seed=change.get("seed", 0), architecture=architecture))
     assert len({batch_key(problem) for problem in problems}) == 1
     assert by_engine(problems[0])

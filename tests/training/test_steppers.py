@@ -32,6 +32,7 @@ STEP_OF_ONE = {
 }  # the change of the weights is the gradient
 FLOW = {"kind": "gradient_flow", "until": 6.0, "points": 120}
 SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
+TRANSFORMER = {"kind": "transformer", "tokens": 3, "width": 2}
 OPTIMIZERS = {
     "gd": GD,
     "sgd": {**GD, "kind": "sgd", "batch_size": 4},
@@ -169,9 +170,10 @@ def test_stops_at_the_first_loss_that_is_not_finite(way):
         ("LayersStepper", {"optimizer": {**SGD, "batch_size": 2}}),
         ("CompiledStepper", {"d": 9, "optimizer": SGD}),
         (
-            "AutogradStepper",
+            "LayersStepper",
             {"architecture": {"kind": "residual", "width": 3}, "initialization": {"kind": "lecun"}},
         ),
+        ("AutogradStepper", {"architecture": TRANSFORMER, "initialization": {"kind": "lecun"}}),
         ("AutogradStepper", {"backend": "torch"}),
         ("AutogradStepper", {"n": 514, "d": 514, "width": 513}),
         ("LayersStepper", {"n": 514, "d": 514, "width": 512}),
@@ -203,7 +205,7 @@ def test_auto_takes_a_gpu_above_a_number_of_multiply_adds(monkeypatch):
 
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
     problem = random_problem(
-        architecture={"kind": "residual", "width": 3},
+        architecture=TRANSFORMER,
         initialization={"kind": "lecun"},
         backend="compiled",
     )

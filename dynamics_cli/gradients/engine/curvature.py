@@ -66,6 +66,10 @@ def forward_tangents(state: Tangents, net: Network) -> int:
             else:
                 call(net.product, (below, d, 1, W, tangent_z, n, d, m, 0))
         call(net.forward_layer, (net, layer, state.direction, h, tangent_z, n, 1 if k > 0 else 0))
+        if layer.skip:
+            skipped = offset(state.tangent_z, at)
+            for i in range(count):
+                tangent_z[i] += skipped[i]
         at = end
         end += count
         if k + 1 < net.layer_count:
@@ -136,6 +140,9 @@ def backward_tangents(state: Tangents, net: Network, at: int) -> None:
                 call(net.backward_layer, (net, layer, state.direction, delta, n, more))
                 for i in range(n * d):
                     below[i] = (below[i] + more[i]) * first[i] + second[i] * z[i]
+            if layer.skip:
+                for i in range(n * d):
+                    below[i] += tangent[i]
 
 
 @unit

@@ -67,6 +67,7 @@ class Layout:
                     outputs=m,
                     weight=self.at[w].start,
                     bias=self.at[b].start if b in self.at else -1,
+                    skip=w in architecture.skips,
                 )
                 for w, b, d, m in zip(weights, biases, self.sizes, self.sizes[1:], strict=False)
             )

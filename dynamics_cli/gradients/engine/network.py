@@ -2,8 +2,8 @@
 units.
 
 A network is `h_l = sigma(z_l)`, `z_l = c_l h_{l-1} W_l + b_l`, `f = s (z_L - base)`; matrices stand
-as (columns, rows) of the network's own: `z = h W`. One update of `train`, with the records
-(`records.py`) that each part reads:
+as (columns, rows) of the network's own: `z = h W`. A skip connection around a layer adds `z_{l-1}`
+to `z_l`. One update of `train`, with the records (`records.py`) that each part reads:
 
     Task ----> loss_and_gradient    of the samples of the batch, or of all
       |            |
@@ -138,20 +138,25 @@ def forward(net: Network, sigma: Address, numbers: Floats, theta: Reals, x: Real
         at = end
         z = offset(net.activations, end)
         count = n * layer.outputs
-        call(net.forward_layer, (net, layer, theta, h, z, n, 0))
-        if sigma != 0 and k + 1 < net.layer_count:
-            call(
-                sigma,
-                (
-                    z,
-                    offset(net.derivatives, at),
-                    offset(net.second_derivatives, at),
-                    count,
-                    numbers,
-                ),
-            )
-        h = z
+        call(net.forward_layer, (net, layer, theta, h, z, n, layer.skip))
         end += count
+        if k + 1 < net.layer_count:
+            if offset(net.layers, k + 1).skip:  # before activations take the place of `z`
+                above = offset(net.activations, end)
+                for i in range(count):
+                    above[i] = z[i]
+            if sigma != 0:
+                call(
+                    sigma,
+                    (
+                        z,
+                        offset(net.derivatives, at),
+                        offset(net.second_derivatives, at),
+                        count,
+                        numbers,
+                    ),
+                )
+        h = z
     return at
 
 
@@ -175,7 +180,9 @@ def output_loss(
 def backward_activation(
     net: Network, layer: Layer, sigma: Address, theta: Reals, delta: Reals, n: int, at: int
 ) -> None:
-    """Set the deltas of the layer below, at `at`, to `delta W^T sigma'`."""
+    """Set the deltas of the layer below, at `at`, to `delta W^T sigma'`, plus `delta` with a skip
+    connection.
+    """
     d = layer.inputs
     below = offset(net.deltas, at)
     second = offset(net.second_derivatives, at)
@@ -199,6 +206,9 @@ def backward_activation(
         call(net.backward_layer, (net, layer, theta, delta, n, dh))
         for k in range(n * d):
             below[k] *= dh[k]
+    if layer.skip:
+        for k in range(n * d):
+            below[k] += delta[k]
 
 
 @piece

@@ -23,6 +23,7 @@ LAYER = Record(
         ("outputs", "int", "columns of what it gives"),
         ("weight", "int", "where W (inputs, outputs) begins among the weights"),
         ("bias", "int", "where b (outputs,) begins; -1: the layer has none"),
+        ("skip", "int", "whether the preactivations of the layer below are added to its own"),
     ],
 )
 
