@@ -173,8 +173,10 @@ def _tile(rows: int, vectors: int) -> Any:
 
 
 _many = _tile(_ROWS, _VECTORS)
+_pair = _tile(2, _VECTORS)
 _single = _tile(1, _VECTORS)
 _many_last = _tile(_ROWS, 1)
+_pair_last = _tile(2, 1)
 _single_last = _tile(1, 1)
 
 
@@ -197,6 +199,48 @@ def _copy_rows(source: Reals, apart: int, target: Reals, step: int, rows: int, c
             target[i * step + j] = source[i * apart + j]
 
 
+@piece
+def _columns_of_tiles(
+    A: Reals, ar: int, ak: int, B: Reals, br: int, C: Reals, n: int, m: int, K: int, adds: bool
+) -> None:
+    """Set the columns of a tile in all rows of C."""
+    k = 0
+    while k + _ROWS <= n:
+        _many(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, _lanes(A))
+        k += _ROWS
+    while k + 2 <= n:  # a single row waits for each sum before the next
+        _pair(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, _lanes(A))
+        k += 2
+    if k < n:
+        _single(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, _lanes(A))
+
+
+@piece
+def _last_columns(
+    A: Reals,
+    ar: int,
+    ak: int,
+    B: Reals,
+    br: int,
+    C: Reals,
+    n: int,
+    m: int,
+    K: int,
+    adds: bool,
+    count: int,
+) -> None:
+    """Set the last `count` columns, at most a vector, in all rows of C."""
+    k = 0
+    while k + _ROWS <= n:
+        _many_last(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, count)
+        k += _ROWS
+    while k + 2 <= n:  # a single row waits for each sum before the next
+        _pair_last(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, count)
+        k += 2
+    if k < n:
+        _single_last(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, count)
+
+
 @unit
 def product(
     A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: int, accumulate: int
@@ -217,7 +261,6 @@ def product(
         count = min(depth, K - first)
         j = 0
         while j < m:
-            k = 0
             wide = j + _VECTORS * w <= m
             b = offset(B, first * m + j)
             step = m
@@ -226,19 +269,12 @@ def product(
                 step = _VECTORS * w if wide else w
                 _copy_rows(b, m, panel, step, count, step if wide else left)
                 b = panel
-            while k < n:
-                a = offset(A, k * ar + first * ak)
-                c = offset(C, k * m + j)
-                many = k + _ROWS <= n
-                if many and wide:
-                    _many(a, ar, ak, b, step, c, m, count, adds, w)
-                elif many:
-                    _many_last(a, ar, ak, b, step, c, m, count, adds, left)
-                elif wide:
-                    _single(a, ar, ak, b, step, c, m, count, adds, w)
-                else:
-                    _single_last(a, ar, ak, b, step, c, m, count, adds, left)
-                k += _ROWS if many else 1
+            a = offset(A, first * ak)
+            c = offset(C, j)
+            if wide:
+                _columns_of_tiles(a, ar, ak, b, step, c, n, m, count, adds)
+            else:
+                _last_columns(a, ar, ak, b, step, c, n, m, count, adds, left)
             j += _VECTORS * w if wide else w
         first += depth
 
