@@ -37,6 +37,10 @@ ZERO = 0.1
 """Share of the largest up to which a singular value is effectively zero; Figure 4 counts from
 the same on.
 """
+RANK_ONE = "The weights of a linear network have rank one: `second` fails."
+NEARLY_OPPOSITE = (
+    "A linear network separates these data too, along w+ and w-, which are nearly opposite."
+)
 SOON = (
     "A hundredth of the training learns the data: the step of a summed loss is 50 times that of a"
     " mean."
@@ -454,13 +458,7 @@ FIGURE_1 = kit.Figure(
     configs={"two_layer": "phuong2021/two_layer.yaml"},
     nulls=USUAL,
     passes={
-        "linear": {
-            "rank grown": "The weights of a linear network have rank one: `second` fails.",
-            "correlation learnt": (
-                "A linear network separates these data too, along w+ and w-, which are nearly"
-                " opposite."
-            ),
-        },
+        "linear": {"rank grown": RANK_ONE, "correlation learnt": NEARLY_OPPOSITE},
         "early": {"directions": "Rows turn to their directions before they grow (Section 4.1)."},
         "slow": {
             "rank directions correlation": (
@@ -587,6 +585,7 @@ FIGURE_2 = kit.Figure(
     configs={"residual": "phuong2021/residual.yaml"},
     nulls=USUAL,
     passes={
+        "linear": {"rank-* grown-*": RANK_ONE, "correlation learnt": NEARLY_OPPOSITE},
         "early": {"*": SOON},
         "slow": {"*": SOON},
         "random_features": {
