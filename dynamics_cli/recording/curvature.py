@@ -206,7 +206,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     def watch(self, problem: Problem) -> Watch | None:
         """Return what finds the largest eigenvalue of a network of layers in a compiled call."""
-        single = self.top == 1 and self.blocks is None
+        single = self.top == 1 and self.blocks is None and self.sign > 0
         engine = engine_of(problem)
         if not single or engine is None or problem.config.architecture.centered:
             return None

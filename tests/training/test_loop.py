@@ -102,6 +102,20 @@ def test_states_measured_inside_a_call_have_the_bits_of_those_measured_between_t
         assert weights.tobytes() == between.parameters[name].tobytes()
 
 
+@pytest.mark.parametrize("kind", ["sharpness", "smallest_eigenvalue"])
+def test_an_eigenvalue_alone_is_that_beside_other_measures(tmp_path, kind):
+    changes = ["architecture={kind: fully_connected, widths: [4], activation: tanh}"]
+    changes += ["initialization={kind: default_scaled}", "dtype=float64", "optimizer.iterations=8"]
+    every = "snapshots: {kind: every, interval: 1}"
+    alone = trained(tmp_path / "a", *changes, f"record={{{every}, measures: [{kind}]}}")
+    spectrum = trained(
+        tmp_path / "s", *changes, f"record={{{every}, measures: [hessian_spectrum]}}"
+    )
+    place = 0 if kind == "sharpness" else -1
+    expected = spectrum.measures["hessian_spectrum"][:, place]
+    assert_allclose(alone.measures[kind], expected, rtol=1e-6)
+
+
 def test_divergence_keeps_everything_up_to_it(tmp_path):
     run = trained(tmp_path / "r", "optimizer.lr=30", "architecture.activation=linear")
     assert run.status == "diverged"
