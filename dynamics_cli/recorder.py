@@ -74,7 +74,8 @@ class Recorder:
         x: inputs, as `dyn.measure` takes them.
         y: labels.
         loss: as `dyn.measure` takes it.
-        optimizer: the optimizer of torch, whose name and numbers are kept.
+        optimizer: the optimizer of torch, whose name and numbers are kept; of Adam, AdamW and
+            RMSprop `preconditioned_sharpness` reads the state.
         measures: as `dyn.measure` takes them; `at` gives a measure times of its own, among the
             recorded states too. Measures of the last update take the weights one step before a
             record is due; they are NaN at state 0, and at the end where no record was due.
@@ -130,6 +131,7 @@ class Recorder:
                 measures=measures,
                 x_test=x_test,
                 y_test=y_test,
+                optimizer=optimizer,
                 seed=seed,
                 device=device,
                 dtype=dtype,
@@ -288,7 +290,8 @@ class Recorder:
                 for name in self._weights
             }
             before = self._history.before(now)
-            numbers = dict(self._instrument.at(weights, now, measured, before))
+            preconditioner = self._instrument.preconditioner()
+            numbers = dict(self._instrument.at(weights, now, measured, before, preconditioner))
         measures = {}
         for name in self._names:
             shape = self._shapes.setdefault(name, list(np.shape(numbers.get(name, 0.0))))
@@ -429,6 +432,7 @@ class Recorder:
             "architecture": {
                 "name": type(model).__name__,
                 "weights": sum(w.numel() for w in weights),
+                "trained": list(instrument.tensors),
                 "module": str(model)[:_LONGEST],
             },
             "initialization": {},

@@ -262,6 +262,7 @@ def test_every_measure_gives_numbers_or_says_why_not(name, kind):
     if name in ("transformer", "recurrent"):
         refused |= {"activations", "dead_units"}  # they call functions instead of modules
     refused |= {"update", "directional_sharpness", "critical_lr"}  # of a single state
+    refused |= {"preconditioned_sharpness"}  # without an optimizer
     options = {"start": module, "x_test": x[:3], "y_test": y[:3], "loss": loss}
     if kind in refused:
         with pytest.raises(

@@ -159,6 +159,7 @@ class Derivatives(ABC):
         whole: bool = True,
         block: Ints | slice = slice(None),
         sign: float = 1.0,
+        scale: Floats | None = None,
     ) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues of the Hessian, descending, and their vectors (P, k).
 
@@ -168,6 +169,7 @@ class Derivatives(ABC):
             whole: False for the Gauss-Newton part of the Hessian.
             block: picks a diagonal block.
             sign: -1 for the negative Hessian.
+            scale: diagonal S (P,) of the matrix S H S, by default 1.
         """
         from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
@@ -177,8 +179,11 @@ class Derivatives(ABC):
         v = np.zeros(self.size)
 
         def product(part: Floats) -> Floats:
-            v[block] = part
-            return sign * multiply(v)[block]
+            if scale is None:
+                v[block] = part
+                return sign * multiply(v)[block]
+            v[block] = scale[block] * part
+            return sign * scale[block] * multiply(v)[block]
 
         return largest_eigenvalues(product, start, k, tolerance=self.tolerance)[:2]
 
@@ -336,13 +341,15 @@ class ByEngine(Derivatives):
         whole: bool = True,
         block: Ints | slice = slice(None),
         sign: float = 1.0,
+        scale: Floats | None = None,
     ) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues and their vectors; see `Derivatives.largest`.
 
         A compiled call computes the largest one of the whole Hessian.
         """
-        if not whole or len(start) < self.size or k > 1 or sign != 1.0:
-            return super().largest(start, k, whole=whole, block=block, sign=sign)
+        plain = whole and sign == 1.0 and scale is None
+        if not plain or len(start) < self.size or k > 1:
+            return super().largest(start, k, whole=whole, block=block, sign=sign, scale=scale)
         spectrum = spectrum_of(self.problem, self._evaluated)
         return spectrum.largest(start, self.tolerance)[:2]
 

@@ -21,6 +21,8 @@ PREFIXES = ("module.", "model.")
 """What wrappers of networks put before the names of weights."""
 NESTED = ("state_dict", "model_state_dict", "model")
 """Keys under which checkpoints of training loops hold the state dict."""
+OPTIMIZERS = ("optimizer_state_dict", "optimizer", "optimizer_states", "optim")
+"""Keys under which they hold that of the optimizer, Lightning a list of them."""
 _UNITS = {
     "step": r"(?:global[_-]?)?steps?|iter(?:ation)?s?|it",
     "epoch": r"epochs?|ep",
@@ -133,6 +135,26 @@ def tensors_of(given: Any) -> dict[str, Tensor]:
             # `torch.compile` adds `_orig_mod.`; arrays are copied, since they may be read-only
             return {k.replace("_orig_mod.", ""): _tensor(v) for k, v in state.items()}
     raise InputError("a checkpoint is no state dict: names with tensors")
+
+
+def optimizer_state(given: Any) -> Mapping[str, Any]:
+    """Return the state dict of the optimizer in a checkpoint, or in a file of it.
+
+    Raises InputError: there is none.
+    """
+    if (file := file_name(given)) is not None:
+        given = _loaded(file)
+    if isinstance(given, Mapping):
+        for key in OPTIMIZERS:
+            state = given.get(key)
+            if isinstance(state, list | tuple) and len(state) == 1:
+                (state,) = state
+            if isinstance(state, Mapping) and {"state", "param_groups"} <= set(state):
+                return state
+    raise InputError(
+        f"{file or 'checkpoint'}: it has no state of the optimizer, which preconditioned_sharpness"
+        ' needs; save {"model": model.state_dict(), "optimizer": optimizer.state_dict()}'
+    )
 
 
 def _tensor(values: Tensor | np.ndarray) -> Tensor:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -19,10 +20,11 @@ from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.data import Data
 from dynamics_cli.instruments.losses import own_loss
-from dynamics_cli.instruments.modules import freeze_others, model_copy
+from dynamics_cli.instruments.modules import freeze_others, model_copy, opened
 from dynamics_cli.instruments.network import Given
 from dynamics_cli.instruments.obstacles import obstacle, told
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State
+from dynamics_cli.kinds.torch_optimizers import PRECONDITIONERS, torch_preconditioner
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.training.problem import check_labels
 
@@ -79,6 +81,7 @@ class Instrument:
         parameters: str | Sequence[str] | None = None,
         x_test: Any = None,
         y_test: Any = None,
+        optimizer: torch.optim.Optimizer | None = None,
         seed: int = 0,
         device: str = "cpu",
         dtype: Literal["float32", "float64"] | None = None,
@@ -102,13 +105,22 @@ class Instrument:
 
         module = model_copy(model, device, getattr(torch, dtype))
         freeze_others(module, parameters)
+        self._optimizer = optimizer
+        self.tensors = {
+            name: given
+            for (name, copied), given in zip(
+                module.named_parameters(), opened(model).parameters(), strict=True
+            )
+            if copied.requires_grad
+        }
+        """The trained tensors of the model itself, which the optimizer knows."""
         self.network = Given.of(module, self.data.inputs, min(n, 2), batch_loss)
         if batch_loss is not None:
             counted = self.network.label_counts(n + self.data.held_out)
             if counted is not None:
                 self.data.count_labels(counted)
                 loss = _sum_and_count
-        config = _config(loss, measures, self.network, n, seed=seed, dtype=dtype)
+        config = _config(loss, measures, optimizer, self.network, n, seed=seed, dtype=dtype)
         named = isinstance(loss, str | Mapping | Loss)
         if named and _at_positions(config.loss, self.data.labels, self.network):
             self.data.positions = True
@@ -133,6 +145,8 @@ class Instrument:
         self.measures = self.problem(None).measures
         self.updates = max((measure.updates for measure in self.measures.values()), default=0)
         """How many updates before a state the measures need."""
+        self.preconditioned = any(measure.preconditioned for measure in self.measures.values())
+        """Whether a measure needs the preconditioner of the optimizer."""
         self.memories: dict[str, dict[str, Any]] = {name: {} for name in self.measures}
 
     def problem(self, weights: Any) -> Problem:
@@ -142,6 +156,17 @@ class Instrument:
             architecture = architecture.at(weights)
         config = self.config.model_copy(update={"architecture": architecture})
         return Problem(config, self.samples, self.config.loss, architecture.shapes(self.samples.d))
+
+    def preconditioner(self, saved: Mapping[str, Any] | None = None) -> Mapping[str, kinds.Floats]:
+        """Return the preconditioner of the optimizer, of now or of a state dict of it; empty where
+        no measure needs it.
+
+        Raises InputError: the optimizer does not update all trained weights.
+        """
+        if not self.preconditioned:
+            return {}
+        assert self._optimizer is not None
+        return torch_preconditioner(self._optimizer, self.tensors, saved)
 
     @cached_property
     def first(self) -> Problem:
@@ -159,10 +184,12 @@ class Instrument:
         iteration: int,
         names: Iterable[str] | None = None,
         before: Sequence[Any] = (),
+        preconditioner: Mapping[str, kinds.Floats] = MappingProxyType({}),
     ) -> Iterator[tuple[str, kinds.Floats]]:
         """Yield name and numbers of each measure of a state, or of the measures of some names.
 
-        `before` are the weights one update ago, two updates ago, ..., where they are known.
+        `before` are the weights one update ago, two updates ago, ..., where they are known;
+        `preconditioner` that of the state.
 
         Raises InputError: the weights do not fit, or torch cannot compute a measure.
         """
@@ -181,6 +208,7 @@ class Instrument:
                 self.memories[name],
                 shared,
                 former,
+                preconditioner=preconditioner,
                 origin=lambda: self.first,
             )
             try:
@@ -202,6 +230,7 @@ def _parameters(problem: Problem) -> Parameters:
 def _config(
     loss: Any,
     measures: Sequence[Any],
+    optimizer: torch.optim.Optimizer | None,
     network: Given,
     n: int,
     *,
@@ -210,7 +239,8 @@ def _config(
 ) -> kinds.RunConfig:
     """Return a config with the loss and the measures.
 
-    A linear model and data of the same sizes stand in for the network and its data.
+    A linear model and data of the same sizes stand in for the network and its data, a class of
+    torch for an optimizer whose preconditioner is known.
     """
     outputs = network.outputs or 1
     sizes = {"n": n, "inputs": 1, "outputs": outputs}
@@ -223,6 +253,9 @@ def _config(
         "optimizer": {"kind": "gd", "lr": 1.0, "iterations": 1},
     }
 
+    optimizer_name = type(optimizer).__name__
+    if optimizer_name in PRECONDITIONERS:
+        stand_in["optimizer"] = {"kind": "torch", "name": optimizer_name, "iterations": 1}
     if isinstance(loss, str):
         stand_in["loss"] = {"kind": loss}
     elif isinstance(loss, Mapping | Loss):

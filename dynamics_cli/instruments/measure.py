@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics_cli import kinds
 from dynamics_cli.errors import InputError, needing
-from dynamics_cli.instruments.checkpoints import listed
+from dynamics_cli.instruments.checkpoints import listed, optimizer_state
 from dynamics_cli.instruments.instrument import Instrument, own_modes
 from dynamics_cli.kinds.history import History
 from dynamics_cli.runs.run import FEW_NUMBERS, columns_in
@@ -92,6 +92,9 @@ def measure(
             taken.
         x_test: held-out inputs, for `test_loss` and `test_accuracy`.
         y_test: held-out labels.
+        optimizer: the Adam, AdamW or RMSprop of torch that trains the model, for
+            `preconditioned_sharpness`; its state at a checkpoint is that which the checkpoint
+            holds as `optimizer` or `optimizer_state_dict`, or Lightning's.
         seed: of random vectors, as in a run.
         device: where the copy computes, such as `cuda`; samplers and Lanczos vectors stay on the
             CPU, in `float64`.
@@ -123,7 +126,12 @@ def measure(
             row = {"checkpoint": file, **row}
         before = history.before(iteration)
         history.keep(iteration, weights)
-        for name, numbers in instrument.at(weights, iteration, before=before):
+        saved = None
+        if weights is not None and instrument.preconditioned:
+            saved = optimizer_state(weights)
+        preconditioner = instrument.preconditioner(saved)
+        numbers_of = instrument.at(weights, iteration, before=before, preconditioner=preconditioner)
+        for name, numbers in numbers_of:
             table.arrays[name].append(numbers)
             row |= _cells(instrument, name, numbers)
             done += 1

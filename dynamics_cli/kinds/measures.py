@@ -47,6 +47,8 @@ class Measure(Kind):
     """
     linear: ClassVar[bool] = False
     """Whether its axis, or its colours, are never logarithmic, as those of an accuracy."""
+    preconditioned: ClassVar[bool] = False
+    """Whether it needs the preconditioner of the optimizer, `State.preconditioner`."""
     at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
     """When it measures; other recorded states hold NaN. By default at every recorded state."""
 

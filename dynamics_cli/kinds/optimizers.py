@@ -13,7 +13,7 @@ from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.formulas import algebra as formulas
 from dynamics_cli.formulas.algebra import zeros_like
 from dynamics_cli.formulas.tracing import OptimizerMemory, StepNumbers, facts, obstacle
-from dynamics_cli.kinds.arrays import Array, Shapes
+from dynamics_cli.kinds.arrays import Array, Floats, Shapes
 from dynamics_cli.kinds.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.clocks import Clock
 from dynamics_cli.kinds.data import Dataset
@@ -165,6 +165,22 @@ class Descent(Optimizer):
         `formulas.total_of_all` over all trained weights, whose `step.memory` is then.
         """
         raise NotImplementedError
+
+    def preconditioner(self, memory: Mapping[str, Floats], steps: int) -> Floats:
+        """Return the diagonal P of the update `w <- w - lr P^-1 m` of a tensor, where m is a mean
+        of gradients.
+
+        Args:
+            memory: what `updated` assigned to `memory` after the last of the updates, by name.
+            steps: number of updates, at least 1.
+
+        """
+        raise NotImplementedError
+
+    @property
+    def preconditions(self) -> bool:
+        """Whether the optimizer tells its preconditioner."""
+        return type(self).preconditioner is not Descent.preconditioner
 
     @property
     def by_formula(self) -> bool:

@@ -332,6 +332,10 @@ class State:
     """
     buffers: Parameters = field(default_factory=dict)
     """The buffers of the network by name, such as running means."""
+    preconditioner: Parameters = field(default_factory=dict)
+    """Diagonal P of `w <- w - lr P^-1 m` by the names of trained weights, where a measure asks for
+    it (`preconditioned`) and it is known; empty otherwise.
+    """
 
     @property
     def previous(self) -> State | None:
@@ -347,6 +351,7 @@ class State:
                 memory={},
                 shared={},
                 before=self.before[1:],
+                preconditioner={},
             )
         previous: State = self.shared["previous"]
         return previous

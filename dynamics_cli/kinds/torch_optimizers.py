@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds.arrays import Shapes
+from dynamics_cli.kinds.arrays import Floats, Shapes
 from dynamics_cli.kinds.optimizers import Minibatch
 
 if TYPE_CHECKING:
@@ -75,6 +76,82 @@ class TorchOptimizer(Minibatch):
         state.update(updater.kept())
 
 
+def torch_preconditioner(
+    optimizer: Optimizer, named: Mapping[str, Tensor], saved: Mapping[str, Any] | None = None
+) -> dict[str, Floats]:
+    """Return the diagonal preconditioner of tensors of an optimizer, see `Descent.preconditioner`.
+
+    It is empty before the first update of one of them.
+
+    Args:
+        optimizer: an Adam, AdamW or RMSprop of torch.
+        named: the tensors by name.
+        saved: its state at another time, by `optimizer.state_dict()`; by default that of now.
+
+    Raises:
+        InputError: the optimizer does not update one of the tensors, or the state is of another.
+    """
+    formula = PRECONDITIONERS[type(optimizer).__name__]
+    places = {
+        id(w): place
+        for place, w in enumerate(chain(*(group["params"] for group in optimizer.param_groups)))
+    }
+    if saved is None:
+        saved = optimizer.state_dict()
+    groups = [group for group in saved["param_groups"] for _ in group["params"]]
+    keys = list(chain(*(group["params"] for group in saved["param_groups"])))
+    if len(keys) != len(places):
+        raise InputError(
+            f"optimizer: its saved state is of {len(keys)} tensors, the optimizer has {len(places)}"
+        )
+    for name, w in named.items():
+        if id(w) not in places:
+            raise InputError(
+                f"optimizer: it does not update {name}; leave the weight out by"
+                " requires_grad_(False), or give the optimizer of this model"
+            )
+
+    diagonals = {}
+    for name, w in named.items():
+        place = places[id(w)]
+        state = saved["state"].get(keys[place])
+        if not state:
+            return {}
+        diagonal = formula(groups[place], state)
+        if diagonal.shape != w.shape:
+            raise InputError(
+                f"optimizer: its saved state of {name} is {tuple(diagonal.shape)}, the weight is"
+                f" {tuple(w.shape)}"
+            )
+        diagonals[name] = diagonal.cpu().numpy()
+    return diagonals
+
+
+def _of_adam(group: Mapping[str, Any], state: Mapping[str, Any]) -> Tensor:
+    """Return `(1 - beta1^t) (sqrt(v / (1 - beta2^t)) + eps)`; of AMSGrad v is the largest."""
+    steps = float(state["step"])
+    beta1, beta2 = map(float, group["betas"])
+    v = state["max_exp_avg_sq" if group["amsgrad"] else "exp_avg_sq"].double()
+    diagonal: Tensor = (1 - beta1**steps) * ((v / (1 - beta2**steps)).sqrt() + group["eps"])
+    return diagonal
+
+
+def _of_rmsprop(group: Mapping[str, Any], state: Mapping[str, Any]) -> Tensor:
+    """Return `sqrt(v) + eps`, centred where the optimizer is."""
+    v: Tensor = state["square_avg"].double()
+    if group["centered"]:
+        v = v - state["grad_avg"].double() ** 2
+    return v.sqrt() + float(group["eps"])
+
+
+PRECONDITIONERS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Tensor]] = {
+    "Adam": _of_adam,
+    "AdamW": _of_adam,
+    "RMSprop": _of_rmsprop,
+}
+"""Class of `torch.optim` -> diagonal of a tensor, given its group and its state."""
+
+
 class TorchUpdater:
     """An optimizer of torch with the tensors that it changes."""
 
@@ -136,6 +213,10 @@ class TorchUpdater:
             group.update(_joined(values, kept))
         for name, value in attributes.items():
             setattr(self._optimizer, name, _joined(value, kept))
+
+    def preconditioner(self) -> dict[str, Floats]:
+        """Return the preconditioner of each tensor; see `torch_preconditioner`."""
+        return torch_preconditioner(self._optimizer, self._parameters)
 
     def _split(self, value: Any, place: str, kept: dict[str, Tensor]) -> Any:
         """Put the tensors of a value into `kept`, and return the rest as plain data.

@@ -14,10 +14,20 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from dynamics_cli.formulas.tracing import OptimizerMemory, StepNumbers
-from dynamics_cli.kinds import Array, Clock, Descent, Minibatch, RescaledClock, Schedule, formulas
+from dynamics_cli.kinds import (
+    Array,
+    Clock,
+    Descent,
+    Floats,
+    Minibatch,
+    RescaledClock,
+    Schedule,
+    formulas,
+)
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 
 if TYPE_CHECKING:
@@ -149,6 +159,11 @@ class Adam(Minibatch, kind="adam"):
         root = formulas.sqrt(1 - self.beta2**grown)
         return w - step.lr / (1 - self.beta1**grown) * m / (formulas.sqrt(v) / root + self.eps)
 
+    def preconditioner(self, memory: Mapping[str, Floats], steps: int) -> Floats:
+        """Return `(1 - beta1^t) (sqrt(v / (1 - beta2^t)) + eps)` (Cohen et al. 2022)."""
+        v = memory["square"] / (1 - self.beta2**steps)
+        return (1 - self.beta1**steps) * (np.sqrt(v) + self.eps)
+
 
 class AdamW(Adam, kind="adamw"):
     """Adam whose weights also shrink by `lr lambda w` in every update, whatever the gradient.
@@ -190,6 +205,10 @@ class RMSprop(Minibatch, kind="rmsprop"):
         if self.momentum is not None:
             g = memory["momentum"] = self.momentum * memory["momentum"] + g
         return w - step.lr * g
+
+    def preconditioner(self, memory: Mapping[str, Floats], steps: int) -> Floats:
+        """Return `sqrt(v) + eps` (Cohen et al. 2022)."""
+        return np.sqrt(memory["square"]) + self.eps
 
 
 class GroupRMSprop(Minibatch, kind="group_rmsprop"):

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model,
 from dynamics_cli.errors import did_you_mean
 from dynamics_cli.kinds import Finding, Sections, TorchOptimizer
 from dynamics_cli.kinds.base import LENIENT
+from dynamics_cli.kinds.torch_optimizers import PRECONDITIONERS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,6 +44,11 @@ class NamedTorchOptimizer(TorchOptimizer, kind="torch"):
     """Adadelta, Adafactor, Adagrad, Adam, Adamax, AdamW, ASGD, Muon, NAdam, RAdam, RMSprop, Rprop,
     SGD, or another class of the installed `torch.optim` but LBFGS and SparseAdam.
     """
+
+    @property
+    def preconditions(self) -> bool:
+        """Whether the class has a preconditioner that is known."""
+        return self.name in PRECONDITIONERS
 
     @model_validator(mode="before")
     @classmethod

@@ -20,10 +20,19 @@ from dynamics_cli.gradients.derivatives import (
     trained_among,
     trained_names,
 )
-from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, State, stream
+from dynamics_cli.kinds import (
+    Architecture,
+    Floats,
+    Measure,
+    PositiveInt,
+    Problem,
+    Sections,
+    State,
+    stream,
+)
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.spectra import eigenvalues
-from dynamics_cli.optimizers.descent import Plain
+from dynamics_cli.optimizers.descent import Adam, Plain, RMSprop
 
 if TYPE_CHECKING:
     from dynamics_cli.gradients.watch import Watch
@@ -122,6 +131,8 @@ class OfBlocks(OfMode):
         if isinstance(self.blocks, dict):
             return list(self.blocks)
         architecture = sections["architecture"]
+        if not isinstance(architecture, Architecture):  # a loop outside of dyn, or not loaded
+            return architecture.get("trained", ()) if self.blocks == "layer" else ()
         with suppress(InputError):
             if self.blocks == "layer":  # whose names do not depend on the columns of the inputs
                 return trained_among(architecture, architecture.shapes(2))
@@ -185,6 +196,10 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalue, or (top,) of them; of each block, (blocks,) or (blocks, top)."""
+        return self.eigenvalues(state)
+
+    def eigenvalues(self, state: State, scale: Floats | None = None) -> float | Floats:
+        """Return the eigenvalues, as `measure` does, of S H S with a diagonal S of `scale` (P,)."""
         derivatives = self.derivatives(state)
         near = state.memory.get("vectors")
         places = self.places(derivatives)
@@ -197,7 +212,9 @@ class Sharpness(OfBlocks, kind="sharpness"):
                 start = _first(size, k, 1.0)
             else:
                 start = _first(size, k, NUDGE / size**0.5) + near[place, :k]
-            row[:k], vectors[place, :k] = derivatives.largest(start, k, block=place, sign=self.sign)
+            row[:k], vectors[place, :k] = derivatives.largest(
+                start, k, block=place, sign=self.sign, scale=scale
+            )
         values = self.sign * values
         state.memory["vectors"] = vectors
         if self.top == 1:
@@ -206,7 +223,8 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     def watch(self, problem: Problem) -> Watch | None:
         """Return what finds the largest eigenvalue of a network of layers in a compiled call."""
-        single = self.top == 1 and self.blocks is None and self.sign > 0
+        of_hessian = self.sign > 0 and not self.preconditioned
+        single = self.top == 1 and self.blocks is None and of_hessian
         engine = engine_of(problem)
         if not single or engine is None or problem.config.architecture.centered:
             return None
@@ -229,6 +247,69 @@ class SmallestEigenvalue(Sharpness, kind="smallest_eigenvalue"):
     sign = -1.0
     top: PositiveInt = 1
     """How many eigenvalues, the smallest first."""
+
+
+class PreconditionedSharpness(Sharpness, kind="preconditioned_sharpness"):
+    """Largest eigenvalues of `P^-1/2 H P^-1/2`, of the Hessian H of the training loss.
+
+    Cohen et al. 2022, Adaptive gradient methods at the edge of stability.
+
+    P is the diagonal by which the optimizer divides: of `adam` and `adamw` after t updates `(1 -
+    beta1^t) (sqrt(v / (1 - beta2^t)) + eps)`, of `rmsprop` `sqrt(v) + eps`, with the mean square v
+    of the recorded state; Adam, AdamW and RMSprop of torch too. Adam trains at the edge of `(2 + 2
+    β₁) / ((1 - β₁) η)`. NaN at state 0, where v is 0. By Lanczos iterations, as the sharpness; a
+    state takes some tens of products with the Hessian, each about two gradients, more where P
+    spans many orders of magnitude. `dyn.measure` and `dyn.Recorder` take P from the `optimizer`
+    that they are given.
+    """
+
+    needs = "a single network with a single loss, trained by Adam, AdamW or RMSprop"
+    preconditioned = True
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether the optimizer of a single network tells its preconditioner."""
+        optimizer = problem.config.optimizer
+        return super().offered(problem) and getattr(optimizer, "preconditions", False)
+
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return the value above which the optimizer diverges on a quadratic with a constant P."""
+        return preconditioned_threshold(sections)
+
+    def measure(self, state: State) -> float | Floats:
+        """Return the eigenvalues, as the sharpness; NaN where P is not known or not positive."""
+        derivatives = self.derivatives(state)
+        if state.preconditioner:
+            P = derivatives.weights(state.preconditioner)
+            if (P > 0).all():
+                return self.eigenvalues(state, 1 / np.sqrt(P))
+        shape: tuple[int, ...] = (len(self.places(derivatives)),)
+        if self.top > 1:
+            shape += (self.top,)
+        return self.of_blocks(np.full(shape, np.nan))
+
+
+def preconditioned_threshold(sections: Sections) -> tuple[str, float] | None:
+    """Return the largest eigenvalue of `P^-1 H` at which an optimizer with a constant P does not
+    diverge on a quadratic.
+
+    Of Adam it is `(2 / η - λ) (1 + β₁) / (1 - β₁)` with the decoupled decay λ of AdamW, of RMSprop
+    `(2 + 2 mu) / η` (Cohen et al. 2022). A coupled decay, and steps that differ by layer or change,
+    have none: None.
+    """
+    optimizer = sections["optimizer"]
+    if not isinstance(optimizer, Adam | RMSprop) or optimizer.schedule or optimizer.layer_lr:
+        return None
+    decay = optimizer.weight_decay or 0.0
+    if decay and not getattr(optimizer, "decoupled", False):
+        return None
+    if isinstance(optimizer, RMSprop):
+        mu = optimizer.momentum or 0.0
+        return "(2 + 2μ) / η" if mu else "2 / η", (2 + 2 * mu) / optimizer.lr
+    beta = optimizer.beta1
+    value = (2 / optimizer.lr - decay) * (1 + beta) / (1 - beta)
+    if decay:
+        return "(2 / η - λ) (1 + β₁) / (1 - β₁)", value
+    return "(2 + 2β₁) / ((1 - β₁) η)", value
 
 
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:

@@ -103,7 +103,8 @@ class RecordBuffer:
             return
         weights = stepper.parameters()
         recorded = {name: weights[name] for name in self._parameters}
-        measures = self.measuring.at(weights, stepper.iteration)
+        preconditioner = stepper.preconditioner() if self.measuring.preconditioned else {}
+        measures = self.measuring.at(weights, stepper.iteration, preconditioner)
         self._keep(stepper.iteration, (recorded, measures))
 
     def _keep(self, iteration: int, seen: Seen) -> None:

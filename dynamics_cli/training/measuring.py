@@ -41,6 +41,8 @@ class Measuring:
             max((measure.updates for measure in self._measures.values()), default=0)
         )
         """Weights before the states that are recorded, as measures of updates need them."""
+        self.preconditioned = any(measure.preconditioned for measure in self._measures.values())
+        """Whether a measure needs the preconditioner of the optimizer."""
         # drawn once, if a measure asks
         self._starts = [cache(partial(_start, problem)) for problem in problems]
         self._due = {
@@ -55,10 +57,13 @@ class Measuring:
         """Seconds that each measure took, state by state."""
         self._told: set[str] = set()
 
-    def at(self, weights: Weights, iteration: int) -> dict[str, Floats]:
+    def at(
+        self, weights: Weights, iteration: int, preconditioner: Weights = MappingProxyType({})
+    ) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first.
 
         `weights` has the buffers of the network too.
+        `preconditioner` is that of `Stepper.preconditioner`, where a measure needs it.
 
         Raises:
             KindError: a measure gives no numbers, or numbers of another shape than before.
@@ -71,11 +76,13 @@ class Measuring:
         each: list[dict[str, Floats]] = []
         memories = []
         state = weights
+        diagonal = preconditioner
         for r in range(len(self._problems)):
             if several:
                 state = _of_replica(weights, r)
                 before = [_of_replica(former, r) for former in history]
-            numbers, memory = self._measure(r, state, iteration, before)
+                diagonal = _of_replica(preconditioner, r)
+            numbers, memory = self._measure(r, state, iteration, before, diagonal)
             each.append(numbers)
             memories.append(memory)
         self.memories = memories  # only now: a signal may have the state measured again
@@ -119,7 +126,14 @@ class Measuring:
         ]
         return losses, seen
 
-    def _measure(self, r: int, weights: Weights, iteration: int, history: Sequence[Weights]) -> Any:
+    def _measure(
+        self,
+        r: int,
+        weights: Weights,
+        iteration: int,
+        history: Sequence[Weights],
+        preconditioner: Weights,
+    ) -> Any:
         problem = self._problems[r]
         parameters = read_only(weights, problem.shapes)
         buffers = read_only(weights, problem.buffers)
@@ -140,6 +154,7 @@ class Measuring:
                     shared,
                     before,
                     buffers,
+                    preconditioner,
                 )
                 began = time.monotonic()
                 numbers[name] = self._numbers(name, measure, state)

@@ -177,6 +177,17 @@ class WeightGroup:
         """Return the optimizer's memory."""
         return self.memory if self.updater is None else self.updater.kept()
 
+    def memory_of(self, name: str) -> dict[str, Floats]:
+        """Return the optimizer's memory of a weight by slot, flattened, in float64."""
+        slots = {
+            key.removeprefix(f"{name}/"): value
+            for key, value in self.memory.items()
+            if key.startswith(f"{name}/")
+        }
+        if self.labels is not None:
+            slots = dict(zip(self.labels, slots["memory"], strict=True))
+        return {slot: value.detach().double().cpu().numpy() for slot, value in slots.items()}
+
     def put(self, memory: Tensors) -> None:
         """Set the optimizer's memory."""
         if self.updater is not None:
@@ -459,6 +470,22 @@ class AutogradStepper(SideBySide):
         for part, groups in self._groups.items():
             for k, group in enumerate(groups):
                 yield f"memory/{part}.{k}/", group
+
+    def preconditioner(self) -> dict[str, NDArray[np.floating]]:
+        """Return the optimizer's preconditioner; see `Stepper.preconditioner`."""
+        steps = self.iteration - self.memory_from
+        diagonals: dict[str, NDArray[np.floating]] = {}
+        if not steps:
+            return diagonals
+        for _, group in self._places():
+            if group.updater is not None:
+                diagonals |= group.updater.preconditioner()
+                continue
+            for name, w in group.weights.items():
+                whole = diagonals.setdefault(name, np.empty(np.shape(self._weights[name])))
+                diagonal = group.optimizer.preconditioner(group.memory_of(name), steps)
+                whole[group.replicas] = diagonal.reshape(np.shape(w))
+        return diagonals
 
     def memories(self) -> Memories:
         """Return the optimizer's memory; see `SideBySide.memories`.

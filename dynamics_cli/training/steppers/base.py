@@ -75,6 +75,12 @@ class Stepper(ABC):
         """Return the weights in the precision of the computation."""
         return self.parameters()
 
+    def preconditioner(self) -> dict[str, NDArray[np.floating]]:
+        """Return the optimizer's preconditioner (see `Descent.preconditioner`) by weight, in the
+        shapes of `parameters`; empty where it has none, and before the first update.
+        """
+        return {}
+
     def follow(self, before: Stepper) -> list[str]:
         """Go on at the state of another stepper, whose weights this one started from.
 

@@ -484,6 +484,23 @@ class LayersStepper(SideBySide):
                 memories[label, name] = value
         return memories
 
+    def preconditioner(self) -> dict[str, NDArray[np.floating]]:
+        """Return the optimizer's preconditioner; see `Stepper.preconditioner`."""
+        steps = self.iteration - self.memory_from
+        if not steps:
+            return {}
+        slots: dict[str, dict[str, Floats]] = {}
+        for (label, name), value in self.memories().items():
+            slots.setdefault(name, {})[label] = value.astype(np.float64)
+        diagonals = {}
+        for name, memory in slots.items():
+            rows = []
+            for r, optimizer in enumerate(self.optimizers):
+                of_replica = {label: value[r] for label, value in memory.items()}
+                rows.append(optimizer.preconditioner(of_replica, steps))
+            diagonals[name] = np.stack(rows)
+        return self._without_axis(diagonals)
+
     def remember(self, memories: Memories) -> list[str]:
         """Take over memory; see `SideBySide.remember`."""
         for slot, label in enumerate(self._labels):
