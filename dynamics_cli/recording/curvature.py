@@ -264,6 +264,10 @@ class PreconditionedSharpness(Sharpness, kind="preconditioned_sharpness"):
     """
 
     needs = "a single network with a single loss, trained by Adam, AdamW or RMSprop"
+    example = """\
+optimizer: {kind: adam, lr: 1.0e-3, iterations: 1000}
+record: {measures: [preconditioned_sharpness]}
+"""
     preconditioned = True
 
     def offered(self, problem: Problem) -> bool:
