@@ -256,11 +256,11 @@ class PreconditionedSharpness(Sharpness, kind="preconditioned_sharpness"):
 
     P is the diagonal by which the optimizer divides: of `adam` and `adamw` after t updates `(1 -
     beta1^t) (sqrt(v / (1 - beta2^t)) + eps)`, of `rmsprop` `sqrt(v) + eps`, with the mean square v
-    of the recorded state; Adam, AdamW and RMSprop of torch too. Adam trains at the edge of `(2 + 2
-    β₁) / ((1 - β₁) η)`. NaN at state 0, where v is 0. By Lanczos iterations, as the sharpness; a
-    state takes some tens of products with the Hessian, each about two gradients, more where P
-    spans many orders of magnitude. `dyn.measure` and `dyn.Recorder` take P from the `optimizer`
-    that they are given.
+    of the recorded state; Adam, AdamW and RMSprop of torch too. Adam trains at the edge of `38 /
+    η`, which is `(2 + 2 beta1) / ((1 - beta1) η)`. NaN at state 0, where v is 0. By Lanczos
+    iterations, as the sharpness; a state takes some tens of products with the Hessian, each about
+    two gradients, more where P spans many orders of magnitude. `dyn.measure` and `dyn.Recorder`
+    take P from the `optimizer` that they are given.
     """
 
     needs = "a single network with a single loss, trained by Adam, AdamW or RMSprop"
@@ -311,9 +311,7 @@ def preconditioned_threshold(sections: Sections) -> tuple[str, float] | None:
         return "(2 + 2μ) / η" if mu else "2 / η", (2 + 2 * mu) / optimizer.lr
     beta = optimizer.beta1
     value = (2 / optimizer.lr - decay) * (1 + beta) / (1 - beta)
-    if decay:
-        return "(2 / η - λ) (1 + β₁) / (1 - β₁)", value
-    return "(2 + 2β₁) / ((1 - β₁) η)", value
+    return f"{value * optimizer.lr:.3g} / η", value  # 38 / η, as the paper writes
 
 
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:

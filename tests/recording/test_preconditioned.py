@@ -84,6 +84,10 @@ def test_runs_measure_it_with_the_memory_of_the_state(tmp_path, optimizer, backe
     config = config_of(**SECTIONS, optimizer={**OPTIMIZERS[optimizer], "lr": 0.05, "iterations": 4})
     run = dyn.train(load_config({**config, "backend": backend}), out=tmp_path / "run")
     assert run.config.backend == backend
+    kind = OPTIMIZERS[optimizer]["kind"]
+    bound = {"adam": 2 / 0.05 * 19, "adamw": (2 / 0.05 - 0.5) * 19, "rmsprop": 3 / 0.05}
+    (column,) = columns_of(run, "preconditioned_sharpness")
+    assert (column.bound or (None, None))[1] == pytest.approx(bound.get(kind))
     problem = build_problem(run.config)
     states = [{name: array[k].copy() for name, array in run.parameters.items()} for k in range(5)]
     dense = [dense_of(State(problem, state, lambda: states[0], 0)) for state in states]
