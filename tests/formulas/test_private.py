@@ -31,6 +31,7 @@ PARTS = {
         "instruments/network.py",
         "gradients/derivatives.py",
         "recording/activations.py",
+        "recording/positions.py",
     ),
 }
 """Module of another package -> what is taken from it, and the modules that take it."""

@@ -89,11 +89,11 @@ def test_a_package_that_is_refused(what, plugin, monkeypatch):
 
 
 FAILING = {
-    "fig1.py": ("    at_50 =", "    1 / 0\n    at_50 =", "fig1.py, line 16: ZeroDivisionError"),
+    "fig1.py": ("    at_50 =", "    1 / 0\n    at_50 =", "fig1.py, line 25: ZeroDivisionError"),
     "the figure's import": (
         "from dynamics_cli",
         "import nosuch\nfrom dynamics_cli",
-        "fig1.py, line 5: ModuleNotFound",
+        "fig1.py, line 6: ModuleNotFound",
     ),
 }
 
