@@ -171,6 +171,8 @@ def _backend_of(plan: Plan) -> str:
 
     chosen = plan.choice
     by_torch = chosen.device == "cpu" and chosen.backend == "torch"
+    if by_torch and plan.problem.config.backend == "auto" and plan.problem.averages:
+        return f"{chosen.backend}, which keeps the average of the weights"
     if by_torch and plan.problem.config.backend == "auto" and has_large_layers(plan.problem):
         return f"{chosen.backend}, as a layer has more than {LARGE} inputs and {LARGE} outputs"
     return chosen.backend

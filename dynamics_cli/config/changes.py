@@ -178,6 +178,9 @@ def _fixed(config: RunConfig, following: RunConfig) -> Iterator[tuple[KeyPath, s
     if config.optimizer.is_flow != following.optimizer.is_flow:
         yield ("optimizer", "kind"), "gradient flow can neither begin nor end on the way"
         return
+    kept = [getattr(c.optimizer, "average", None) is not None for c in (config, following)]
+    if len(set(kept)) > 1:
+        yield ("optimizer", "average"), "is kept in the whole run, or not at all"
     for name, keys in _FIXED.items():
         old = getattr(config, name)
         new = getattr(following, name)

@@ -23,6 +23,19 @@ Labels = Literal["real", "signs", "classes"]
 """The labels of a task: real numbers, ±1, or class numbers 0..C-1."""
 
 
+AVERAGE = "average."
+"""Begins the names of averages of weights, beside those of the weights themselves."""
+
+
+def averages_among(state: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the averages of weights among the arrays of a state, by the names of the weights."""
+    return {
+        name.removeprefix(AVERAGE): array
+        for name, array in state.items()
+        if name.startswith(AVERAGE)
+    }
+
+
 def stacked(states: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """Return the arrays of several states by name, stacked along a new first axis."""
     return {name: np.stack([state[name] for state in states]) for name in states[0]}

@@ -8,13 +8,22 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field
 
 from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.formulas import algebra as formulas
 from dynamics_cli.formulas.algebra import zeros_like
 from dynamics_cli.formulas.tracing import OptimizerMemory, StepNumbers, facts, obstacle
 from dynamics_cli.kinds.arrays import Array, Floats, Shapes
-from dynamics_cli.kinds.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
+from dynamics_cli.kinds.base import (
+    Finding,
+    Kind,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Section,
+    Sections,
+)
 from dynamics_cli.kinds.clocks import Clock
 from dynamics_cli.kinds.data import Dataset
 from dynamics_cli.kinds.registry import OneOf, all_kinds
@@ -39,6 +48,19 @@ class Schedule(Kind):
         """Return the factor of `lr` in the update from state `iteration` of a run of
         `iterations` updates.
         """
+
+
+class Average(Section):
+    """A mean of the weights along the run, kept beside them; training does not see it.
+
+    It begins at the weights with which the run begins, and moves after each update.
+    """
+
+    example = "{kind: ema, decay: 0.999}"
+    kind: Literal["ema"]
+    """`ema`: the exponential moving average (Polyak and Juditsky 1992 take the plain mean)."""
+    decay: Annotated[float, Field(ge=0.0, lt=1.0)]
+    """The average keeps this share of itself in each update, and takes the rest of the weights."""
 
 
 class Optimizer(Kind):
@@ -113,12 +135,19 @@ class Descent(Optimizer):
     """
     clip_by: Literal["norm", "value"] | None = None
     """`value`: each entry of the gradient is cut off at `clip` and `-clip`; by default `norm`."""
+    average: Average | None = None
+    """Keep an average of the weights, `{kind: ema, decay: 0.999}`: in each update it keeps a share
+    `decay` of itself and takes the rest of the new weights. Measures with `average: true` are of
+    the network with these weights. PyTorch trains such a run.
+    """
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield `clip_by` without a bound."""
         yield from super().check(sections)
         if self.clip_by is not None and self.clip is None:
             yield ("optimizer", "clip_by"), "needs optimizer.clip, e.g. 1.0"
+        if self.average is not None and getattr(sections.get("architecture"), "players", None):
+            yield ("optimizer", "average"), "needs a single network"
 
     @property
     def unclipped(self) -> Self:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds.arrays import Floats, Parameters
+from dynamics_cli.kinds.arrays import AVERAGE, Floats, Parameters, Shapes
 from dynamics_cli.kinds.base import PositiveInt, Section
 from dynamics_cli.kinds.data import Dataset, Samples
 from dynamics_cli.kinds.initializations import Initialization
@@ -191,6 +191,15 @@ class Problem:
                 found[name] = buffer.astype(self.dtype)
         return found
 
+    @property
+    def averages(self) -> Shapes:
+        """The shapes of the averages of the weights, by `average.` and the name of the weight; none
+        unless `optimizer.average` keeps them.
+        """
+        if getattr(self.config.optimizer, "average", None) is None:
+            return {}
+        return {f"{AVERAGE}{name}": shape for name, shape in self.shapes.items()}
+
     @cached_property
     def has_modes(self) -> bool:
         """Whether the network in training differs from that in evaluation."""
@@ -336,6 +345,32 @@ class State:
     """Diagonal P of `w <- w - lr P^-1 m` by the names of trained weights, where a measure asks for
     it (`preconditioned`) and it is known; empty otherwise.
     """
+    averages: Parameters = field(default_factory=dict)
+    """The averages of the weights, by the names of the weights, where `optimizer.average` keeps
+    them.
+    """
+
+    @property
+    def averaged(self) -> State:
+        """The state with the averages as its weights, made once.
+
+        Raises:
+            InputError: the run keeps no averages.
+        """
+        if not self.averages:
+            raise InputError("average: true needs optimizer.average, which keeps the averages")
+        if "averaged" not in self.shared:
+            self.shared["averaged"] = replace(
+                self,
+                parameters=self.averages,
+                memory={},
+                shared={},
+                before=(),
+                preconditioner={},
+                averages={},
+            )
+        averaged: State = self.shared["averaged"]
+        return averaged
 
     @property
     def previous(self) -> State | None:
@@ -352,6 +387,7 @@ class State:
                 shared={},
                 before=self.before[1:],
                 preconditioner={},
+                averages={},
             )
         previous: State = self.shared["previous"]
         return previous

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import types
 from abc import abstractmethod
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, Problem, Sections, State
+from dynamics_cli.kinds.base import Finding
 
 
 def once(memory: MutableMapping[str, Any], key: str, compute: Callable[[], Floats]) -> Floats:
@@ -76,11 +77,22 @@ class OfSamples(Measure):
     """Whether it is of the held-out samples and not of the training samples."""
     by_replaced: bool | None = None
     """Measure training samples with their own and those with a replaced label by themselves."""
+    average: bool | None = None
+    """Measure the network with the average of its weights, which `optimizer.average` keeps."""
 
     @property
     def name(self) -> str:
-        """The kind, and whether it is by replaced labels."""
-        return self.kind + "_by_replaced" * bool(self.by_replaced)
+        """The kind, and whether it is of the average and by replaced labels."""
+        of_average = "_of_average" * bool(self.average)
+        return self.kind + of_average + "_by_replaced" * bool(self.by_replaced)
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield an average that the optimizer does not keep."""
+        yield from super().check(sections)
+        optimizer = sections.get("optimizer")
+        if self.average and optimizer and getattr(optimizer, "average", None) is None:
+            message = "average needs optimizer.average, e.g. {kind: ema, decay: 0.999}"
+            yield ("record", "measures"), f"{self.kind}: {message}"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are such samples and, by replaced labels, whether any is."""
@@ -115,6 +127,8 @@ class OfSamples(Measure):
             y = samples.y
         assert x is not None
         assert y is not None
+        if self.average:
+            state = state.averaged
         h = self.outputs(state, x)
         if not self.by_replaced:
             return self.of(state.problem, h, y)

@@ -20,6 +20,7 @@ from dynamics_cli.config.check import named_files
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import RunError, UsageError, did_you_mean, needing
 from dynamics_cli.kinds import Column, Measure, Samples, Streams
+from dynamics_cli.kinds.arrays import AVERAGE, averages_among
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.notebook import html_curves, html_table
 from dynamics_cli.runs.changes import changed_files, told_of_file, warn_of_changes
@@ -240,10 +241,12 @@ class Run:
         """Recorded measures by name, in the order of the config, each (K, ...) float64."""
         return self._folder(layout.MEASURES)
 
-    def state(self, i: int) -> dict[str, Array]:
-        """Parameters of snapshot i (negative: from the end), as arrays of their own.
+    def state(self, i: int, *, average: bool = False) -> dict[str, Array]:
+        """Weights and buffers of snapshot i (negative: from the end), as arrays of their own.
 
-        Raises RunError: the run recorded no parameters, or no such snapshot.
+        With `average` the weights are the averages that `optimizer.average` keeps.
+
+        Raises RunError: the run recorded no parameters, no averages, or no such snapshot.
         """
         count = len(self.snapshot_iterations)
         if not self.parameters:
@@ -252,7 +255,18 @@ class Run:
             )
         if not -count <= i < count:
             raise RunError(f"{self.path} has {count} snapshots, none with index {i}")
-        return {name: np.array(parameter[i]) for name, parameter in self.parameters.items()}
+        arrays = {name: np.array(parameter[i]) for name, parameter in self.parameters.items()}
+        if getattr(self.config.optimizer, "average", None) is None:
+            if average:
+                raise RunError(f"{self.path} keeps no averages (see optimizer.average)")
+            return arrays
+        averages = averages_among(arrays)
+        now = {name: a for name, a in arrays.items() if not name.startswith(AVERAGE)}
+        if not average:
+            return now
+        if not averages:
+            raise RunError(f"{self.path} recorded no averages (see record.parameters)")
+        return {**now, **averages}
 
     def index_of(self, iteration: int) -> int:
         """Index of the snapshot nearest to an iteration, the earlier of two.
@@ -264,15 +278,15 @@ class Run:
             raise RunError(f"{self.path} has no snapshots yet")
         return int(np.argmin(np.abs(steps - iteration)))
 
-    def network(self, i: int) -> Callable[[Array], Array]:
+    def network(self, i: int, *, average: bool = False) -> Callable[[Array], Array]:
         """The network of snapshot i in evaluation mode, as a function from inputs (n, d) to outputs
-        (n,) in float64.
+        (n,) in float64; with `average` that with the averages of the weights.
 
         The function raises `UsageError` for inputs of another number of columns than the network
         takes.
         """
         architecture = loaded(self.config.architecture, "architecture")
-        state = self.state(i)
+        state = self.state(i, average=average)
         start = None
         if architecture.centered:
             start = self.state(0)

@@ -153,7 +153,7 @@ def by_kernel(problem: Problem) -> bool:
 
 def by_engine(problem: Problem) -> bool:
     """Return whether the engine trains a problem by steps."""
-    if not known_layers(problem.config):
+    if problem.averages or not known_layers(problem.config):
         return False
     x = problem.dataset.x
     update = facts(problem.config.optimizer)

@@ -40,7 +40,7 @@ class Estimate:
 
 def recorded_parameters(problem: Problem) -> list[str]:
     """Return the names of the weights and buffers that the run records, in the order of the
-    network.
+    network, then those of averages.
 
     Raises:
         InputError: the config asks for a parameter that the network does not have.
@@ -49,7 +49,7 @@ def recorded_parameters(problem: Problem) -> list[str]:
     wanted = problem.config.record.parameters
     if wanted == "none":
         return []
-    names = [*problem.shapes, *problem.buffers]
+    names = [*problem.shapes, *problem.buffers, *problem.averages]
     if wanted == "all":
         return names
     for name in wanted:
@@ -98,7 +98,7 @@ def estimate_legs(legs: Sequence[Leg], choice: Choice) -> Estimate:
 def recorded_bytes(problem: Problem) -> int:
     """Return the bytes of the weights and buffers of a recorded state."""
     item = problem.dtype.itemsize
-    shapes = dict(problem.shapes)
+    shapes = {**problem.shapes, **problem.averages}
     for name, buffer in problem.buffers.items():
         shapes[name] = buffer.shape
     return item * sum(math.prod(shapes[name]) for name in recorded_parameters(problem))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Floats, Measure, Parameters, Problem, State, read_only
-from dynamics_cli.kinds.arrays import stacked
+from dynamics_cli.kinds.arrays import averages_among, stacked
 from dynamics_cli.kinds.history import History
 from dynamics_cli.kinds.registry import KindError
 from dynamics_cli.kinds.snapshots import Iterations, snapshot_iterations
@@ -62,7 +62,7 @@ class Measuring:
     ) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first.
 
-        `weights` has the buffers of the network too.
+        `weights` has the buffers of the network and the averages of its weights too.
         `preconditioner` is that of `Stepper.preconditioner`, where a measure needs it.
 
         Raises:
@@ -137,6 +137,7 @@ class Measuring:
         problem = self._problems[r]
         parameters = read_only(weights, problem.shapes)
         buffers = read_only(weights, problem.buffers)
+        averages = averages_among(read_only(weights, problem.averages))
         before = tuple(read_only(former, [*problem.shapes, *buffers]) for former in history)
         shared = dict[str, Any]()
         numbers = {}
@@ -155,6 +156,7 @@ class Measuring:
                     before,
                     buffers,
                     preconditioner,
+                    averages,
                 )
                 began = time.monotonic()
                 numbers[name] = self._numbers(name, measure, state)

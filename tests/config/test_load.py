@@ -32,8 +32,8 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
         "optimizer: {kind: gd, lrr: 1, lr: 1, iterations: 2}",
         (
             "6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr,"
-            " layer_lr, schedule, clip, clip_by, momentum, nesterov, weight_decay, iterations,"
-            " loss_scaled (did you mean 'lr'?)"
+            " layer_lr, schedule, clip, clip_by, average, momentum, nesterov, weight_decay,"
+            " iterations, loss_scaled (did you mean 'lr'?)"
         ),
     ),
     (

@@ -30,7 +30,7 @@ from dynamics_cli.formulas.units import Unit, update_unit
 from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.totals import total, total_and_gradients
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
-from dynamics_cli.kinds.arrays import stacked
+from dynamics_cli.kinds.arrays import AVERAGE, stacked
 from dynamics_cli.kinds.modules import buffers_of, drawing, put_buffers
 from dynamics_cli.kinds.optimizers import CLIP_EPS
 from dynamics_cli.kinds.torch_optimizers import TorchUpdater
@@ -221,6 +221,16 @@ class AutogradStepper(SideBySide):
         self._trained = {name: w for name, w in self._weights.items() if named[name].requires_grad}
         self._fixed = {name: w for name, w in self._weights.items() if name not in self._trained}
 
+        self._averages: Tensors = {}
+        """Averages of the weights, by the names of the weights."""
+        if first.averages:
+            self._averages = {name: w.detach().clone() for name, w in self._weights.items()}
+        before = [problem.start or {} for problem in problems]
+        for name, average in self._averages.items():
+            if AVERAGE + name in before[0]:  # kept before a change too
+                kept = np.stack([start[AVERAGE + name] for start in before])
+                average.copy_(torch.from_numpy(kept).reshape(average.shape))
+
         x = torch.from_numpy(self.x).to(device)  # (Q, n, d)
         y = torch.from_numpy(first.loss.numbered(self.y)).to(device)  # (Q, n)
         self._samples = x.flatten(0, 1), y.flatten(0, 1)  # (Q n, d), (Q n,)
@@ -325,7 +335,7 @@ class AutogradStepper(SideBySide):
             if t == 0 or t in most:
                 resting = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
                 if len(resting):
-                    held = list(self._trained.values())
+                    held = [*self._trained.values(), *self._averages.values()]
             # the replicas that rest are updated with the others, and put back
             kept = [w[resting] for w in held]
             losses.append(self._step(self.iteration + t, *self._data, self._axis))
@@ -419,6 +429,10 @@ class AutogradStepper(SideBySide):
                     iteration=i - self.memory_from,
                     loss=loss[group.replicas],
                 )
+                kept = group.optimizer.average
+                if kept is not None:
+                    for name, w in group.weights.items():
+                        self._averages[name][group.replicas].lerp_(w, 1.0 - kept.decay)
 
     def _clipped(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Return gradients clipped as `Descent.clipped` says, of each replica by itself."""
@@ -456,13 +470,17 @@ class AutogradStepper(SideBySide):
             return loss
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return copies of the current weights and buffers, by name, (R, ...) of replicas."""
+        """Return copies of the current weights, buffers and averages, by name, (R, ...) of
+        replicas.
+        """
         state = {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
         for name, buffer in buffers_of(self._module).items():
             array = buffer.cpu().numpy()
             if not self._single:  # without modes they stay as they are
                 array = np.broadcast_to(array, (len(self.problems), *array.shape))
             state[name] = array.copy()
+        for name, average in self._averages.items():
+            state[AVERAGE + name] = average.cpu().numpy().copy()
         return state
 
     def _places(self) -> Iterator[tuple[str, WeightGroup]]:
@@ -554,6 +572,8 @@ class AutogradStepper(SideBySide):
         with torch.no_grad():
             for name, w in self._weights.items():
                 w.copy_(torch.from_numpy(np.array(state[f"parameter/{name}"])))
+            for name, average in self._averages.items():
+                average.copy_(torch.from_numpy(np.array(state[f"parameter/{AVERAGE}{name}"])))
         if self._single:
             buffers = buffers_of(self._module)
             put_buffers(self._module, {name: state[f"parameter/{name}"] for name in buffers})

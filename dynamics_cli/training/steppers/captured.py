@@ -38,8 +38,8 @@ def obstacle(problem: Problem) -> str | None:
         return "its stepper is another one"
     if isinstance(optimizer, TorchOptimizer):
         return "a class of torch.optim counts its iterations on the host"
-    if problem.has_modes:
-        return "its layers draw random numbers, or keep statistics, in training"
+    if problem.has_modes or problem.averages:
+        return "it draws random numbers in training, or keeps statistics or averages"
     if problem.fresh:
         return "its samples are drawn on the host"
     drawn = isinstance(optimizer, Minibatch) and optimizer.replacement
