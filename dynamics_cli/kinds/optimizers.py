@@ -123,8 +123,9 @@ class Descent(Optimizer):
     lr: Positive
     """Step size."""
     layer_lr: dict[str, NonNegative] | None = None
-    """Factors of the step size by the names of weights, such as `{output_weight: 0.1}`; by
-    default 1.
+    """Factors of the step size by the names of weights, such as `{output_weight: 0.1}`, or by
+    patterns of names, `{"bias_*": 0.5}`; by default 1. A name goes before patterns, and of several
+    patterns that a name matches the last counts.
     """
     schedule: Annotated[Schedule, OneOf("schedule", word=True)] | None = None
     """How the step size changes along the run; by default it does not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -276,13 +277,17 @@ class Problem:
         """
         optimizer = self.config.optimizer
         assert isinstance(optimizer, Descent)
-        factors = optimizer.layer_lr or {}
-        for weight in factors:
-            if weight not in self.shapes:
+        given = optimizer.layer_lr or {}
+        factors: dict[str, float] = {}
+        for pattern, factor in given.items():
+            matched = [name for name in self.shapes if fnmatchcase(name, pattern)]
+            if not matched:
                 raise InputError(
-                    f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}"
+                    f"optimizer.layer_lr: no weight {pattern!r}; there are {', '.join(self.shapes)}"
                 )
-        return factors
+            factors |= dict.fromkeys(matched, factor)
+        named = {name: factor for name, factor in given.items() if name in self.shapes}
+        return factors | named
 
     def starting_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the weights from which training goes on: the initial ones, or those of a change.

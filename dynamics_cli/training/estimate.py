@@ -105,12 +105,14 @@ def recorded_bytes(problem: Problem) -> int:
 
 
 def checkpoint_bytes(problem: Problem, *, changed: bool = False) -> int:
-    """Return the bytes of a checkpoint: weights, the optimizer's memory, and after a change the
-    weights with which it began.
+    """Return the bytes of a checkpoint: weights and their averages, the optimizer's memory, and
+    after a change the weights with which it began.
 
     An update that is no formula is taken to remember two numbers a weight.
     """
     copies = 1 + changed
+    if problem.averages:
+        copies *= 2
     if isinstance(problem.config.optimizer, Descent):
         copies += memory_slots(problem.config.optimizer)
     return copies * problem.dtype.itemsize * problem.parameter_count
@@ -142,6 +144,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     # data twice
     held = 2 * at_once * (sum(sizes) + max(sizes, default=0))
     memory = item * (4 * problem.parameter_count + held + 2 * n * d)
+    memory += item * sum(map(math.prod, problem.averages.values()))
     if problem.config.optimizer.is_flow:
         memory += _TIME_BYTES * total
     disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES

@@ -303,6 +303,29 @@ def test_what_it_does_not_know_trains_by_autograd():
     assert not by_compiled(deep({"kind": "group_rmsprop", "layer_lr": {"weight_1": 2.0}}))
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"weight_*": 0.5}, {"weight_1": 0.5, "weight_2": 0.5, "weight_3": 0.5}),
+        ({"weight_[12]": 0.5, "*t_2": 2.0}, {"weight_1": 0.5, "weight_2": 2.0}),
+        ({"weight_2": 0.0, "weight_[12]": 0.5}, {"weight_1": 0.5, "weight_2": 0.0}),
+    ],
+    ids=["one pattern", "the last pattern", "a name before patterns"],
+)
+def test_factors_of_steps_go_by_patterns(given, expected):
+    architecture = {"kind": "fully_connected", "widths": [5, 4]}
+    problem = deep({"kind": "gd", "layer_lr": given}, architecture=architecture)
+    assert problem.step_factors() == expected
+    for backend in ("engine", "torch"):
+        by_pattern, by_name = [
+            stepper_of(
+                deep({"kind": "gd", "layer_lr": factors}, architecture=architecture), backend
+            )
+            for factors in (given, expected)
+        ]
+        np.testing.assert_array_equal(by_pattern.advance(5), by_name.advance(5))
+
+
 def test_weights_that_do_not_exist_are_refused():
     architecture = {"kind": "fully_connected", "widths": [5, 4], "train": ["weight_9"]}
     with pytest.raises(
