@@ -39,7 +39,7 @@ def obstacle(problem: Problem) -> str | None:
     if isinstance(optimizer, TorchOptimizer):
         return "a class of torch.optim counts its iterations on the host"
     if problem.has_modes or problem.averages:
-        return "it draws random numbers in training, or keeps statistics or averages"
+        return "its updates draw random numbers, or keep statistics or averages"
     if problem.fresh:
         return "its samples are drawn on the host"
     drawn = isinstance(optimizer, Minibatch) and optimizer.replacement
