@@ -127,19 +127,24 @@ def _one_in(draw: st.DrawFn, count: int) -> bool:
 
 @st.composite
 def grown(  # noqa: PLR0911 - one a type
-    draw: st.DrawFn, node: dict[str, Any] | None = None, *, wild: bool = True
+    draw: st.DrawFn,
+    node: dict[str, Any] | None = None,
+    *,
+    wild: bool = True,
+    owner: type = RunConfig,
 ) -> Any:
-    """Draw a value that a node of a JSON Schema allows, by default a config; if `wild`, often
-    something else.
+    """Draw a value that a node of the JSON Schema of an `owner` allows, by default a config; if
+    `wild`, often something else.
     """
-    node = node or _schema(RunConfig)
+    node = node or _schema(owner)
     if "$ref" in node:
-        node = _schema(RunConfig)["$defs"][node["$ref"].rpartition("/")[2]]
+        node = _schema(owner)["$defs"][node["$ref"].rpartition("/")[2]]
     if section := node.get("kinds"):
         known = all_kinds(section)
         if section in ("activation", "schedule", "measure") and draw(st.booleans()):
             return draw(st.sampled_from(sorted(known)))
-        node = _schema(draw(st.sampled_from(list(known.values()))))
+        owner = draw(st.sampled_from(list(known.values())))
+        node = _schema(owner)
     if wild and _one_in(draw, 100):
         return draw(ANYTHING)
     if "const" in node:
@@ -147,13 +152,13 @@ def grown(  # noqa: PLR0911 - one a type
     if "enum" in node:
         return draw(st.sampled_from(node["enum"]))
     if options := node.get("oneOf", node.get("anyOf")):
-        return draw(grown(draw(st.sampled_from(options)), wild=wild))
+        return draw(grown(draw(st.sampled_from(options)), wild=wild, owner=owner))
     match node.get("type"):
         case "object":
             given = node.get("properties", {})
             required = node.get("required", [])
             keys = [key for key in given if key in required or key == "kind" or _one_in(draw, 4)]
-            found = {key: draw(grown(given[key], wild=wild)) for key in keys}
+            found = {key: draw(grown(given[key], wild=wild, owner=owner)) for key in keys}
             return found | (
                 {draw(st.sampled_from(["extends", "kindd", "", "<<"])): 1}
                 if wild and _one_in(draw, 100)
@@ -164,7 +169,7 @@ def grown(  # noqa: PLR0911 - one a type
             most = node.get("maxItems", 3)
             return draw(
                 st.lists(
-                    grown(node["items"], wild=wild),
+                    grown(node["items"], wild=wild, owner=owner),
                     min_size=least,
                     max_size=max(least, min(most, 3)),
                 )
