@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Architecture, Finding, PositiveInt, Sections, Shapes
+from dynamics_cli.architectures.transformer import OfTokens
+from dynamics_cli.kinds import Finding, PositiveInt, Sections, Shapes
 
 if TYPE_CHECKING:
     from torch import nn
@@ -20,41 +20,13 @@ if TYPE_CHECKING:
 Share = Annotated[float, Field(ge=0, lt=1)]
 
 
-class OfSequences(Architecture):
+class OfSequences(OfTokens):
     """The base of networks that read a sequence from its first token on."""
 
-    tokens: PositiveInt
-    """Number T of blocks that a sample is split into."""
-    width: PositiveInt
-    """Numbers D of the state of a token."""
     layers: Annotated[int, Field(ge=1, le=100)] = 1
     """Number of layers."""
     dropout: Share = 0.0
     """Share of the numbers that training sets to 0, the others divided by the rest of 1."""
-    predict: Literal["every"] | None = None
-    """`every` gives outputs at every token, of it and the tokens before it; by default at the
-    last one.
-    """
-    outputs: PositiveInt = 1
-    """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
-
-    @property
-    def at_positions(self) -> bool:
-        """Whether outputs are given at every token."""
-        return self.predict == "every"
-
-    def columns(self, d: int) -> int:
-        """Return the numbers of a block of samples of `d` columns.
-
-        Raises:
-            InputError: samples cannot be split into the tokens.
-        """
-        if d % self.tokens:
-            raise InputError(
-                f"architecture.tokens: samples of {d} columns are not {self.tokens} tokens of equal"
-                " length"
-            )
-        return d // self.tokens
 
     @abstractmethod
     def module(self, columns: int) -> nn.Module:

@@ -9,13 +9,47 @@ from pydantic import Field
 
 from dynamics_cli.architectures.activations import Activated, Linear
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Activation, Finding, PositiveInt, Sections, Shapes
+from dynamics_cli.kinds import Activation, Architecture, Finding, PositiveInt, Sections, Shapes
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-class Transformer(Activated, kind="transformer"):
+class OfTokens(Architecture):
+    """The base of networks of samples that are blocks of equally many numbers."""
+
+    tokens: PositiveInt
+    """Number T of blocks that a sample is split into: 2 for the pairs of `modular_arithmetic`."""
+    width: PositiveInt
+    """Numbers D of the state of a token."""
+    predict: Literal["every"] | None = None
+    """`every` gives outputs at every token, of it and the tokens before it; by default at the
+    last one.
+    """
+    outputs: PositiveInt = 1
+    """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
+
+    @property
+    def at_positions(self) -> bool:
+        """Whether outputs are given at every token."""
+        return self.predict == "every"
+
+    def columns(self, d: int) -> int:
+        """Return the numbers of a block of samples of `d` columns.
+
+        Raises:
+            InputError: samples cannot be split into the tokens.
+        """
+        if d % self.tokens:
+            divisors = ", ".join(str(k) for k in range(1, min(d, 1000) + 1) if d % k == 0)
+            raise InputError(
+                f"architecture.tokens: samples of {d} columns are not {self.tokens} tokens of equal"
+                f" length; divisors of {d} will do: {divisors}"
+            )
+        return d // self.tokens
+
+
+class Transformer(Activated, OfTokens, kind="transformer"):
     """`r = W_E x_t + p_t`, layers `r <- r + attention(N r)`, `r <- r + MLP(N r)`, `h = W_U N r_T`.
 
     A sample is `tokens` blocks `x_t` of equally many numbers. The one-hot blocks of
@@ -39,10 +73,6 @@ initialization: {kind: lecun, scales: {weight_embedding: 2.0}}
 loss: {kind: cross_entropy}
 """
     stateful = False
-    tokens: PositiveInt
-    """Number T of blocks that a sample is split into: 2 for the pairs of `modular_arithmetic`."""
-    width: PositiveInt
-    """Numbers D of the residual stream."""
     heads: PositiveInt = 1
     """Attention heads of every layer, each of width k = D / heads."""
     layers: Annotated[int, Field(ge=1, le=100)] = 1
@@ -53,17 +83,6 @@ loss: {kind: cross_entropy}
     """Whether there is a normalisation `N`."""
     bias: bool = False
     """Whether attention, MLPs and the output have bias vectors."""
-    predict: Literal["every"] | None = None
-    """`every` gives outputs at every token, of it and the tokens before it; by default at the
-    last one.
-    """
-    outputs: PositiveInt = 1
-    """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
-
-    @property
-    def at_positions(self) -> bool:
-        """Whether outputs are given at every token."""
-        return self.predict == "every"
 
     @property
     def sigma(self) -> Activation:
@@ -85,12 +104,7 @@ loss: {kind: cross_entropy}
         Raises:
             InputError: samples cannot be split into the tokens.
         """
-        if d % self.tokens:
-            divisors = ", ".join(str(k) for k in range(1, min(d, 1000) + 1) if d % k == 0)
-            raise InputError(
-                f"architecture.tokens: samples of {d} columns are not {self.tokens} tokens of equal"
-                f" length; divisors of {d} will do: {divisors}"
-            )
+        columns = self.columns(d)
         D = self.width
         M = self.mlp_width
         if M is None:
@@ -102,7 +116,7 @@ loss: {kind: cross_entropy}
             if bias:
                 shapes[f"bias_{name}"] = (rows,)
 
-        matrix("embedding", D, d // self.tokens, bias=False)
+        matrix("embedding", D, columns, bias=False)
         matrix("positions", self.tokens, D, bias=False)
         for layer in range(1, self.layers + 1):
             for part in ("query", "key", "value"):
