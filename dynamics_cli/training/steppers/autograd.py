@@ -168,6 +168,26 @@ class WeightGroup:
     """The optimizer's memory of these weights, unless an `updater` keeps it."""
     updater: TorchUpdater | None = None
 
+    def step(
+        self,
+        gradients: Mapping[str, Tensor],
+        loss: Tensor,
+        *,
+        lr: float | Tensor,
+        iteration: int | Tensor,
+    ) -> None:
+        """Update the weights by the gradients and losses of all replicas."""
+        names = [*self.weights]
+        self.update(
+            list(self.weights.values()),
+            [gradients[name][self.replicas] for name in names],
+            lr=lr,
+            names=names,
+            state=self.memory,
+            iteration=iteration,
+            loss=loss[self.replicas],
+        )
+
     @property
     def called(self) -> str:
         """The optimizer's kind and, of a class of torch, its name."""
@@ -419,16 +439,7 @@ class AutogradStepper(SideBySide):
             gradients = self._clipped(gradients)
             for group in self._groups[part]:
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
-                names = [*group.weights]
-                group.update(
-                    list(group.weights.values()),
-                    [gradients[name][group.replicas] for name in names],
-                    lr=lr,
-                    names=names,
-                    state=group.memory,
-                    iteration=i - self.memory_from,
-                    loss=loss[group.replicas],
-                )
+                group.step(gradients, loss, lr=lr, iteration=i - self.memory_from)
                 kept = group.optimizer.average
                 if kept is not None:
                     for name, w in group.weights.items():

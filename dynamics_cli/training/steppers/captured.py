@@ -162,15 +162,8 @@ class CapturedStepper(AutogradStepper):
             gradients = self._clipped(gradients)
             for group, rates in zip(self._groups[part], self._rates, strict=True):
                 kept = dict(group.memory)
-                group.update(
-                    list(group.weights.values()),
-                    [gradients[name][group.replicas] for name in group.weights],
-                    lr=rates.index_select(0, self._number)[0],
-                    names=[*group.weights],
-                    state=group.memory,
-                    iteration=iteration,
-                    loss=loss[group.replicas],
-                )
+                lr = rates.index_select(0, self._number)[0]
+                group.step(gradients, loss, lr=lr, iteration=iteration)
                 group.memory.update(_in_place(kept, group.memory))
 
     def put(self, state: StateDict) -> None:
