@@ -14,8 +14,6 @@ from dynamics_cli.kinds import Architecture, Finding, PositiveInt, Sections, Sha
 if TYPE_CHECKING:
     from torch import nn
 
-STAGES = 3
-
 
 class ResNet(Architecture, kind="resnet"):
     """The residual network for CIFAR-10 (He et al. 2016, Section 4.2), of `depth = 6n + 2` layers.
