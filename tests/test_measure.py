@@ -709,6 +709,18 @@ def test_measures_of_weights_that_the_outputs_do_not_depend_on_are_zero():
     assert [row[name] for name in measures] == [0.0] * 5
 
 
+@pytest.mark.parametrize(
+    "kind", ["gauss_newton", "kernel_distance", "kernel_alignment", "kernel_eigenvalues", "margin"]
+)
+def test_measures_of_outputs_are_refused_where_a_loss_of_model_and_batch_hides_them(kind):
+    def hidden(model, batch):
+        return cross_entropy(model(batch["x"]), batch["y"])
+
+    start = MODULE.state_dict()
+    with pytest.raises(InputError, match=f"no measure '{kind}' here, it needs"):
+        dyn.measure(MODULE, {"x": X, "y": Y}, loss=hidden, measures=[kind], start=start)
+
+
 def test_the_curvature_of_a_loss_that_is_linear_in_the_outputs_is_zero():
     (row,) = dyn.measure(
         nn.Linear(3, 1),

@@ -75,8 +75,9 @@ def measure(
             a number for each sample, or their mean or sum, such as
             `torch.nn.functional.cross_entropy`; or a function `(model, batch)`, with these names,
             that gives the mean loss of a batch, which is `x` or what the `DataLoader` gives. Both
-            may give `(sum, count)`, the sum of losses over labels and their number, where samples
-            have different numbers of labels.
+            functions may give `(sum, count)`, the sum of losses over labels and their number, where
+            samples have different numbers of labels. Measures of outputs, such as `gauss_newton`
+            and those of the kernel, cannot see them behind a function of model and batch.
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or
             functions of a state. All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of

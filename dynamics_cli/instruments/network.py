@@ -123,6 +123,11 @@ class Given(kinds.Architecture):
         """Whether outputs are given at each position of a sequence."""
         return self._positions > 0
 
+    @property
+    def gives_losses(self) -> bool:
+        """Whether a loss of model and batch hides the outputs."""
+        return self._loss is not None
+
     def by_positions(self) -> Given:
         """Return the network with a row of outputs for each position, the first axis of a
         sample's outputs.

@@ -130,6 +130,11 @@ class Architecture(Kind):
         return False
 
     @property
+    def gives_losses(self) -> bool:
+        """Whether what it gives for a sample is the loss itself, so that outputs are not known."""
+        return False
+
+    @property
     def plain(self) -> bool:
         """Whether the network is its kind alone: neither scaled nor centred, nothing frozen."""
         return self.output_scale is None and not self.centered and self.train is None

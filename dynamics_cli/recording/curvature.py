@@ -424,6 +424,12 @@ class GaussNewton(OfMode, kind="gauss_newton"):
     By Lanczos iterations, as the sharpness (Schraudolph 2002; Papyan 2019).
     """
 
+    needs = "a single network with a single loss, of its outputs"
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether a single network is trained on a loss of its outputs."""
+        return super().offered(problem) and not problem.config.architecture.gives_losses
+
     def measure(self, state: State) -> float:
         """Return the eigenvalue."""
         derivatives = self.derivatives(state)

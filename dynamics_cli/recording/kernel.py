@@ -16,13 +16,14 @@ from dynamics_cli.recording.measures import once
 class TangentKernel(Measure):
     """The base of measures of the tangent kernel."""
 
-    needs = "a single network"
+    needs = "a single network, and a loss of its outputs"
     count: PositiveInt = 200
     """Number of samples, from the first of the training set on."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether the network is a single function."""
-        return not problem.config.architecture.players
+        """Return whether the network is a single function with known outputs."""
+        network = problem.config.architecture
+        return not network.players and not network.gives_losses
 
     def kernel(self, state: State) -> Floats:
         """Return the kernel (n C, n C), computed once a state for measures of the same samples."""
