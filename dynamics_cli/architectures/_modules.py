@@ -15,7 +15,7 @@ INITIAL = 0.02
 """Standard deviation of GPT-2's initial weights."""
 
 
-def _norm_of(norm: str, groups: int, channels: int) -> nn.Module:
+def _norm_of_images(norm: str, groups: int, channels: int) -> nn.Module:
     if norm == "batch":
         return nn.BatchNorm2d(channels)
     if norm == "group":
@@ -37,10 +37,10 @@ class Block(nn.Module):
         self.stride = stride
         self.added = channels - before
         self.conv1 = conv(before, channels, stride=stride)
-        self.norm1 = _norm_of(norm, groups, channels)
+        self.norm1 = _norm_of_images(norm, groups, channels)
         self.relu1 = nn.ReLU()
         self.conv2 = conv(channels, channels)
-        self.norm2 = _norm_of(norm, groups, channels)
+        self.norm2 = _norm_of_images(norm, groups, channels)
         self.relu2 = nn.ReLU()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ class ResNetNetwork(nn.Module):
         super().__init__()
         self.image = tuple(image)
         self.first = nn.Conv2d(image[0], width, 3, padding=1, bias=norm == "none")
-        self.norm = _norm_of(norm, groups, width)
+        self.norm = _norm_of_images(norm, groups, width)
         self.relu = nn.ReLU()
         channels = width
         stages = []

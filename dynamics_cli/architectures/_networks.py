@@ -124,7 +124,7 @@ class MatrixProductNetwork(nn.Module):
         return W[x[:, 0].long(), x[:, 1].long()]
 
 
-def _norm_of(norm: str, width: int) -> nn.Module:
+def _norm_of_rows(norm: str, width: int) -> nn.Module:
     """Return a normalisation without gain and shift of rows (n, width)."""
     if norm == "batch":
         return nn.BatchNorm1d(width, affine=False)
@@ -140,7 +140,7 @@ class ResidualNetwork(nn.Module):
         self.norms: Sequence[nn.Module] | None = None
         if norm is not None:
             (width, _), *_ = shapes.values()
-            self.norms = nn.ModuleList(_norm_of(norm, width) for _ in range(1, self.depth))  # type: ignore[assignment]
+            self.norms = nn.ModuleList(_norm_of_rows(norm, width) for _ in range(1, self.depth))  # type: ignore[assignment]
         _register(self, shapes)
         _units(self, range(1, self.depth), partial(Units, sigma))
 
