@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from pydantic import Field
 
 from dynamics_cli.errors import DataMissingError, InputError
@@ -19,6 +20,8 @@ from dynamics_cli.runs.store import files
 
 Form = Literal["one_hot", "numbers"]
 BYTES = 256
+MOVES = 10
+"""Moves for each entry of a doubly stochastic matrix."""
 
 
 def next_symbols(sequences: Ints, symbols: int, form: Form) -> tuple[Floats, Floats]:
@@ -38,7 +41,9 @@ class MarkovChains(Dataset, kind="markov_chains"):
 
     The rows of a matrix are drawn from the Dirichlet distribution with all parameters `alpha`.
     With `order` m the next symbol depends on the last m, whose k^m rows are numbered by `sum_j
-    x_{t-j} k^j`. A network that copies the bigram statistics of its context predicts best.
+    x_{t-j} k^j`. A network that copies the bigram statistics of its context predicts best. Of
+    `rows: doubly_stochastic` columns sum to 1 as well, so that all symbols are equally frequent;
+    such matrices are drawn uniformly (see `doubly_stochastic`).
     """
 
     example = """\
@@ -63,9 +68,9 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
     """Number of transition matrices, which sequences share in turn; by default each sequence has
     its own.
     """
-    rows: Literal["independent", "equal"] = "independent"
+    rows: Literal["independent", "equal", "doubly_stochastic"] = "independent"
     """Whether the rows of a matrix are drawn by themselves, or all equal, so that symbols are
-    independent.
+    independent, or such that columns sum to 1 too.
     """
     start: Literal["stationary", "uniform"] = "uniform"
     """Distribution of the first symbol (of the first `order`)."""
@@ -75,9 +80,18 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
     """Number of held-out sequences; of `matrices` that are shared, with the same ones."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a stationary start of chains of higher order."""
+        """Yield a stationary start or doubly stochastic matrices of chains of higher order, and
+        a parameter of these.
+        """
         if self.start == "stationary" and self.order > 1:
             yield ("dataset", "start"), "stationary needs dataset.order: 1"
+        if self.rows != "doubly_stochastic":
+            return
+        if self.order > 1:
+            yield ("dataset", "rows"), "doubly_stochastic needs dataset.order: 1"
+        if self.alpha != 1:
+            told = "is that of Dirichlet rows; doubly stochastic matrices are drawn uniformly"
+            yield ("dataset", "alpha"), told
 
     def transitions(self, streams: Streams) -> Floats:
         """Return the transition matrices of all sequences, training before held-out ones, (n +
@@ -89,6 +103,9 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
         contexts = self.symbols**self.order
         check_size(count * contexts, self.symbols)
         stream = streams.rng("data") if self.matrices is None else streams.rng("teacher")
+        if self.rows == "doubly_stochastic":
+            P = doubly_stochastic(stream, self.matrices or count, self.symbols)
+            return P[np.arange(count) % len(P)]
         drawn = (self.matrices or count, 1 if self.rows == "equal" else contexts)
         P = stream.standard_gamma(self.alpha, (*drawn, self.symbols)) + np.finfo(float).tiny
         P = P / P.sum(-1, keepdims=True)
@@ -115,6 +132,26 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
             s[:, t] = _chosen(steps[np.arange(count), context], rng.random(count))
         x, y = next_symbols(s, k, self.inputs)
         return make_samples(x, y, trained=self.n, positions=True)
+
+
+def doubly_stochastic(rng: Generator, count: int, k: int) -> Floats:
+    """Return matrices (count, k, k) drawn uniformly among those whose rows and columns sum to 1.
+
+    They begin at `1 / k` everywhere. A move draws two rows and two columns, and adds `d` to two
+    opposite corners and `-d` to the others, with d uniform among the numbers that leave all four at
+    least 0: a Gibbs sampler, whose stationary law is the uniform one. There are `MOVES k^2` moves.
+    For k = 2 one is enough.
+    """
+    P = np.full((count, k, k), 1 / k)
+    for _ in range(MOVES * k**2):
+        i, j = rng.choice(k, 2, replace=False)
+        a, b = rng.choice(k, 2, replace=False)
+        low = -np.minimum(P[:, i, a], P[:, j, b])
+        high = np.minimum(P[:, i, b], P[:, j, a])
+        d = low + (high - low) * rng.random(count)
+        P[:, [i, j], [a, b]] += d[:, None]
+        P[:, [i, j], [b, a]] -= d[:, None]
+    return np.maximum(P, 0.0)  # rounding leaves -1e-17
 
 
 def stationary(P: Floats) -> Floats:

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.datasets.in_context import InContextRegression
-from dynamics_cli.datasets.sequences import MarkovChains, Text, stationary
+from dynamics_cli.datasets.sequences import MarkovChains, Text, doubly_stochastic, stationary
 from dynamics_cli.datasets.teachers import PowerLaw
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import FreshStreams, Streams
@@ -55,6 +55,29 @@ def test_rows_are_uniform_and_fresh_chains_new():
     assert not np.array_equal(*blocks)
     shared = chains.model_copy(update={"matrices": 2})
     assert_array_equal(shared.transitions(STREAMS)[:2], shared.transitions(FreshStreams(3, 5))[:2])
+
+
+def moments_of(P):
+    p = P[:, 0, 0]
+    means = [p**2, p**4, p * P[:, 1, 1], P.min((1, 2)), P.max((1, 2))]
+    return np.mean(means, axis=1)
+
+
+def test_doubly_stochastic_matrices_are_uniform():
+    rng = np.random.default_rng(0)
+    drawn = doubly_stochastic(rng, 20000, 3)
+    assert_allclose(drawn.sum(1), 1.0)
+    # rejection: uniform numbers in all places but those that the sums determine
+    P = np.zeros((200_000, 3, 3))
+    P[:, :2, :2] = rng.random((len(P), 2, 2))
+    P[:, :, 2] = 1 - P.sum(2)
+    P[:, 2] = 1 - P[:, :2].sum(1)
+    expected = moments_of(P[(P >= 0).all((1, 2))])
+    assert_allclose(moments_of(drawn), expected, atol=0.006)  # four standard errors
+    P = MarkovChains(n=4, length=3, symbols=4, rows="doubly_stochastic").transitions(STREAMS)
+    assert_allclose(P.sum(1), 1.0)
+    assert_allclose(P.sum(2), 1.0)
+    assert len(np.unique(P[:, 0, 0])) == 4
 
 
 ABC = "añb\ncab" * 10

@@ -386,6 +386,14 @@ CONFIGS = [
         CHAINS,
         ("dataset: {order: 2}", "dataset.start: stationary needs dataset.order: 1"),
         (
+            "dataset: {order: 2, start: uniform, rows: doubly_stochastic}",
+            "dataset.rows: doubly_stochastic needs dataset.order: 1",
+        ),
+        (
+            "dataset: {rows: doubly_stochastic, alpha: 2.0}",
+            "dataset.alpha: is that of Dirichlet rows",
+        ),
+        (
             "dataset: {kind: text, path: a.txt, length: 4, n_test: 3}",
             "n_test: needs dataset.held_out, the share of the text",
         ),

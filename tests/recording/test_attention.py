@@ -121,11 +121,18 @@ def test_multi_head_attention_of_torch(batch_first, needs_weights):
     assert_allclose(measured(model), by_hand(weights.detach().numpy(), X.numpy()), rtol=1e-10)
 
 
-def test_a_transformer_in_a_run_and_by_dyn_measure(tmp_path):
+@pytest.mark.parametrize(
+    ("keys", "initialization"),
+    [
+        ({"kind": "transformer"}, "lecun"),
+        ({"kind": "gpt", "dropout": 0.1, "positions": "rotary"}, "as_built"),
+    ],
+)
+def test_a_transformer_in_a_run_and_by_dyn_measure(keys, initialization, tmp_path):
     config = config_of(
         dataset={"kind": "markov_chains", "length": T, "symbols": 3, "n": n},
         architecture={
-            "kind": "transformer",
+            **keys,
             "tokens": T,
             "width": 4,
             "heads": 2,
@@ -133,7 +140,7 @@ def test_a_transformer_in_a_run_and_by_dyn_measure(tmp_path):
             "outputs": 3,
             "predict": "every",
         },
-        initialization={"kind": "lecun"},
+        initialization={"kind": initialization},
         loss={"kind": "cross_entropy"},
         record={"measures": [*MEASURES, {"kind": "by_position", "bins": [1, 3]}]},
     )
@@ -143,7 +150,7 @@ def test_a_transformer_in_a_run_and_by_dyn_measure(tmp_path):
     names = [column.name for column in columns_of(run, "by_position_loss")]
     assert names == ["by_position_loss.1-2", "by_position_loss.3-"]
     data = run.config.dataset.samples(Streams(run.config.seed))
-    model = run.config.architecture.build(data.d).double()
+    model = run.config.architecture.build(data.d).double().eval()
     model.load_state_dict({name: torch.tensor(w[-1]) for name, w in run.parameters.items()})
     seen = []
     with watched(seen.append):
