@@ -129,6 +129,8 @@ def _report(figure: str, outcome: FigureResult) -> None:
     if outcome.table is not None:
         emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
+    for run in outcome.diverged:
+        emit(f"{run.role} diverged for seed {run.seed}: its claims count as not reproduced\n")
     if outcome.chosen_by_outcome:
         begin = "A setting was chosen by outcome: "
         emit("".join(f"{begin}{setting}\n" for setting in outcome.chosen_by_outcome))

@@ -34,6 +34,11 @@ class ObtainedRun:
     seconds: float
     """Wall time that obtaining it took now."""
 
+    @property
+    def diverged(self) -> bool:
+        """Whether the loss was no longer finite; only later seeds give such a run."""
+        return self.run.status == "diverged"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the entry in the JSON output; `config` is below `configs/`, `path` absolute."""
         place: dict[str, Any] = {"path": str(self.run.path.absolute())}
@@ -107,12 +112,12 @@ class RunSource:
     def obtain_seeds(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str], offsets: Sequence[int]
     ) -> list[list[ObtainedRun]]:
-        """Return, for every offset of the seeds, a finished run for every role.
+        """Return, for every offset of the seeds, a finished or diverged run for every role.
 
         An offset counts sets of seeds: it is added to the seeds times the number of seeds that the
         roles span. Alike networks are trained together.
 
-        Raises as `obtain` does.
+        Raises as `obtain` does, but for a run that diverged.
         """
         if not (wanted and offsets):
             return []
@@ -128,7 +133,9 @@ class RunSource:
         single = [k for k, of_run in enumerate(configs) if len(of_run) == 1]
         alike = divide([configs[k][0] for k in single]).batches
         together = [[single[place] for place in batch] for batch in alike]
-        runs = self._obtain(roles * len(offsets), configs, together)
+        runs = self._obtain(
+            roles * len(offsets), configs, together, allowed=("complete", "diverged")
+        )
         count = len(roles)
         return [runs[k * count : (k + 1) * count] for k in range(len(offsets))]
 
@@ -137,10 +144,13 @@ class RunSource:
         roles: Sequence[tuple[str, Wanted]],
         configs: Sequence[Sequence[RunConfig]],
         together: Sequence[Sequence[int]] = (),
+        allowed: Sequence[str] = ("complete",),
     ) -> list[ObtainedRun]:
         """Return a run for each role, given the configs of its networks.
 
         `together` has the places of single networks that are trained as replicas of one run.
+
+        Raises RunError: a run failed, or its status is not among those `allowed`.
         """
         alone = sorted({*range(len(configs))}.difference(*together))
         groups = [*together, *([k] for k in alone)]
@@ -161,7 +171,7 @@ class RunSource:
             runs = [ended.run] if len(group) == 1 else replicas_of(ended.run)
             seconds = ended.seconds / len(group)
             for k, run in zip(group, runs, strict=True):
-                if run.status != "complete":
+                if run.status not in allowed:
                     messages = " ".join(run.info.get("messages", []))
                     raise RunError(f"{run.path} {run.status}: {messages}".rstrip(": "))
                 role, wanted = roles[k]

@@ -70,6 +70,11 @@ class FigureResult:
         return not any(claim.missed for claim in self.over_seeds)
 
     @property
+    def diverged(self) -> list[ObtainedRun]:
+        """Runs of later seeds that diverged; no claim counts as reproduced for these seeds."""
+        return [run for run in self.runs if run.diverged]
+
+    @property
     def chosen_by_outcome(self) -> list[str]:
         """Settings that were chosen with results of several settings at hand."""
         return chosen_by_outcome(origins_of(self.figure, [run.wanted.config for run in self.runs]))
@@ -145,7 +150,7 @@ def reproduce(
             decide nothing; or somebody else's file has the name of one of the figure.
         ConfigError: the overrides do not fit.
         DataMissingError: data that the figure needs are not there.
-        RunError: a run cannot go on, or a file cannot be written.
+        RunError: a run cannot go on, a run of the first seed diverged, or a file cannot be written.
     """
     from dynamics_cli.plotting.style import check_formats, save, style
 
@@ -182,8 +187,8 @@ def reproduce(
     for of_seed in source.obtain_seeds(
         chosen.wanted(preset, first_seed=False), changes, range(1, seeds)
     ):
-        claims.append(chosen.claims(chosen.evidence(by_role(of_seed))))
         more += of_seed
+        claims.append(_claims_of_seed(chosen, of_seed))
     joined = explained(over_seeds(claims), chosen.missed)
 
     about: dict[str, Any] = {
@@ -200,7 +205,12 @@ def reproduce(
             written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
         pictures = list(written)
         if len(claims) > 1:
-            over = {**about, "seeds": len(claims), "claims": [claim.as_dict() for claim in joined]}
+            over = {
+                **about,
+                "seeds": len(claims),
+                "diverged": [run.seed for run in more if run.diverged],
+                "claims": [claim.as_dict() for claim in joined],
+            }
             written.append(write_document(beside(file, SEEDS), over, [], [*runs, *more]))
         took = {"provenance": {**about["provenance"], "seconds": round(of_one, 1)}}
         of_first = {
@@ -212,6 +222,13 @@ def reproduce(
         written.append(write_document(file, of_first, pictures, runs))
     seconds = time.monotonic() - began
     return FigureResult(chosen.id, written, joined, [*runs, *more], table, numbers, seconds)
+
+
+def _claims_of_seed(figure: Figure, runs: Sequence[ObtainedRun]) -> list[Claim]:
+    """Return the claims of a later seed; none where a run diverged."""
+    if any(run.diverged for run in runs):
+        return []
+    return figure.claims(figure.evidence(by_role(runs)))
 
 
 def reproduce_figures(

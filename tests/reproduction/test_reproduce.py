@@ -282,3 +282,16 @@ def test_a_run_that_diverges_fails_its_figure_and_the_next_one_follows():
     assert isinstance(error, RunError)
     assert "diverged" in str(error)
     assert "smaller step" in str(error)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_later_seed_that_diverges_counts_as_not_reproduced():
+    changes = ["architecture.activation=linear", "optimizer.lr=0.12"]
+    result = drawn("small-fig1", overrides=[*changes, "seed=7"], seeds=4)
+    assert [(run.role, run.seed) for run in result.diverged] == [("first", 8), ("second", 8)]
+    for over in result.over_seeds:
+        assert [one.measured is None for one in over.each] == [False, True, False, False]
+        assert over.count.startswith("3 of 4")
+    assert read_document(result.files[-2])["diverged"] == [8, 8]
+    with pytest.raises(RunError, match="diverged"):
+        drawn("small-fig1", overrides=[*changes, "seed=8"])
