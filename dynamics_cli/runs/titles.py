@@ -12,7 +12,9 @@ from dynamics_cli.errors import UsageError, did_you_mean
 def title_of(key: str, config: Mapping[str, Any]) -> str:
     """Return the title of an axis for a setting: that of its kind, by default its last word.
 
-    `config` is the config as plain data, which says the kinds.
+    The last word of an entry of a list or a mapping, such as `layer_lr.weight_2`, says nothing
+    alone: its title has the word above too. `config` is the config as plain data, which says the
+    kinds.
     """
     *above, last = key.split(".")
     path = tuple(int(part) if part.isdigit() else part for part in above)
@@ -23,7 +25,7 @@ def title_of(key: str, config: Mapping[str, Any]) -> str:
             return str(titles[last])
     if above and last == "kind":
         last = above[-1]
-    elif above and last.isdigit():
+    elif above and (last.isdigit() or section is None):
         last = f"{above[-1]} {last}"
     return last.replace("_", " ")
 

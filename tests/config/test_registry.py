@@ -396,6 +396,8 @@ def test_titles_are_of_keys_that_kinds_have():
         ("loss.kind", "loss"),
         ("record.measures.0.top", "top"),
         ("architecture.widths.1", "widths 1"),
+        ("optimizer.layer_lr.weight_1", "layer lr weight 1"),
+        ("initialization.scales.weight_1", "scales weight 1"),
         ("seed", "seed"),
     ],
 )
