@@ -444,6 +444,17 @@ PAPERS: dict[str, PaperEntry] = {
             ),
         },
     ),
+    "rhee2026": PaperEntry(
+        "Muon learns balanced solutions in matrix factorization without slow saddle-to-saddle"
+        " dynamics",
+        "Rhee, Simon, Karkada",
+        "arXiv:2606.30509",
+        {
+            "rhee2026-modes": FigureEntry("Modes learned one by one, and all at once", 4, "modes"),
+            "rhee2026-steps": FigureEntry("The final loss against the step", 8, "steps"),
+            "rhee2026-conserved": FigureEntry("What each optimizer conserves", 5, "conserved"),
+        },
+    ),
     "sarussi2021": PaperEntry(
         "Towards Understanding Learning in Neural Networks with Linear Teachers",
         "Sarussi, Brutzkus, Globerson",
