@@ -47,18 +47,17 @@ class Losses:
 
 def losses(runs: list[kit.Run], zero: float) -> Losses:
     """Read runs of one optimizer; `zero` is the loss of W = 0."""
-    optimizers: list[Any] = [run.config.optimizer for run in runs]
-    return Losses(
-        steps=np.array([optimizer.lr for optimizer in optimizers]),
-        final=np.array([run.losses[-2:].mean() for run in runs]) / zero,
-        sharpness=np.array([_sharpness(run) for run in runs]),
-    )
+    steps, final, sharpness = np.array([_row(run) for run in runs]).T
+    return Losses(steps, final / zero, sharpness)
 
 
-def _sharpness(run: kit.Run) -> float:
-    if "sharpness" not in run.measures:
-        return np.nan
-    return float(np.ravel(run.measures["sharpness"])[-1])
+def _row(run: kit.Run) -> tuple[float, float, float]:
+    """Return step, final loss and sharpness of a run."""
+    optimizer: Any = run.config.optimizer
+    sharpness = np.nan
+    if "sharpness" in run.measures:
+        sharpness = float(np.ravel(run.measures["sharpness"])[-1])
+    return optimizer.lr, float(np.mean(run.losses[-2:])), sharpness
 
 
 @dataclass(frozen=True)
