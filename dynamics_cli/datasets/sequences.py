@@ -1,6 +1,4 @@
-"""Sequences with a label at each position: Markov chains and text, whose labels are the next
-symbols.
-"""
+"""Sequences whose labels are what comes next: Markov chains, text, and series of numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field
 
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.datasets.files.tables import read_series
+from dynamics_cli.errors import DataMissingError, InputError, did_you_mean
 from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
 from dynamics_cli.kinds.arrays import Ints
 from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
@@ -263,3 +262,108 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
     def _windows(self, numbers: Ints, starts: Ints, symbols: int) -> tuple[Floats, Floats]:
         rows = numbers[starts[:, None] + np.arange(self.length + 1)]
         return next_symbols(rows, symbols, self.inputs)
+
+
+class Series(Dataset, kind="series"):
+    """Windows of a series in a CSV file, a row for each time; the label is the row that comes next.
+
+    A window of T rows and k columns is a sample of T blocks of k numbers, as `recurrent`, `gpt` and
+    `transformer` with `tokens: T` take it. All windows are in the data set, from the oldest to the
+    newest.
+    """
+
+    example = """\
+# python -c "import numpy; numpy.savetxt('series.csv', numpy.sin(numpy.arange(200) / 5))"
+dataset: {kind: series, path: series.csv, length: 16, held_out: 0.2}
+architecture: {kind: recurrent, cell: gru, tokens: 16, width: 8}
+initialization: {kind: as_built}
+loss: {kind: mse}
+optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
+"""
+    file_keys: ClassVar = ("path",)
+    random = False
+    path: str
+    """The file, relative to the config."""
+    length: PositiveInt
+    """Rows T of a window."""
+    columns: Annotated[list[str], Field(min_length=1)] | None = None
+    """Columns that a window has, by the names in the header, or by numbers from 1 in a file without
+    one; by default all. Others, such as dates, may hold anything.
+    """
+    targets: Annotated[list[str], Field(min_length=1)] | None = None
+    """Those among them that the label has; by default all. `architecture.outputs` is their number.
+    """
+    predict: Literal["every"] | None = None
+    """`every` gives a label to each row of a window, for `architecture.predict: every`; by default
+    the last row has one.
+    """
+    ahead: PositiveInt = 1
+    """How many rows after its row a label stands."""
+    stride: PositiveInt = 1
+    """Rows between the starts of two windows."""
+    held_out: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Share of the series, at its end, that windows are held out of."""
+    standardize: bool = False
+    """Shift and scale each column so that its part that is trained on has mean 0 and variance 1."""
+
+    def load(self, streams: Streams) -> Samples:
+        """Read the file and cut windows.
+
+        Raises:
+            DataMissingError: the file is not there.
+            InputError: it is no table of numbers, has no such column, or is shorter than a window.
+        """
+        names, table = read_series(Path(self.path), self.columns)
+        targets = self.targets or names
+        for name in targets:
+            if name not in names:
+                told = did_you_mean(name, names)
+                raise InputError(
+                    f"dataset.targets: no column {name!r}{told}; there are {', '.join(names)}"
+                )
+        end = len(table) - round((self.held_out or 0.0) * len(table))
+        size = self.length + self.ahead
+        parts = {"": end}
+        if self.held_out is not None:
+            parts["held-out "] = len(table) - end
+        for what, rows in parts.items():
+            if rows < size:
+                told = f"the {what}series has {rows} rows, a window and its label {size}"
+                raise InputError(f"{self.path}: {told}")
+        if self.standardize:
+            table = self._standardized(table, table[:end], names)
+
+        labels = table[:, [names.index(name) for name in targets]]
+        x, y = self._windows(table[:end], labels[:end])
+        x_test = None
+        y_test = None
+        if self.held_out is not None:
+            x_test, y_test = self._windows(table[end:], labels[end:])
+        return make_samples(
+            x,
+            y,
+            x_test=x_test,
+            y_test=y_test,
+            positions=self.predict == "every",
+            origin=self.path,
+        )
+
+    def _standardized(self, table: Floats, trained: Floats, names: list[str]) -> Floats:
+        deviations = trained.std(0)
+        for name, deviation in zip(names, deviations, strict=True):
+            if not deviation > 0:
+                raise InputError(
+                    f"{self.path}: column {name!r} is constant; leave it out of dataset.columns, or"
+                    " leave out standardize"
+                )
+        return np.asarray((table - trained.mean(0)) / deviations, np.float64)
+
+    def _windows(self, table: Floats, labels: Floats) -> tuple[Floats, Floats]:
+        """Return windows (n, T k) of a part of the series, and labels (n, K) or (n, T, K)."""
+        starts = np.arange(0, len(table) - self.length - self.ahead + 1, self.stride)
+        check_size(len(starts), self.length * (table.shape[1] + 1))
+        rows = starts[:, None] + np.arange(self.length)  # (n, T)
+        x = table[rows].reshape(len(starts), -1)
+        if self.predict == "every":
+            return x, labels[rows + self.ahead]
+        return x, labels[rows[:, -1] + self.ahead]

@@ -112,7 +112,13 @@ def _check_positions(dataset: Samples, loss: Loss, config: RunConfig) -> None:
     if dataset.positions != network.at_positions:
         given = "labels at each position" if dataset.positions else "one label a sample"
         gives = "an output at each position" if network.at_positions else "one output a sample"
-        raise InputError(f"dataset: {given}, but architecture.kind {network.kind} gives {gives}")
+        remedy = ""
+        if "predict" in type(network).model_fields:
+            wanted = "give" if dataset.positions else "leave out"
+            remedy = f"; {wanted} architecture.predict: every"
+        raise InputError(
+            f"dataset: {given}, but architecture.kind {network.kind} gives {gives}{remedy}"
+        )
     if not dataset.positions:
         return
     if loss.at_positions(dataset.y) != dataset.positions:

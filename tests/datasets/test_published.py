@@ -263,19 +263,10 @@ def test_the_subset_is_what_was_built(shared, tmp_path, monkeypatch):
 def test_a_residual_network_trains_on_cifar10(tmp_path):
     """In batches, with batch normalisation and measures in both modes."""
     fetch_data("cifar10")
-    config = {
-        "name": "resnet",
-        "dataset": {"kind": "cifar10", "per_class": 2, "test_per_class": 1},
-        "architecture": {"kind": "resnet", "depth": 8, "width": 4, "outputs": 10},
-        "initialization": {"kind": "as_built"},
-        "loss": {"kind": "cross_entropy"},
-        "optimizer": {"kind": "sgd", "lr": 0.1, "momentum": 0.9, "batch_size": 10, "epochs": 8},
-        "record": {
-            "snapshots": {"kind": "list"},
-            "measures": ["train_loss", {"kind": "train_loss", "mode": "train"}, "test_accuracy"],
-        },
-    }
-    run = train(config, out=tmp_path / "run")
+    few = ["dataset.per_class=2", "dataset.test_per_class=1", "architecture.width=4"]
+    short = ["optimizer.batch_size=10", "optimizer.epochs=8", "record.snapshots.interval=16"]
+    changes = [*few, *short, "record.parameters=all"]
+    run = train("examples/resnet", changes, out=tmp_path / "run")
     assert run.losses[0] > 2
     assert run.measures["train_loss_in_training"][-1] < 0.8 * run.losses[0]
     assert run.parameters["norm.running_var"].shape == (2, 4)

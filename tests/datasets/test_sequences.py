@@ -1,5 +1,5 @@
-"""Markov chains, text, regression in context, power laws: their numbers against what defines
-them.
+"""Markov chains, text, series, regression in context, power laws: their numbers against what
+defines them.
 """
 
 from __future__ import annotations
@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from dynamics_cli import train
 from dynamics_cli.datasets.in_context import InContextRegression
-from dynamics_cli.datasets.sequences import MarkovChains, Text, doubly_stochastic, stationary
+from dynamics_cli.datasets.sequences import (
+    MarkovChains,
+    Series,
+    Text,
+    doubly_stochastic,
+    stationary,
+)
 from dynamics_cli.datasets.teachers import PowerLaw
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import FreshStreams, Streams
@@ -120,6 +127,83 @@ def test_text_that_cannot_be_used_is_refused(content, told, error, tmp_path):
         path.write_bytes(content)
     with pytest.raises(error, match=told):
         Text(path=str(path), length=5).samples(STREAMS)
+
+
+TABLE = np.random.default_rng(0).normal(size=(20, 3))
+LINES = [f"2026-01-{k + 1:02},{a!r},{b!r},{c!r}" for k, (a, b, c) in enumerate(TABLE.tolist())]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """The path of a CSV file of dates and three columns a, b and c."""
+    path = tmp_path / "series.csv"
+    path.write_text("\n".join(["date,a,b,c", *LINES]))
+    return path
+
+
+@pytest.mark.parametrize("predict", [None, "every"])
+def test_windows_of_a_series_have_the_next_row_as_label(predict, table):
+    series = Series(
+        path=str(table),
+        columns=["c", "a"],
+        targets=["a"],
+        length=4,
+        ahead=2,
+        stride=3,
+        predict=predict,
+        held_out=0.4,
+    )
+    data = series.samples(STREAMS)
+    for x, y, first, last in ((data.x, data.y, 0, 12), (data.x_test, data.y_test, 12, 20)):
+        starts = [k for k in range(first, last, 3) if k + 4 + 2 <= last]
+        windows = [[[TABLE[t, 2], TABLE[t, 0]] for t in range(k, k + 4)] for k in starts]
+        assert_array_equal(x.reshape(len(x), 4, 2), windows)
+        labels = np.array([[TABLE[t + 2, 0] for t in range(k, k + 4)] for k in starts])
+        assert_array_equal(y, labels[..., None] if predict else labels[:, -1])
+    scaled = series.model_copy(update={"standardize": True}).samples(STREAMS)
+    trained = TABLE[:12, [2, 0]]
+    unit = (TABLE[12:16, [2, 0]] - trained.mean(0)) / trained.std(0)
+    assert_allclose(scaled.x_test[0].reshape(4, 2), unit)
+
+
+def test_a_series_without_a_header_has_numbered_columns(table):
+    table.write_text("\n".join(LINES))
+    data = Series(path=str(table), columns=["2"], length=19).samples(STREAMS)
+    assert_array_equal(data.x[0], TABLE[:19, 0])
+    assert_array_equal(data.y, TABLE[19:, 0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"columns": None}, r":2: column 1 holds '2026-01-01', not a number"),
+        ({"columns": ["aa"]}, r"no column 'aa' \(did you mean 'a'\?\); there are date, a, b, c"),
+        ({"targets": ["c"]}, r"dataset\.targets: no column 'c'; there are a, b"),
+        ({"length": 20}, "the series has 20 rows, a window and its label 21"),
+        ({"held_out": 0.2}, "the held-out series has 4 rows, a window and its label 5"),
+        ({"path": "/nowhere.csv"}, "there is no such file"),
+        ({"columns": ["d"], "standardize": True}, "column 'd' is constant; leave it out"),
+    ],
+)
+def test_a_series_that_cannot_be_used_is_refused(changes, told, table):
+    if changes.get("columns") == ["d"]:
+        table.write_text("\n".join(["date,a,b,c,d", *(f"{line},5" for line in LINES)]))
+    keys = {"path": str(table), "columns": ["a", "b"], "length": 4, **changes}
+    with pytest.raises((InputError, DataMissingError), match=told):
+        Series(**keys).samples(STREAMS)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("series", ["dataset.stride=4"]),
+        ("gpt", ["architecture.width=8", "dataset.length=16", "architecture.tokens=16"]),
+    ],
+)
+def test_networks_learn_sequences_of_files(name, changes, tmp_path):
+    run = train(f"examples/{name}", [*changes, "optimizer.epochs=5"], out=tmp_path / "run")
+    assert run.losses[-1] < 0.9 * run.losses[0]
+    assert run.measures["test_loss"][-1] < run.measures["test_loss"][0]
 
 
 def test_interleaved_pairs_are_those_of_a_task_with_noise():

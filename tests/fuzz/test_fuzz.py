@@ -19,7 +19,7 @@ from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import read_config
 from dynamics_cli.config import to_yaml
 from dynamics_cli.datasets.points import File
-from dynamics_cli.datasets.sequences import Text
+from dynamics_cli.datasets.sequences import Series, Text
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Streams
 from tests.cli.conftest import CONFIG
@@ -165,6 +165,19 @@ def test_tables(count, tmp_path):
     attack(
         damaged(TABLES, snippets), [*TABLES, *ODD_TABLES], count, samples_in(tmp_path / "data.csv")
     )
+
+
+@counts
+def test_series(count, tmp_path):
+    file = tmp_path / "series.csv"
+    dataset = Series(path=str(file), columns=["1", "2"], length=1, standardize=True)
+
+    def look(case):
+        file.write_bytes(case)
+        data = dataset.load(Streams(0))
+        assert np.array_equal(data.x[1:], data.y[:-1])
+
+    attack(damaged(TABLES, BYTES), [*TABLES, *ODD_TABLES], count, look)
 
 
 BOOKS = [b"the cat sat on the mat\n", "\ufeffzwölf 日本語 \U0001f600 e\u0301\r\n".encode()]

@@ -249,7 +249,7 @@ def test_accuracy_and_margin_are_of_the_positions_with_a_label():
     [
         (
             {"architecture": {**CONFIG["architecture"], "predict": None}},
-            "gives one output a sample",
+            "gives one output a sample; give architecture.predict: every",
         ),
         ({"loss": {"kind": "mse"}}, "needs numbers"),
         ({"architecture": {**CONFIG["architecture"], "outputs": 2}}, r"y\[0, \d\] is 2"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.errors import DataMissingError, InputError, did_you_mean
 from dynamics_cli.kinds import Floats
 from dynamics_cli.memory import refuse_beyond_memory
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
@@ -76,49 +76,90 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> 
     return array
 
 
+def read_series(path: Path, columns: Sequence[str] | None = None) -> tuple[list[str], Floats]:
+    """Return the names of columns of a CSV file and their numbers (rows, columns).
+
+    Without a header the names are 1, 2, ... Other columns than `columns` may hold anything.
+
+    Raises:
+        DataMissingError: the file is not there.
+        InputError: it cannot be read, or has no such column; the message says where.
+    """
+    rows = _rows(path)
+    if columns is None:
+        _refuse_row_and_column_numbers(path, rows)
+    width = len(rows[0][1]) if rows else 0
+    names = [str(k + 1) for k in range(width)]
+    if rows and all(_number(cell) is None for cell in rows[0][1]):
+        names = [cell.strip() for cell in rows[0][1]]
+        rows = rows[1:]
+    chosen = list(range(width))
+    if columns is not None:
+        for name in columns:
+            if name not in names:
+                listed = ", ".join(names[:20]) or "none"
+                told = did_you_mean(name, names)
+                raise InputError(f"{path}: no column {name!r}{told}; there are {listed}")
+        chosen = [names.index(name) for name in columns]
+    return [names[k] for k in chosen], _numbers(path, rows, width, chosen)
+
+
 def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
+    rows = _rows(path)
+    _refuse_row_and_column_numbers(path, rows)
+    if rows and all(_number(cell) is None for cell in rows[0][1]):
+        rows = rows[1:]  # a header
+    width = len(rows[0][1]) if rows else 0
+    if width <= outputs:
+        needed = f"at least {outputs + 1} columns between commas, inputs and, last, labels"
+        raise InputError(f"{path}: it has {width}; needed are {needed}")
+    table = _numbers(path, rows, width, range(width))
+    return {"x": table[:, :-outputs], "y": table[:, -outputs:]}
+
+
+Row = tuple[int, list[str]]
+"""The number of a line, and its cells."""
+
+
+def _rows(path: Path) -> list[Row]:
+    """Return the lines of a CSV file that are not empty."""
     try:
         files.check_regular(path)
         lines = enumerate(
             csv.reader(path.read_text(encoding="utf-8-sig").splitlines(), strict=True), 1
         )
-        rows = [(number, row) for number, row in lines if any(cell.strip() for cell in row)]
+        return [(number, row) for number, row in lines if any(cell.strip() for cell in row)]
     except FileNotFoundError as error:
         raise DataMissingError(f"{path}: there is no such file") from error
     except (OSError, ValueError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: not a table of numbers ({reason})") from error
-    if rows:
-        _refuse_row_and_column_numbers(path, *rows[0])
-    if rows and all(_number(cell) is None for cell in rows[0][1]):
-        rows = rows[1:]  # a header
-    columns = 0
-    if rows:
-        columns = len(rows[0][1])
-    if columns <= outputs:
-        needed = f"at least {outputs + 1} columns between commas, inputs and, last, labels"
-        raise InputError(f"{path}: it has {columns}; needed are {needed}")
-    table = np.empty((len(rows), columns))
+
+
+def _numbers(path: Path, rows: Sequence[Row], width: int, columns: Sequence[int]) -> Floats:
+    """Return some columns of rows of `width` cells as numbers (rows, columns)."""
+    table = np.empty((len(rows), len(columns)))
     for k, (number, row) in enumerate(rows):
-        if len(row) != columns:
-            raise InputError(
-                f"{path}:{number}: {len(row)} columns, the lines before have {columns}"
-            )
-        for column, cell in enumerate(row):
-            value = _number(cell)
+        if len(row) != width:
+            raise InputError(f"{path}:{number}: {len(row)} columns, the lines before have {width}")
+        for place, column in enumerate(columns):
+            value = _number(row[column])
             if value is None:
                 raise InputError(
-                    f"{path}:{number}: column {column + 1} holds {cell[:60]!r}, not a number"
+                    f"{path}:{number}: column {column + 1} holds {row[column][:60]!r}, not a number"
                 )
-            table[k, column] = value
-    return {"x": table[:, :-outputs], "y": table[:, -outputs:]}
+            table[k, place] = value
+    return table
 
 
-def _refuse_row_and_column_numbers(path: Path, line: int, cells: Sequence[str]) -> None:
+def _refuse_row_and_column_numbers(path: Path, rows: Sequence[Row]) -> None:
     """Refuse a table with the numbers of its rows or columns, which pandas writes by default.
 
     Raises InputError: they would be read as an input or a sample.
     """
+    if not rows:
+        return
+    line, cells = rows[0]
     first, *others = [cell.strip() for cell in cells]
     columns = [str(k) for k in range(len(cells))]
     if first in ("", "Unnamed: 0") and (
