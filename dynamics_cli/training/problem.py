@@ -106,7 +106,7 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
 def _check_positions(dataset: Samples, loss: Loss, config: RunConfig) -> None:
     """Refuse labels at each position beside a network of one output a sample, and the reverse.
 
-    Raises InputError: they differ, or no position has a label.
+    Raises InputError: they differ, are at other positions, or no position has a label.
     """
     network = config.architecture
     if dataset.positions != network.at_positions:
@@ -121,6 +121,13 @@ def _check_positions(dataset: Samples, loss: Loss, config: RunConfig) -> None:
         )
     if not dataset.positions:
         return
+    positions = dataset.y.shape[1]
+    tokens = getattr(network, "tokens", positions)
+    if tokens != positions:
+        raise InputError(
+            f"architecture.tokens: {tokens} tokens, but labels are at {positions} positions; give"
+            f" tokens: {positions}"
+        )
     if loss.at_positions(dataset.y) != dataset.positions:
         needed = "class numbers (n, T)"
         if loss.labels == "real":

@@ -251,6 +251,10 @@ def test_accuracy_and_margin_are_of_the_positions_with_a_label():
             {"architecture": {**CONFIG["architecture"], "predict": None}},
             "gives one output a sample; give architecture.predict: every",
         ),
+        (
+            {"architecture": {**CONFIG["architecture"], "tokens": 2}},
+            "2 tokens, but labels are at 4 positions; give tokens: 4",
+        ),
         ({"loss": {"kind": "mse"}}, "needs numbers"),
         ({"architecture": {**CONFIG["architecture"], "outputs": 2}}, r"y\[0, \d\] is 2"),
     ],
