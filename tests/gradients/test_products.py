@@ -27,7 +27,8 @@ def multiplied(A: Any, B: Any, start: Any = None, *, turned: bool = False) -> An
 def test_products_of_every_size(dtype):
     rng = np.random.default_rng(0)
     eps = np.finfo(dtype).eps
-    sizes = (1, 5, 6, 7, 100), (1, 40), (1, 2, 7, 8, 9, 15, 17, 33, 64, 127)
+    rows = 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 100
+    sizes = rows, (1, 6, 40), (1, 2, 7, 8, 9, 15, 17, 24, 31, 33, 64, 127)
     for n, K, m in pairs(*sizes):
         A, B, row = (rng.standard_normal(shape).astype(dtype) for shape in ((n, K), (K, m), (m,)))
         exact = A.astype(np.float64) @ B.astype(np.float64)
@@ -37,16 +38,22 @@ def test_products_of_every_size(dtype):
         assert_array_equal(multiplied(np.ascontiguousarray(A.T), B, turned=True), multiplied(A, B))
 
 
+@pytest.mark.parametrize("m", [77, 300])  # the second is so large that parts of B are copied
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_bits_do_not_depend_on_how_rows_and_columns_are_cut(dtype):
+def test_bits_do_not_depend_on_how_rows_and_columns_are_cut(dtype, m):
     rng = np.random.default_rng(1)
-    A = rng.standard_normal((200, 30)).astype(dtype)
-    B = rng.standard_normal((30, 77)).astype(dtype)
-    whole = multiplied(A, B)
-    for first, last in ((0, 1), (3, 10), (50, 199)):
-        assert_array_equal(multiplied(np.ascontiguousarray(A[first:last]), B), whole[first:last])
-        columns = np.ascontiguousarray(B[:, first % 77 : first % 77 + 9])
-        assert_array_equal(multiplied(A, columns), whole[:, first % 77 : first % 77 + 9])
+    A = rng.standard_normal((200, 80)).astype(dtype)
+    B = rng.standard_normal((80, m)).astype(dtype)
+    row = rng.standard_normal(m).astype(dtype)
+    for start in (None, row):
+        whole = multiplied(A, B, start)
+        for first, last in ((0, 1), (3, 10), (50, 199)):
+            part = np.ascontiguousarray(A[first:last])
+            assert_array_equal(multiplied(part, B, start), whole[first:last])
+            some = slice(m - 7 * last % m, m - 7 * last % m + 9)
+            added = None if start is None else start[some]
+            columns = np.ascontiguousarray(B[:, some])
+            assert_array_equal(multiplied(A, columns, added), whole[:, some])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

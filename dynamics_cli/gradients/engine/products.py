@@ -41,6 +41,12 @@ def _shape_of_tiles() -> tuple[int, int, int]:
 
 
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
+_FEW = 8 // _VECTORS
+"""Rows of the tiles at the end of a matrix: eight sums, so that none waits for the one before."""
+_STRIP = 4
+"""Rows of B that are added to a single row of C at a time."""
+_ROW_VECTORS = 4
+"""Vectors of a single row from which on they are passed over repeatedly."""
 _DEPTH = 64
 """Rows of B that are multiplied at a time: with the columns of a tile they take 16 KiB."""
 _PACKED_ROWS = 48
@@ -116,12 +122,28 @@ def _steps(builder: Any, pointer: Any, apart: Any, count: int) -> list[Any]:
     return [builder.gep(pointer, [builder.mul(apart, _I64(k))]) for k in range(count)]
 
 
-def _tile(rows: int, vectors: int) -> Any:
-    """Return `tile(A, ar, ak, B, br, C, m, K, accumulate, count)`.
+def _places(builder: Any, apart: int, count: int, last: Any) -> list[Any]:
+    """Return `count` places from 0 on, some numbers `apart`; `last` for those beyond it."""
+    places = [_I64(apart * k) for k in range(count)]
+    within = [builder.icmp_signed("<", place, last) for place in places[1:]]
+    clipped = zip(within, places[1:], strict=True)
+    return [places[0], *(builder.select(before, place, last) for before, place in clipped)]
 
-    It sets `rows` by `vectors` vectors of C, of rows `m` apart, to A B, or adds A B to them.
-    Numbers of A are `ar` by row and `ak` by column apart, rows of B `br`. Of each vector, it sets
-    `count` numbers.
+
+def _columns_of(builder: Any, vector: _Vectors, vectors: int, count: Any) -> list[Any]:
+    """Return where the vectors of `count` columns begin."""
+    return _places(builder, vector.lanes, vectors, builder.sub(count, _I64(vector.lanes)))
+
+
+def _tile(rows: int, vectors: int) -> Any:
+    """Return `tile(A, ar, ak, B, br, C, m, K, accumulate, given, count)`.
+
+    It sets `given` rows, at most `rows`, by `count` columns of C, of rows `m` apart, to A B, or
+    adds A B to them. Numbers of A are `ar` by row and `ak` by column apart, rows of B `br`. One
+    vector holds at most `count` numbers, several hold at least one vector.
+
+    Rows beyond the last are the last again, and vectors that would pass the last column begin
+    earlier: all of C is read before any of it is written, and what is written twice is equal.
     """
 
     @intrinsic
@@ -136,27 +158,29 @@ def _tile(rows: int, vectors: int) -> Any:
         m: Any,
         K: Any,
         accumulate: Any,
+        given: Any,
         count: Any,
     ) -> Any:
         n = types.int64
 
         def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            A, ar, ak, B, br, C, m, K, accumulate, count = arguments
-            vector = _Vectors(context, builder, signature.args[0], count)
-            width = _I64(vector.lanes)
+            A, ar, ak, B, br, C, m, K, accumulate, given, count = arguments
+            vector = _Vectors(context, builder, signature.args[0], count if vectors == 1 else None)
+            row_places = _places(builder, 1, rows, builder.sub(given, _I64(1)))
+            columns = _columns_of(builder, vector, vectors, count)
             targets = [
-                at
-                for row in _steps(builder, C, m, rows)
-                for at in _steps(builder, row, width, vectors)
+                builder.gep(row, [j])
+                for row in [builder.gep(C, [builder.mul(m, r)]) for r in row_places]
+                for j in columns
             ]
             sums = [
                 _begun(builder, builder.select(accumulate, vector.load(at), vector.zeros))
                 for at in targets
             ]
-            of_a = _steps(builder, A, ar, rows)
+            of_a = [builder.gep(A, [builder.mul(ar, r)]) for r in row_places]
             with counted_loop(builder, K) as loop:
                 of_b = builder.gep(B, [builder.mul(loop.index, br)])
-                right = [vector.load(at) for at in _steps(builder, of_b, width, vectors)]
+                right = [vector.load(builder.gep(of_b, [j])) for j in columns]
                 for r, row in enumerate(of_a):
                     left = vector.of_each(
                         builder.load(builder.gep(row, [builder.mul(loop.index, ak)]))
@@ -167,17 +191,68 @@ def _tile(rows: int, vectors: int) -> Any:
                 vector.store(builder.load(total), at)
             return context.get_dummy_value()
 
-        return types.void(A, n, n, B, n, C, n, n, types.boolean, n), written
+        return types.void(A, n, n, B, n, C, n, n, types.boolean, n, n), written
 
     return tile
 
 
-_many = _tile(_ROWS, _VECTORS)
-_pair = _tile(2, _VECTORS)
-_single = _tile(1, _VECTORS)
-_many_last = _tile(_ROWS, 1)
-_pair_last = _tile(2, 1)
-_single_last = _tile(1, 1)
+def _strip(rows: int) -> Any:
+    """Return `strip(A, ak, B, m, C, vectors, accumulate)`.
+
+    It sets whole `vectors` of a row C to the product of `rows` numbers of A, `ak` apart, and as
+    many rows of B, `m` apart, or adds it to them.
+    """
+
+    @intrinsic
+    def strip(
+        context: Any, A: Any, ak: Any, B: Any, m: Any, C: Any, vectors: Any, accumulate: Any
+    ) -> Any:
+        n = types.int64
+
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            A, ak, B, m, C, vectors, accumulate = arguments
+            vector = _Vectors(context, builder, signature.args[0])
+            left = [vector.of_each(builder.load(at)) for at in _steps(builder, A, ak, rows)]
+            of_b = _steps(builder, B, m, rows)
+            with counted_loop(builder, vectors) as loop:
+                j = [builder.mul(loop.index, _I64(vector.lanes))]
+                at = builder.gep(C, j)
+                total = builder.select(accumulate, vector.load(at), vector.zeros)
+                for a, row in zip(left, of_b, strict=True):
+                    b = vector.load(builder.gep(row, j))
+                    total = fused(builder, vector.type, [a, b, total])
+                vector.store(total, at)
+            return context.get_dummy_value()
+
+        return types.void(A, n, B, n, C, n, types.boolean), written
+
+    return strip
+
+
+def _copy(vectors: int) -> Any:
+    """Return `copy(B, br, panel, K, count)`, which copies `count` columns of K rows of B, `br`
+    apart, to rows `vectors` vectors apart; see `_tile` for `count`.
+    """
+
+    @intrinsic
+    def copy(context: Any, B: Any, br: Any, panel: Any, K: Any, count: Any) -> Any:
+        n = types.int64
+
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            B, br, panel, K, count = arguments
+            vector = _Vectors(context, builder, signature.args[0], count if vectors == 1 else None)
+            columns = _columns_of(builder, vector, vectors, count)
+            step = _I64(vectors * vector.lanes)
+            with counted_loop(builder, K) as loop:
+                source = builder.gep(B, [builder.mul(loop.index, br)])
+                target = builder.gep(panel, [builder.mul(loop.index, step)])
+                for j in columns:
+                    vector.store(vector.load(builder.gep(source, [j])), builder.gep(target, [j]))
+            return context.get_dummy_value()
+
+        return types.void(B, n, B, n, n), written
+
+    return copy
 
 
 @intrinsic
@@ -191,54 +266,70 @@ def _panel(context: Any, like: Any) -> Any:
     return like(like), written
 
 
-@piece
-def _copy_rows(source: Reals, apart: int, target: Reals, step: int, rows: int, count: int) -> None:
-    """Copy `count` numbers of each of some rows, `apart` in the source and `step` in the target."""
-    for i in range(rows):
-        for j in range(count):
-            target[i * step + j] = source[i * apart + j]
+def _columns(vectors: int) -> Any:
+    """Return `columns(A, ar, ak, B, C, n, m, K, adds, count, packs, panel)`, which sets `count`
+    columns, at most those of `vectors` vectors, in all rows of C; see `_tile` and `product`.
+    """
+    many = _tile(_ROWS, vectors)
+    few_rows = _FEW if vectors > 1 else 2  # of few columns, matrices are small
+    few = _tile(few_rows, vectors)
+    single = _tile(1, vectors)
+    copy = _copy(vectors)
+
+    @piece
+    def columns(
+        A: Reals,
+        ar: int,
+        ak: int,
+        B: Reals,
+        C: Reals,
+        n: int,
+        m: int,
+        K: int,
+        adds: bool,
+        count: int,
+        packs: bool,
+        panel: Reals,
+    ) -> None:
+        step = m
+        if packs:
+            copy(B, m, panel, K, count)
+            step = vectors * _lanes(B)
+            B = panel
+        last = n % _ROWS
+        if n > _ROWS and 0 < last % few_rows < few_rows - 1:  # more fill tiles of few rows
+            last += _ROWS
+        k = 0
+        while k < n - last:
+            many(offset(A, k * ar), ar, ak, B, step, offset(C, k * m), m, K, adds, _ROWS, count)
+            k += _ROWS
+        while k + 1 < n:
+            left = min(few_rows, n - k)
+            few(offset(A, k * ar), ar, ak, B, step, offset(C, k * m), m, K, adds, left, count)
+            k += few_rows
+        if k < n:
+            single(offset(A, k * ar), ar, ak, B, step, offset(C, k * m), m, K, adds, 1, count)
+
+    return columns
+
+
+_wide = _columns(_VECTORS)
+_middle = _columns(2)
+_narrow = _columns(1)
+_few_rows = _strip(_STRIP)
+_one_row = _strip(1)
 
 
 @piece
-def _columns_of_tiles(
-    A: Reals, ar: int, ak: int, B: Reals, br: int, C: Reals, n: int, m: int, K: int, adds: bool
-) -> None:
-    """Set the columns of a tile in all rows of C."""
+def _row(A: Reals, ak: int, B: Reals, C: Reals, K: int, m: int, vectors: int, adds: bool) -> None:
+    """Set the first vectors of a row C, in passes over some rows of B at a time."""
     k = 0
-    while k + _ROWS <= n:
-        _many(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, _lanes(A))
-        k += _ROWS
-    while k + 2 <= n:  # a single row waits for each sum before the next
-        _pair(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, _lanes(A))
-        k += 2
-    if k < n:
-        _single(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, _lanes(A))
-
-
-@piece
-def _last_columns(
-    A: Reals,
-    ar: int,
-    ak: int,
-    B: Reals,
-    br: int,
-    C: Reals,
-    n: int,
-    m: int,
-    K: int,
-    adds: bool,
-    count: int,
-) -> None:
-    """Set the last `count` columns, at most a vector, in all rows of C."""
-    k = 0
-    while k + _ROWS <= n:
-        _many_last(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, count)
-        k += _ROWS
-    while k + 2 <= n:  # a single row waits for each sum before the next
-        _pair_last(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, count)
-        k += 2
-    if k < n:
-        _single_last(offset(A, k * ar), ar, ak, B, br, offset(C, k * m), m, K, adds, count)
+    while k + _STRIP <= K:
+        _few_rows(offset(A, k * ak), ak, offset(B, k * m), m, C, vectors, adds or k > 0)
+        k += _STRIP
+    while k < K:
+        _one_row(offset(A, k * ak), ak, offset(B, k * m), m, C, vectors, adds or k > 0)
+        k += 1
 
 
 @unit
@@ -252,30 +343,32 @@ def product(
     they stand together: they stay in the fastest cache for all rows of A, and lie on few pages.
     """
     w = _lanes(A)
+    begun = 0
+    if n == 1 and K > 0 and m >= _ROW_VECTORS * w:  # in a tile each sum would wait for itself
+        begun = m - m % w
+        _row(A, ak, B, C, K, m, m // w, accumulate != 0)
     panel = _panel(A)
     packs = n >= _PACKED_ROWS and K * m > _PACKED_VECTORS * w
     depth = _DEPTH if packs else max(K, 1)
     first = 0
     while first < K or first == 0:
         adds = accumulate != 0 or first > 0
-        count = min(depth, K - first)
-        j = 0
+        deep = min(depth, K - first)
+        a = offset(A, first * ak)
+        j = begun
         while j < m:
-            wide = j + _VECTORS * w <= m
             b = offset(B, first * m + j)
-            step = m
-            left = min(w, m - j)
-            if packs:
-                step = _VECTORS * w if wide else w
-                _copy_rows(b, m, panel, step, count, step if wide else left)
-                b = panel
-            a = offset(A, first * ak)
             c = offset(C, j)
-            if wide:
-                _columns_of_tiles(a, ar, ak, b, step, c, n, m, count, adds)
+            count = m - j
+            if count >= _VECTORS * w:
+                count = _VECTORS * w
+                _wide(a, ar, ak, b, c, n, m, deep, adds, _VECTORS * w, packs, panel)
+            elif count > w:
+                count = min(2 * w, count)
+                _middle(a, ar, ak, b, c, n, m, deep, adds, count, packs, panel)
             else:
-                _last_columns(a, ar, ak, b, step, c, n, m, count, adds, left)
-            j += _VECTORS * w if wide else w
+                _narrow(a, ar, ak, b, c, n, m, deep, adds, count, packs, panel)
+            j += count
         first += depth
 
 
