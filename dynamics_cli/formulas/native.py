@@ -9,12 +9,15 @@ own copy for arrays.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeAlias
 
+import llvmlite.binding
 import numba.core.cgutils
 import numba.core.codegen
+import numba.core.compiler_lock
 import numba.core.typing.templates
 import numba.extending
 import numpy as np
@@ -188,6 +191,25 @@ def unit(function: Callable[..., Any]) -> Callable[[np.dtype[Any]], Native]:
     Annotations say the types of its arguments.
     """
     return cache(lambda dtype: Native(function, np.dtype(dtype)))
+
+
+@contextmanager
+def vectors_at_once(count: int) -> Iterator[None]:
+    """Have the loops that are compiled meanwhile work on `count` vectors side by side; 0 leaves it
+    to LLVM.
+
+    The operations on a number, and so its bits, stay as they are. LLVM takes one vector after
+    another where the values at hand would fill the registers, but then a processor, which holds
+    some tens of operations that wait, sees those of a few vectors alone, each waiting for the one
+    before.
+    """
+    option = "-force-vector-interleave"
+    with _numba.core.compiler_lock.global_compiler_lock:  # the option is one of the whole process
+        llvmlite.binding.set_option("", f"{option}={count}")
+        try:
+            yield
+        finally:
+            llvmlite.binding.set_option("", f"{option}=0")
 
 
 _NOTHING = ctypes.c_char * 0

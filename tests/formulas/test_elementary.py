@@ -17,6 +17,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dynamics_cli.formulas import elementary
+from dynamics_cli.formulas.native import vectors_at_once
 from dynamics_cli.training.kernels.two_layers import OPTIONS
 
 mp = mpmath.mp.clone()
@@ -129,6 +130,24 @@ def test_errors(name, real):
     worst = int(np.argmax(found))
     assert not np.isnan(found).any()
     assert found[worst] <= bounds[real is np.float64], x[worst]
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid"])
+@TYPES
+def test_vectors_side_by_side_have_the_bits_of_one_at_a_time(name, real):
+    x = arguments(name, real, 40)
+    found = []
+    divisions = []
+    for count in (1, 4):
+        fill = loop.__wrapped__(name, *CALLER["fastmath"])
+        values = np.empty_like(x)
+        with vectors_at_once(count):
+            fill(x, values)
+        found.append(values)
+        (code,) = fill.inspect_asm().values()
+        divisions.append(len(re.findall(r"\bv?f?div", code)))
+    assert_array_equal(*found)
+    assert divisions[0] < divisions[1]
 
 
 INF = np.inf

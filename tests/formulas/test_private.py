@@ -23,6 +23,7 @@ PARTS = {
     "numba.core.event": ("register", "formulas/compiling.py"),
     "numba.core.cgutils": ("alloca_once", "formulas/native.py"),
     "numba.core.codegen": ("get_host_cpu_features", "formulas/native.py"),
+    "numba.core.compiler_lock": ("global_compiler_lock", "formulas/native.py"),
     "numba.core.typing.templates": ("AttributeTemplate", "formulas/native.py"),
     "torch.utils._pytree": (
         "tree_map",
