@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,28 @@ CURVES = 20
 """Curves that are drawn at most."""
 DECADES = 3.0
 """Positive values that span more are drawn on a logarithmic axis."""
-_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Colours of the curves, in turn."""
+_WORD = re.compile(r"\W*[^\W\d]")
 
 
 def html_table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table; the cells are escaped."""
-    lines = [_row("th", header)] if header else []
-    lines += [_row("td", row) for row in rows]
+    """Return a table; the cells are escaped.
+
+    Notebooks align cells to the right. A column that begins with a word is aligned to the left.
+    """
+    cells = list(rows)
+    left = [bool(_WORD.match(str(cell))) for cell in (cells or [()])[0]]
+    lines = [_row("th", header, left)] if header else []
+    lines += [_row("td", row, left) for row in cells]
     return f"<table>{''.join(lines)}</table>"
 
 
-def _row(name: str, cells: Sequence[object]) -> str:
-    inside = "".join(f"<{name}>{escape(str(cell))}</{name}>" for cell in cells)
+def _row(name: str, cells: Sequence[object], left: Sequence[bool]) -> str:
+    inside = ""
+    for cell, at_left in zip_longest(cells, left):
+        style = ' style="text-align:left"' if at_left else ""
+        inside += f"<{name}{style}>{escape(str(cell))}</{name}>"
     return f"<tr>{inside}</tr>"
 
 
@@ -48,7 +59,7 @@ def html_curves(curves: Sequence[tuple[Any, Any]], title: str) -> str:
     values = [y for _, y in points]
     low = min(values)
     high = max(values)
-    log = low > 0 and math.log10(high / low) > DECADES
+    log = spans_decades(low, high)
     left = min(x for x, _ in points)
     right = max(x for x, _ in points)
 
@@ -61,7 +72,7 @@ def html_curves(curves: Sequence[tuple[Any, Any]], title: str) -> str:
     lines = []
     for k, curve in enumerate(drawn):
         for piece in _finite_pieces(curve):
-            color = _COLORS[k % len(_COLORS)]
+            color = COLORS[k % len(COLORS)]
             path = " ".join(place(x, y) for x, y in piece)
             lines.append(
                 f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"/>'
@@ -69,11 +80,20 @@ def html_curves(curves: Sequence[tuple[Any, Any]], title: str) -> str:
     axis = "logarithmic, " if log else ""
     caption = f"{title}: {axis}{low:.3g} to {high:.3g}, iteration {left:g} to {right:g}"
     said = escape(caption)
+    axes = (
+        f'<path d="M2 2V{HEIGHT - 2}H{WIDTH - 2}" fill="none" stroke="currentColor"'
+        ' stroke-opacity="0.4"/>'
+    )
     picture = (
         f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
-        f' aria-label="{said}">{"".join(lines)}</svg>'
+        f' aria-label="{said}">{axes}{"".join(lines)}</svg>'
     )
-    return f"<figure>{picture}<figcaption>{said}</figcaption></figure>"
+    return f'<figure style="margin:0 0 8px">{picture}<figcaption>{said}</figcaption></figure>'
+
+
+def spans_decades(low: float, high: float) -> bool:
+    """Return whether values from `low` to `high` are drawn on a logarithmic axis."""
+    return low > 0 and math.log10(high) - math.log10(low) > DECADES
 
 
 def _thinned(x: Any, y: Any) -> list[tuple[float, float]]:

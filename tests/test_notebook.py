@@ -34,12 +34,15 @@ def test_a_run_and_a_sweep_are_a_picture_and_a_table(tmp_path):
     shown = parsed(sweep._repr_html_())
     assert len(shown.findall(".//polyline")) == 2
     assert shown.find("p").text == "complete: 2 of 2 jobs have ended"
-    assert "0.02" in cells(shown)
+    assert cells(shown)[:2] == ["0", "0.01"]
+    assert not {"hash", "path", "message"} & {cell.text for cell in shown.iter("th")}
 
 
 def test_tables_and_explanations_are_escaped():
     table = parsed(Table([{"a": "<script>", "b": 1.5}, {"a": None, "b": 2}])._repr_html_())
     assert [cell.text for cell in table.iter("th")] == ["a", "b"]
+    aligned = [cell.get("style") for cell in table.iter() if cell.tag in ("th", "td")]
+    assert aligned == ["text-align:left", None] * 3
     assert cells(table)[:2] == ["<script>", "1.5"]
     text = dyn.explain("optimizer.gd")
     assert parsed(text._repr_html_()).find("pre").text == text

@@ -379,7 +379,14 @@ class Sweep:
         told = self.describe()
         said = f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended"
         title = f"<h4>{escape(told['name'])}</h4><p>{said}</p>"
-        return f"{title}{picture}{self.rows._repr_html_()}"
+        left_out = {"path", "replica", "hash"}
+        if not told["messages"]:
+            left_out.add("message")
+        numbers = [
+            {name: value for name, value in row.items() if name not in left_out}
+            for row in self.rows
+        ]
+        return f"{title}{picture}{Table(numbers)._repr_html_()}"
 
     @property
     def finished(self) -> bool:
