@@ -150,6 +150,7 @@ def train(
     force: bool = False,
     wait: bool = True,
     measures: Recorded | None = None,
+    live: bool = False,
     progress: Progress | None = None,
     messages: Messages | None = None,
     **settings: Any,
@@ -170,6 +171,8 @@ def train(
         measures: recorded beside the weights, instead of the config's: names, or functions of a
             state (`kinds.State`: parameters, network, start, problem, iteration) that give a number
             or an array.
+        live: draw the loss and the measures while they are recorded; Jupyter and marimo do, with
+            the extra `notebook`.
         progress: called now and then with the iteration reached and the last loss.
         messages: told that another process is waited for, or that a finished run is shown.
         settings: top-level settings, such as `seed=3, device="cpu", backend="torch",
@@ -179,15 +182,18 @@ def train(
         ConfigError: the config is not valid; all problems at once.
         DynError: any other mistake that a user can mend.
     """
+    from dynamics_cli.live import live_curves
     from dynamics_cli.training.session import Plan, obtain_run
 
     if isinstance(config, Plan):
         plan = config
     else:
         plan = plan_train(config, overrides, at=at, out=out, measures=measures, **settings)
-    obtained = obtain_run(
-        plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages
-    )
+    options = {"resume": resume, "force": force, "wait": wait}
+    with live_curves(plan.directory.name, plan.config, live=live) as listener:
+        obtained = obtain_run(
+            plan, **options, progress=progress, on_wait=messages, listener=listener
+        )
     if obtained.reused and messages is not None:
         messages("this run was finished before and is reused; --force trains it again")
     return obtained.run

@@ -28,6 +28,7 @@ from dynamics_cli.instruments.modules import opened
 from dynamics_cli.kinds import Kind, Loss, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
 from dynamics_cli.kinds.history import History
+from dynamics_cli.live import live_curves
 from dynamics_cli.runs.info import Status, begun_info, read_config, read_info
 from dynamics_cli.runs.run import FEW_NUMBERS
 from dynamics_cli.runs.store.checkpoints import Checkpoint
@@ -89,6 +90,7 @@ class Recorder:
         dtype: its precision, as in `dyn.measure`.
         name: of the run (default: that of the directory).
         force: start over where the directory holds a run.
+        live: draw the losses and the measures while they are recorded, as in `dyn.train`.
 
     Raises:
         UsageError: the directory holds a complete run, or one that no recorder wrote.
@@ -115,6 +117,7 @@ class Recorder:
         dtype: Literal["float32", "float64"] | None = None,
         name: str | None = None,
         force: bool = False,
+        live: bool = False,
     ) -> None:
         self.directory = Path(directory)
         self.iteration = 0
@@ -175,6 +178,10 @@ class Recorder:
         self._open = ExitStack()
         self._open.enter_context(run_lock(self.directory, wait=False))
         try:
+            curves = live_curves(
+                self.directory.name, self._config, live=live, hidden=["train_loss"]
+            )
+            self._listener = self._open.enter_context(curves)
             self._prepare(force)
         except BaseException:
             self._open.close()
@@ -195,6 +202,7 @@ class Recorder:
             return
         about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
         self._writer = RunWriter.create(self.directory, self._config, about, force=force)
+        self._listen()
         self._instrument.start = self._model.state_dict()
         self._write(self._names)
         self._instrument.start = None
@@ -257,6 +265,11 @@ class Recorder:
                 " force=True starts over"
             )
         return self._writer
+
+    def _listen(self) -> None:
+        """Let the curves of a notebook have what the writer records."""
+        if self._writer is not None and self._listener is not None:
+            self._writer.listen(self._listener)
 
     def _keep(self) -> None:
         """Keep the weights for the measures of the state that is due, where they are of updates."""
@@ -367,6 +380,7 @@ class Recorder:
         meta = {"iteration": self.iteration, "seconds": self._seconds}
         saved = Checkpoint({}, meta, dict(state["rows"]), dict(state["crc32"]))
         self._writer = RunWriter.reopen(self.directory, saved)
+        self._listen()
         self._writer.notes = state.get("notes", [])
         self._instrument.start = state["start"]
         for name, memory in state["memories"].items():

@@ -8,7 +8,7 @@ checkpoint.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,12 @@ from dynamics_cli.runs.store.own import refuse_links
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
+
+Listener = Callable[[NDArray[np.int64], Mapping[str, NDArray[Any]]], None]
+"""Called with a block of recorded rows: iterations (k,), and `loss` or the measures by name, each
+(k, ...).
+"""
+LOSS = "loss"
 
 
 class RunWriter:
@@ -64,6 +70,7 @@ class RunWriter:
         self.last_loss = -1
         self.last_snapshot = -1
         self.last_time = 0.0
+        self._listener: Listener | None = None
 
     @classmethod
     def create(
@@ -149,10 +156,31 @@ class RunWriter:
         return writer
 
     def _last(self, name: str, otherwise: float) -> float:
-        array = self.arrays.get(name)
-        if array is None or not array.rows:
+        if name not in self.arrays or not self.arrays[name].rows:
             return otherwise
-        return np.load(array.path, mmap_mode="r")[-1].item()  # type: ignore[no-any-return]
+        return self._rows(name)[-1].item()  # type: ignore[no-any-return]
+
+    def _rows(self, name: str) -> NDArray[Any]:
+        """Return the rows of an array that a checkpoint has counted."""
+        rows: NDArray[Any] = np.load(self.arrays[name].path, mmap_mode="r")
+        return rows
+
+    def listen(self, listener: Listener) -> None:
+        """Call a listener with the rows that are there now, and with each block from now on.
+
+        Rows behind the last checkpoint must not be there yet.
+        """
+        self._listener = listener
+        if layout.LOSSES in self.arrays:
+            listener(self._rows(layout.LOSS_ITERATIONS), {LOSS: self._rows(layout.LOSSES)})
+        folder = f"{layout.MEASURES}/"
+        measures = {
+            name.removeprefix(folder): self._rows(name)
+            for name in self.arrays
+            if name.startswith(folder)
+        }
+        if measures:
+            listener(self._rows(layout.SNAPSHOT_ITERATIONS), measures)
 
     @property
     def resumed_at(self) -> int:
@@ -188,6 +216,8 @@ class RunWriter:
             self.last_time = float(blocks[layout.TIMES][-1])
         self._append(blocks, {name for name in self.arrays if name in layout.LOSS_GROUP})
         self.last_loss = int(steps[-1])
+        if self._listener is not None:
+            self._listener(steps, {LOSS: blocks[layout.LOSSES]})
 
     def append_snapshots(
         self,
@@ -225,6 +255,8 @@ class RunWriter:
         blocks[layout.SNAPSHOT_ITERATIONS] = steps
         self._append(blocks, {name for name in self.arrays if name not in layout.LOSS_GROUP})
         self.last_snapshot = int(steps[-1])
+        if self._listener is not None and measures:
+            self._listener(steps, measures)
 
     def _append(self, blocks: Mapping[str, NDArray[Any]], known: set[str]) -> None:
         """Append a block to each array of a group, `known` so far; all of it counts, or nothing."""

@@ -28,7 +28,7 @@ from dynamics_cli.runs.info import Status, begun_info
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
-from dynamics_cli.runs.writer import RunWriter, config_text
+from dynamics_cli.runs.writer import Listener, RunWriter, config_text
 from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.course import Course
 from dynamics_cli.training.estimate import Estimate, estimate_legs, refuse_if_too_large
@@ -160,12 +160,14 @@ def obtain_run(
     wait: bool = True,
     progress: Progress | None = None,
     on_wait: Callable[[str], None] | None = None,
+    listener: Listener | None = None,
 ) -> Obtained:
     """Return the run of a plan: reused when it is finished, continued when `resume` is given,
     trained otherwise.
 
     A run that another process was training, for which this one has waited, is continued too if that
-    one died.
+    one died. A `listener` gets the rows of losses and measures as they are recorded, after the rows
+    of a run that is continued.
 
     Raises:
         UsageError: the directory holds another run, or an unfinished one and neither `resume` nor
@@ -195,6 +197,8 @@ def obtain_run(
             return Obtained(run, reused=True, seconds=time.monotonic() - began)
         else:
             writer = RunWriter.reopen(plan.directory)
+        if listener is not None:
+            writer.listen(listener)
         _train(plan, writer, progress, remedy)
         run = begun_run(plan)
         assert run is not None

@@ -1,4 +1,4 @@
-// Types (TypeScript reads the comments of plain JavaScript), lint and layout of the scripts of pages.
+// Types (TypeScript reads the comments of plain JavaScript), lint and layout of the scripts of pages and of notebooks.
 // Run it in a folder where `npm install typescript@5.9.3 eslint@9 @eslint/js@9 globals@16 prettier@3.10.1
 // uplot@1.6.32` has been run; nothing is compiled.
 import { createRequire } from "node:module";
@@ -7,10 +7,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const require = createRequire(join(process.cwd(), "x.js"));
-const assets = join(dirname(fileURLToPath(import.meta.url)), "../../dynamics_cli/pages/assets");
+const program_folder = join(dirname(fileURLToPath(import.meta.url)), "../../dynamics_cli");
+const assets = join(program_folder, "pages/assets");
+const live = join(program_folder, "live.js");
 const scripts = readdirSync(assets)
   .filter((name) => name.endsWith(".js") && !name.includes(".min."))
   .map((name) => join(assets, name));
+scripts.push(live);
 
 const ts = require("typescript");
 const options = {
@@ -52,10 +55,19 @@ const rules = {
   "no-var": "error",
 };
 const eslint = new ESLint({
-  cwd: assets,
+  cwd: program_folder,
   overrideConfigFile: true,
   overrideConfig: [
-    { files: ["*.js"], languageOptions: { sourceType: "script", globals: globals.browser }, rules },
+    {
+      files: ["pages/assets/*.js"],
+      languageOptions: { sourceType: "script", globals: globals.browser },
+      rules,
+    },
+    {
+      files: ["live.js"],
+      languageOptions: { sourceType: "module", globals: globals.browser },
+      rules: { ...rules, "no-undef": "error", "no-unused-vars": "error" },
+    },
   ],
 });
 for (const { filePath, messages } of await eslint.lintFiles(scripts)) {

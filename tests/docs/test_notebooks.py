@@ -1,0 +1,93 @@
+"""The how-to of notebooks, its blocks run as cells of a notebook in a kernel of Jupyter."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from .blocks import ROOT
+
+PAGE = ROOT / "docs" / "how-to" / "notebooks.md"
+VIEW = "application/vnd.jupyter.widget-view+json"
+STATES = "application/vnd.jupyter.widget-state+json"
+SECONDS = 180
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """The notebook after all its cells have run."""
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    folder = tmp_path_factory.mktemp("notebook")
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in blocks])
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("DYN_")}
+    own = {
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "JUPYTER_PLATFORM_DIRS": "1",
+        "IPYTHONDIR": str(folder / "ipython"),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for key, value in own.items():
+            patch.setenv(key, value)
+        client = nbclient.NotebookClient(notebook, timeout=SECONDS)
+        client.execute(cwd=str(folder), env={**kept, **own})
+    return notebook
+
+
+def outputs(notebook, begins, kind):
+    """Return the outputs of a kind of the cell that has a line which begins so."""
+    (cell,) = [cell for cell in notebook.cells if re.search(f"^{begins}", cell.source, re.M)]
+    return [output.data[kind] for output in cell.outputs if kind in output.get("data", {})]
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize(
+    ("begins", "titles", "last"),
+    [
+        (r"run = dyn\.train", ["loss", "weight norm", "sharpness"], 8000),
+        (r"with dyn\.Recorder", ["loss", "sharpness"], 400),
+    ],
+)
+def test_live_curves_are_a_widget_with_all_that_was_recorded(executed, begins, titles, last):
+    (view,) = outputs(executed, begins, VIEW)
+    state = executed.metadata.widgets[STATES]["state"][view["model_id"]]["state"]
+    charts = {chart["title"]: chart for chart in state["charts"]}
+    assert list(charts) == titles
+    for chart in charts.values():
+        assert chart["x"][0] == 0
+        assert chart["x"][-1] == last
+        assert len(chart["x"]) == len(chart["curves"][0]["y"]) > 10
+    assert "export default" in state["_esm"]
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize(
+    ("begins", "parts"),
+    [
+        ("run$", ["<polyline", "<td>complete</td>"]),
+        ("sweep$", ["complete: 3 of 3 jobs have ended", "<th>initialization.scale</th>"]),
+        ("figure$", ['<img src="data:image/png;base64,', "<td>reproduced</td>"]),
+        (r"figure\.rows$", ["<th>statement</th>", "<td>reproduced</td>"]),
+        (r"dyn\.explain", ["<pre>", "Full-batch gradient descent: `w &lt;- w - lr g`.\n\n"]),
+    ],
+)
+def test_results_show_themselves(executed, begins, parts):
+    (html,) = outputs(executed, begins, "text/html")
+    html = html.replace(' style="text-align:left"', "")
+    for part in parts:
+        assert part in html
+
+
+@pytest.mark.docs
+def test_no_cell_complains(executed):
+    said = [
+        output.text
+        for cell in executed.cells
+        for output in cell.outputs
+        if output.get("name") == "stderr"
+    ]
+    assert said == []
