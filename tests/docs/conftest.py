@@ -2,4 +2,8 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("sybil") else ["blocks.py", "test_blocks.py", "test_tutorials.py"]
+collect_ignore = (
+    []
+    if find_spec("sybil")
+    else ["blocks.py", "test_blocks.py", "test_notebooks.py", "test_tutorials.py"]
+)
