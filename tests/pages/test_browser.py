@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import dynamics_cli as dyn
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.sweeps.directory import Sweep
 
-from .conftest import HOSTILE, PLANE
+from .conftest import HOSTILE, PLANE, POINTS
 from .test_page import LOOK
 
 pytestmark = pytest.mark.browser
@@ -302,3 +303,31 @@ def test_hostile_names_and_values_are_texts(show, figure, points, tmp_path):
     assert tab.evaluate("document.querySelectorAll('img, script[src]').length") == 0
     assert HOSTILE[:30] in tab.inner_text("body")
     assert len(page.html()) < 400_000
+
+
+SPY = """
+window.drawn = [];
+const { fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  if (text === "2 / η") drawn.push([x, y, this.measureText(text).width]);
+  fillText.call(this, text, x, y);
+};
+"""
+
+
+def test_names_of_bounds_that_are_close_stand_beside_one_another(browser, tmp_path):
+    record = {"snapshots": {"kind": "every", "interval": 5}, "measures": ["sharpness"]}
+    config = {**POINTS, "record": record, "optimizer": {"kind": "gd", "iterations": 10}}
+    steps = [0.05, 0.051, 0.052, 0.2]
+    runs = [dyn.train(config, {"optimizer.lr": step}) for step in steps]
+    tab = browser.new_page()
+    tab.add_init_script(SPY)
+    tab.goto(dyn.page(*runs).save(tmp_path / "page.html").as_uri())
+    ready(tab)
+    *close, far = tab.evaluate("drawn.slice(-4)")
+    tab.close()
+    assert len({y for _, y, _ in close}) == 1
+    assert far[1] > close[0][1]
+    assert far[0] == close[0][0]
+    for (x, _, width), (following, _, _) in pairwise(close):
+        assert following > x + width

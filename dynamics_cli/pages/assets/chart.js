@@ -317,12 +317,18 @@ class Chart {
     ctx.lineWidth = devicePixelRatio;
     ctx.font = `${11 * devicePixelRatio}px sans-serif`;
     ctx.textAlign = "left";
-    for (const [name, value, role] of this.panel.levels ?? []) {
+    // from the top; a level just below another has its label beside the other's, which no line crosses
+    const levels = [...(this.panel.levels ?? [])].sort((a, b) => b[1] - a[1]);
+    let [before, line, end] = [-Infinity, 0, left];
+    for (const [name, value, role] of levels) {
       ctx.strokeStyle = ctx.fillStyle = role === "theory" ? color("unsigned") : roleColor(role);
       const y = u.valToPos(value, "y", true);
       ctx.setLineDash([8, 5]);
       ctx.strokeRect(left - 2, y, width + 4, 0);
-      ctx.fillText(name, left + 6, y - 5);
+      if (y - before > 16 * devicePixelRatio) [line, end] = [y - 5, left];
+      ctx.fillText(name, end + 6, line);
+      end += 6 + ctx.measureText(name).width;
+      before = y;
     }
     ctx.setLineDash([]);
     ctx.fillStyle = ctx.strokeStyle = color("unsigned");
