@@ -150,7 +150,7 @@ def doubly_stochastic(rng: Generator, count: int, k: int) -> Floats:
         d = low + (high - low) * rng.random(count)
         P[:, [i, j], [a, b]] += d[:, None]
         P[:, [i, j], [b, a]] -= d[:, None]
-    return np.maximum(P, 0.0)  # rounding leaves -1e-17
+    return np.asarray(np.maximum(P, 0.0), np.float64)  # rounding leaves -1e-17
 
 
 def stationary(P: Floats) -> Floats:
