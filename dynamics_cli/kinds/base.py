@@ -44,6 +44,11 @@ OTHERS: set[str] = set()
 """Modules and top packages with code of others, as they are imported."""
 
 
+def from_outside(cls: type) -> bool:
+    """Return whether a class is code of others."""
+    return cls.__module__.partition(".")[0] in OTHERS
+
+
 class Section(BaseModel):
     """An immutable section of a config; a key that it does not know is an error, never ignored."""
 

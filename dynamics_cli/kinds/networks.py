@@ -16,7 +16,7 @@ from pydantic import Field
 from dynamics_cli.errors import InputError
 from dynamics_cli.formulas import tracing
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes
-from dynamics_cli.kinds.base import Kind, Positive
+from dynamics_cli.kinds.base import Kind, Positive, from_outside
 from dynamics_cli.kinds.modules import buffers_of, has_modes, put_buffers
 
 if TYPE_CHECKING:
@@ -163,6 +163,8 @@ class Architecture(Kind):
             with torch.device("meta"):
                 model = self.build(d)
         except (RuntimeError, OverflowError, TypeError) as error:  # torch counts in 64 bits
+            if from_outside(type(self)):
+                raise  # it may mean anything, and is told with its line
             raise InputError(
                 f"architecture: the network is too large ({str(error).splitlines()[0]})"
             ) from error

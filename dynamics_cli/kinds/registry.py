@@ -37,7 +37,15 @@ from pydantic import GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dynamics_cli.errors import DynError, InputError, RunError
-from dynamics_cli.kinds.base import LENIENT, OTHERS, Kind, forget, kinds_in, registered
+from dynamics_cli.kinds.base import (
+    LENIENT,
+    OTHERS,
+    Kind,
+    forget,
+    from_outside,
+    kinds_in,
+    registered,
+)
 
 SECTIONS = {
     "dataset": "datasets",
@@ -301,16 +309,31 @@ class KindError(RunError):
 
 
 @contextlib.contextmanager
-def blamed() -> Iterator[None]:
+def blamed(kind: Kind | None = None) -> Iterator[None]:
     """Call kinds; an exception of one from outside, or its `sys.exit()`, becomes a `KindError`
     that names the line.
+
+    Where `kind` is from outside, an exception of a package that it uses, such as that of a network
+    which the package made, names the kind.
     """
     try:
         yield
     except (Exception, SystemExit) as error:
-        if isinstance(error, DynError) or (place := place_of(error)) is None:
+        if isinstance(error, DynError):
+            raise
+        place = place_of(error)
+        if place is None and kind is not None and _of_package(error, kind):
+            place = f"{kind.kind}: {_told(error)}"
+        if place is None:
             raise
         raise KindError(place) from error
+
+
+def _of_package(error: BaseException, kind: Kind) -> bool:
+    """Return whether a kind is from outside and an exception comes from no code of ours."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    raised_in = frame.f_globals.get("__name__", "").partition(".")[0]
+    return from_outside(type(kind)) and raised_in != "dynamics_cli"
 
 
 # -- sources

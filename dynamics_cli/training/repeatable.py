@@ -63,7 +63,7 @@ def refuse_random_numbers(problem: Problem) -> None:
         if key in _KNOWN:
             continue
         found = None
-        with suppress(*_BROKEN), blamed():
+        with suppress(*_BROKEN), blamed(kind):
             found = next(problems(problem), None)
         if found is not None:
             raise InputError(f"{section}.kind {kind.kind}: {found}")

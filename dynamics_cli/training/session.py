@@ -362,7 +362,8 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
     """
     course = Course(plan.legs, plan.choice, writer, progress)
     try:
-        with blamed(), np.errstate(all="ignore"):  # a message tells of a loss that is not finite
+        # a message tells of a loss that is not finite
+        with blamed(plan.problem.config.architecture), np.errstate(all="ignore"):
             status = course.run()
     except KeyboardInterrupt:  # before the loop watches, or at the second signal
         raise KeyboardInterrupt(

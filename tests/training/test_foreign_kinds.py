@@ -103,6 +103,28 @@ def test_a_measure_that_gives_no_numbers_fails_by_its_name(given, folder):
     assert json.loads(info.read_text())["status"] == "failed"
 
 
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [
+        ("nn.TransformerEncoderLayer(4, 2)", "iteration 0: mine: AssertionError: was expecting"),
+        ("nn.Linear(3, 'a')", "Error: mine.py, line 5: TypeError: "),
+    ],
+)
+def test_a_network_of_a_package_fails_by_the_name_of_its_kind(network, told):
+    """No line of the file is in the traceback of its forward pass."""
+    code = f"""\
+from torch import nn
+from dynamics_cli.kinds import Architecture
+class Mine(Architecture, kind="mine"):
+    def build(self, d):
+        return {network}
+"""
+    config = TWO_LAYERS.replace("two_layer, width: 3", "mine").replace("balanced", "unbalanced")
+    done = train(code, config, exits=7)
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 EXITS = ("load", "build", "draw", "values", "updated", "factor", "measure", "next_after")
 
 
