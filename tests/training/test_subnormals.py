@@ -4,6 +4,7 @@ calls.
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 
 from dynamics_cli.gradients.engine.subnormals import FLUSHES, WORD, environment, flushed
 from dynamics_cli.kinds import Problem
+from dynamics_cli.training.steppers.side_by_side import Threads
 from tests.training.problems import random_problem, stepper_of
 
 pytestmark = pytest.mark.skipif(not FLUSHES, reason="this processor has no flag that is known here")
@@ -109,4 +111,15 @@ def test_flags_of_the_caller_stay():
         stepper_of(problem_of(), "engine").advance(3)
         stepper_of(problem_of(), "torch").advance(3)
         assert flushing()
+    assert not flushing()
+
+
+def test_shares_of_work_flush_on_the_calling_thread_and_on_others(monkeypatch):
+    monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 3)
+    works = [lambda k=k: (k, get_ident(), flushing()) for k in range(3)]
+    numbers, threads, flushed_there = zip(*Threads(3).run(works), strict=True)
+    assert numbers == (0, 1, 2)
+    assert threads[0] == get_ident()
+    assert threads[0] not in threads[1:]
+    assert all(flushed_there)
     assert not flushing()

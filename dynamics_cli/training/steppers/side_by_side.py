@@ -60,7 +60,8 @@ class Threads:
 
     def __init__(self, most: int) -> None:
         self.count = max(1, min(most, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined] # set on import
-        self._pool = ThreadPoolExecutor(self.count)  # which starts a thread when it is needed
+        # which starts a thread when it is needed
+        self._pool = ThreadPoolExecutor(max(1, self.count - 1))
 
     def shares(self, R: int) -> list[tuple[int, int]]:
         """Return the first replica of each thread, and the one after its last."""
@@ -68,15 +69,16 @@ class Threads:
         return [(k * R // parts, (k + 1) * R // parts) for k in range(parts)]
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return the results of works, one a thread.
+        """Return the results of works, one a thread, of which the first is the calling one: to wake
+        another takes as long as a small work.
 
         None goes on when this ends, be it by a signal.
         """
-        if self.count == 1 or len(works) == 1:
+        if self.count == 1:
             return list(map(_flushed, works))
-        futures = [self._pool.submit(_flushed, work) for work in works]
+        futures = [self._pool.submit(_flushed, work) for work in works[1:]]
         try:
-            return [future.result() for future in futures]
+            return [_flushed(works[0]), *(future.result() for future in futures)]
         finally:
             wait(futures)
 
