@@ -204,6 +204,28 @@ PAPERS: dict[str, PaperEntry] = {
             "doshi2023-diagram": FigureEntry("A coarse phase diagram", 12, "diagram"),
         },
     ),
+    "edelman2024": PaperEntry(
+        "The evolution of statistical induction heads: In-context learning Markov chains",
+        "Edelman, Tsilivis, Edelman, Malach, Goel",
+        "NeurIPS 2024, arXiv:2402.11004",
+        {
+            "edelman2024-phases": FigureEntry("Phases of the minimal model", 28, "minimal"),
+            "edelman2024-delay": FigureEntry("Chains without a simpler solution", 25, "minimal"),
+            "edelman2024-early": FigureEntry("First growth in closed form", 6, "minimal"),
+            "edelman2024-transformer": FigureEntry(
+                "A transformer and its two heads",
+                30,
+                "transformer",
+                missed={
+                    "earlier": Reason(
+                        "our setting",
+                        "steps six times the released ones on a third of the positions: the"
+                        " transformer hardly rests at unigram, which could delay it",
+                    ),
+                },
+            ),
+        },
+    ),
     "goldt2019": PaperEntry(
         "Dynamics of stochastic gradient descent for two-layer neural networks in the"
         " teacher-student setup",

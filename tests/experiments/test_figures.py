@@ -45,6 +45,7 @@ UNSTABLE = {
     "chizat2020-margin": 0.02,
     "cohen2021": 0.2,
     "doshi2023": 0.2,
+    "edelman2024-transformer": 0.2,
     "gromov2023": 0.2,
     "liu2023-mnist": 0.2,
     "phuong2021-fig3": 0.2,
@@ -161,6 +162,7 @@ GAN = (
 STEPS = ("optimizer.iterations=40",)
 SHORTER = {
     "cohen2021-taylor": STEPS,
+    "edelman2024-early": STEPS,
     "gromov2023-ipr": (
         "optimizer.iterations=20",
         "optimizer.lr=0.05",
@@ -180,6 +182,7 @@ SHORTER = {
 """Runs of fewer updates or samples than the figure's."""
 OF_A_KIND = {
     "cohen2021-taylor",
+    "edelman2024-early",
     "gromov2023-ipr",
     "min2024-fig13",
     "phuong2021-fig3",

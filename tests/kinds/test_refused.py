@@ -566,6 +566,13 @@ PROBLEMS = [
         ("dataset: {features: tokens}", "expected moments of D [+] 1 columns, "),
     ),
     *of(
+        CHAINS,
+        (
+            "architecture: {kind: minimal_induction, tokens: 5, outputs: 3}",
+            "samples of 10 columns are not tokens: 5 vectors of outputs: 3 numbers",
+        ),
+    ),
+    *of(
         PAIRS,
         (
             "architecture: {tokens: 3}",

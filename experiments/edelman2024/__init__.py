@@ -1,0 +1,1 @@
+"""Edelman, Tsilivis, Edelman, Malach, Goel (2024): how in-context bigrams are learnt."""

@@ -1,0 +1,108 @@
+"""Networks along their training, on held-out chains: their distance from what counting predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.kinds import Streams
+from dynamics_cli.recording.positions import context_bigram, context_unigram
+
+STRATEGIES = ("uniform", "unigram", "bigram")
+ORDER = "abstract; released notebook, cells 1 and 14"
+"""Who says in which order they come."""
+EQUAL_ROWS = {"equal_rows": ("dataset.rows=equal",)}
+"""The null: chains without pairs to learn."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network along its training, on held-out chains whose matrices are known.
+
+    `kl` (K,) is the divergence of the last token's probabilities from the row of its symbol,
+    `losses` (K,) the cross entropy over all positions, `distances` (K, 3) the divergence of the
+    network from each strategy, and `levels` (3,) that of the strategies from the row.
+    """
+
+    at: kit.Ints
+    kl: kit.Floats
+    losses: kit.Floats
+    distances: kit.Floats
+    levels: kit.Floats
+
+    @property
+    def firsts(self) -> list[float]:
+        """Return the first update at which each strategy is the nearest; NaN where none is."""
+        nearest = self.distances.argmin(1)
+        return [kit.first_at(self.at, nearest == k) for k in range(len(STRATEGIES))]
+
+    @property
+    def passed(self) -> int:
+        """Return how many strategies are the nearest in their order, one after the other."""
+        firsts = self.firsts
+        passed = 1
+        while passed < len(firsts) and firsts[passed] > firsts[passed - 1]:
+            passed += 1
+        return passed
+
+    @property
+    def copies(self) -> bool:
+        """Return whether it passed all strategies and ended at the last."""
+        return self.passed == len(STRATEGIES) and self.distances[-1].argmin() == 2
+
+
+def divergence(p: kit.Floats, log_q: kit.Floats) -> float:
+    """Return the mean of `sum_c p_c log(p_c / q_c)` over rows (n, k)."""
+    log_p = np.log(np.where(p > 0, p, 1.0))
+    return float((p * (log_p - log_q)).sum(-1).mean())
+
+
+def network(run: kit.Run) -> Network:
+    """Measure a network at each recorded state."""
+    section: Any = run.config.dataset
+    data = run.dataset()
+    assert data.x_test is not None
+    assert data.y_test is not None
+    n, T = data.y_test.shape
+    k = section.symbols
+    P = section.transitions(section.streams_of(Streams(run.config.seed)))[-n:]
+    symbols = data.x_test.reshape(n, T, k).argmax(-1)
+    labels = data.y_test.astype(np.int64)[..., None]
+    rows = P[np.arange(n), symbols[:, -1]]  # (n, k)
+    strategies = [
+        np.full((n, k), 1 / k),
+        context_unigram(symbols, k)[:, -1],
+        context_bigram(symbols, k)[:, -1],
+    ]
+
+    kl = []
+    losses = []
+    distances = []
+    for i in range(len(run.snapshot_iterations)):
+        h = run.network(i)(data.x_test)
+        log_q = h - np.logaddexp.reduce(h, -1, keepdims=True)  # (n, T, k)
+        kl.append(divergence(rows, log_q[:, -1]))
+        losses.append(-np.take_along_axis(log_q, labels, -1).mean())
+        distances.append([divergence(q, log_q[:, -1]) for q in strategies])
+    return Network(
+        at=run.snapshot_iterations,
+        kl=np.array(kl),
+        losses=np.array(losses),
+        distances=np.array(distances),
+        levels=np.array([divergence(rows, np.log(q)) for q in strategies]),
+    )
+
+
+def set_iterations(axes: kit.Axes, run: Network) -> None:
+    """Show the iterations of a network on an axis that is logarithmic from 1 on."""
+    axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+    axes.set(xlim=(-0.1, 1.2 * run.at[-1]), xlabel="iteration")
+
+
+def draw_levels(axes: kit.Axes, levels: kit.Floats) -> None:
+    """Draw the divergence of each strategy from the rows."""
+    for name, level, style in zip(STRATEGIES, levels, (":", "--", "-."), strict=True):
+        axes.axhline(level, color=kit.PALETTE.theory, ls=style, lw=0.8, label=name)

@@ -1,0 +1,147 @@
+"""A transformer of two layers: the same phases, and the two heads that copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .strategies import EQUAL_ROWS, ORDER, Network, draw_levels, network
+
+CONFIG = "edelman2024/transformer.yaml"
+INDEPENDENT = "independent rows"
+DOUBLY = "doubly stochastic"
+
+
+@dataclass(frozen=True)
+class Heads(Network):
+    """A transformer: `previous` and `induction` (K, 2) are the scores of the head of each layer."""
+
+    previous: kit.Floats
+    induction: kit.Floats
+
+    def last(self, scores: kit.Floats) -> kit.Floats:
+        """Return scores (2,) at the end; NaN where the network does not copy pairs."""
+        return scores[-1] if self.copies else np.full(2, np.nan)
+
+
+Evidence = dict[str, Heads]
+"""Networks by role."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure the networks."""
+    return {
+        role: Heads(
+            **vars(network(run)),
+            previous=run.measures["attention_previous"],
+            induction=run.measures["attention_induction"],
+        )
+        for role, run in runs.items()
+    }
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the abstract and README of the release."""
+    run = e[INDEPENDENT]
+    doubly = e[DOUBLY]
+    heads = "abstract: statistical induction heads; README of the released code, key finding 4"
+    return [
+        kit.claim(
+            "order",
+            "The strategy nearest to the transformer is uniform, then unigram, then bigram"
+            " (strategies in this order)",
+            ORDER,
+            kit.exactly(3),
+            kit.given(run.copies, run.passed),
+        ),
+        kit.claim(
+            "below",
+            "The end is below what counting symbols achieves (divergence over that of unigram)",
+            "abstract: a transition to the in-context bigram solution",
+            kit.less_than(1),
+            run.kl[-1] / run.levels[1],
+        ),
+        kit.claim(
+            "previous",
+            "The head of the first layer attends mostly to the previous token (mean weight)",
+            heads,
+            kit.most(),
+            run.last(run.previous)[0],
+        ),
+        kit.claim(
+            "induction",
+            "That of the second attends mostly to tokens behind earlier occurrences of its own"
+            " (mean weight)",
+            heads,
+            kit.most(),
+            run.last(run.induction)[1],
+        ),
+        kit.claim(
+            "earlier",
+            "On doubly stochastic chains, where counting symbols is of no use, the transformer is"
+            " nearest to bigram earlier (iterations over those on independent rows)",
+            "README of the released code, key finding 3: faster convergence",
+            kit.less_than(1),
+            kit.given(
+                run.copies and doubly.distances[-1].argmin() == 2, doubly.firsts[2] / run.firsts[2]
+            ),
+        ),
+    ]
+
+
+def numbers(e: Evidence) -> dict[str, float]:
+    """Return the levels and times of both networks."""
+    values = {}
+    for role, run in e.items():
+        values[f"{role}: iterations until bigram is nearest"] = run.firsts[2]
+        values[f"{role}: divergence at the end"] = run.kl[-1]
+        values[f"{role}: divergence of unigram"] = run.levels[1]
+        values[f"{role}: divergence of bigram"] = run.levels[2]
+    return values
+
+
+def draw(e: Evidence) -> kit.Drawing:
+    figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
+    for column, (role, run) in enumerate(e.items()):
+        top = axes[column]
+        scores = axes[2 + column]
+        top.plot(run.at, run.kl, color="C0", label="transformer")
+        draw_levels(top, run.levels)
+        top.set(ylabel="divergence from the rows", ylim=(0, 0.35))
+        scores.plot(run.at, run.previous[:, 0], color="C1", label="layer 1: previous token")
+        scores.plot(run.at, run.induction[:, 1], color="C2", label="layer 2: induction tokens")
+        scores.set(ylabel="mean weight of attention", ylim=(0, 1))
+        for panel in (top, scores):
+            kit.set_time_axis(panel, run.at)
+        kit.panel_label(top, column, role.capitalize())
+        kit.panel_label(scores, 2 + column, f"Heads, {role}")
+    kit.figure_legend(figure, kit.labelled(axes[0], axes[2]))
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="edelman2024-transformer",
+    caption=(
+        "A transformer of two layers of attention, each with one head, on Markov chains of three"
+        " symbols with independent rows, and on doubly stochastic chains. Top: divergence of the"
+        " last token's probabilities from the row of its symbol, and of three strategies. Bottom:"
+        " the score of the previous token in the first layer, and that of the induction tokens in"
+        " the second."
+    ),
+    configs={
+        INDEPENDENT: kit.Wanted(CONFIG),
+        DOUBLY: kit.Wanted(CONFIG, ("dataset.rows=doubly_stochastic",)),
+    },
+    nulls=EQUAL_ROWS,
+    passes={
+        "random_features": {
+            "order below previous induction": (
+                "An embedding that stays as drawn keeps three symbols apart in 32 numbers; all"
+                " other weights are trained."
+            )
+        }
+    },
+)
