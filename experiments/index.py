@@ -301,6 +301,17 @@ PAPERS: dict[str, PaperEntry] = {
             "liu2023-mnist": FigureEntry("Grokking on MNIST", 9, "mnist"),
         },
     ),
+    "lu2024": PaperEntry(
+        "Asymptotic theory of in-context learning by linear attention",
+        "Lu, Letey, Zavatone-Veth, Maiti, Pehlevan",
+        "PNAS 2025, arXiv:2405.11751",
+        {
+            "lu2024-fig1": FigureEntry(
+                "Errors against sequences: the peak, and ridge", 30, "errors"
+            ),
+            "lu2024-fig4": FigureEntry("Errors against the number of tasks", 15, "errors"),
+        },
+    ),
     "min2024": PaperEntry(
         "Early neuron alignment in two-layer ReLU networks with small initialization",
         "Min, Mallada, Vidal",

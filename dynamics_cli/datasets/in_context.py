@@ -87,6 +87,21 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
         Q, _ = np.linalg.qr(streams.rng("teacher").standard_normal((D, D)))
         return np.asarray(Q * self.eigenvalues @ Q.T)
 
+    def task_vectors(self, streams: Streams) -> Floats | None:
+        """Return the task vectors (tasks, D) that training sequences share; None where each has its
+        own.
+        """
+        if self.tasks is None:
+            return None
+        D = len(self.eigenvalues)
+        return self._scaled(streams.rng("teacher", 1).standard_normal((self.tasks, D)))
+
+    def _scaled(self, w: Floats) -> Floats:
+        """Return task vectors (k, D), with the norm sqrt(D) where `sphere` asks for it."""
+        if not self.sphere:
+            return w
+        return np.asarray(w * np.sqrt(w.shape[1]) / np.linalg.norm(w, axis=1, keepdims=True))
+
     def load(self, streams: Streams) -> Samples:
         """Draw inputs, then task vectors.
 
@@ -99,19 +114,15 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
         check_size(self.n + (self.n_test or 0), needed)
         rng = streams.rng("data")
         noise = streams.rng("label noise")
-        pool = None
-        if self.tasks is not None:
-            pool = streams.rng("teacher", 1).standard_normal((self.tasks, D))
+        pool = self.task_vectors(streams)
         root = np.linalg.cholesky(self.covariance(streams)).T
 
         def draw(count: int, pool: Floats | None) -> tuple[Floats, Floats]:
             x = rng.standard_normal((count, T, D)) @ root
             if pool is None:
-                w = rng.standard_normal((count, D))
+                w = self._scaled(rng.standard_normal((count, D)))
             else:
                 w = pool[np.arange(count) % len(pool)]
-            if self.sphere:
-                w = w * np.sqrt(D) / np.linalg.norm(w, axis=1, keepdims=True)
             if self.exact_moments:
                 x = x - x.mean(0)
                 w = w - w.mean(0)

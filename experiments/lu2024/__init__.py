@@ -1,0 +1,1 @@
+"""Lu et al. (2025): the asymptotic theory of in-context learning by linear attention."""

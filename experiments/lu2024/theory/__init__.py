@@ -1,0 +1,1 @@
+"""Theory that only this paper needs."""
