@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds.arrays import Floats, Shapes
 from dynamics_cli.kinds.optimizers import Minibatch
@@ -81,7 +83,8 @@ def torch_preconditioner(
 ) -> dict[str, Floats]:
     """Return the diagonal preconditioner of tensors of an optimizer, see `Descent.preconditioner`.
 
-    It is empty before the first update of one of them.
+    It is empty before the first update, and infinite for a tensor that none has moved, such as one
+    that the loss does not depend on.
 
     Args:
         optimizer: an Adam, AdamW or RMSprop of torch.
@@ -112,11 +115,13 @@ def torch_preconditioner(
             )
 
     diagonals = {}
+    unmoved = []
     for name, w in named.items():
         place = places[id(w)]
         state = saved["state"].get(keys[place])
         if not state:
-            return {}
+            unmoved.append(name)
+            continue
         diagonal = formula(groups[place], state)
         if diagonal.shape != w.shape:
             raise InputError(
@@ -124,6 +129,8 @@ def torch_preconditioner(
                 f" {tuple(w.shape)}"
             )
         diagonals[name] = diagonal.cpu().numpy()
+    if diagonals:
+        diagonals |= {name: np.full(tuple(named[name].shape), np.inf) for name in unmoved}
     return diagonals
 
 

@@ -161,6 +161,29 @@ def test_loops_and_checkpoints_of_torch_give_it(tmp_path, optimizer, cls, settin
     assert now["preconditioned_sharpness"] == pytest.approx(numbers[-1], rel=1e-6)
 
 
+def test_weights_that_the_loss_does_not_depend_on_do_not_count():
+    class Unused(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+            self.other = nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return self.used(x)
+
+    torch.manual_seed(0)
+    model = Unused().double()
+    found = []
+    for measured in (model, model.used):
+        adam = torch.optim.Adam(measured.parameters(), lr=0.0)
+        adam.zero_grad()
+        cross_entropy(measured(X), Y).backward()
+        adam.step()
+        (row,) = dyn.measure(measured, X, Y, optimizer=adam, measures=MEASURES[:1])
+        found.append(row["preconditioned_sharpness"])
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+
+
 def test_an_optimizer_that_does_not_fit_is_refused():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double()
     cases = [
