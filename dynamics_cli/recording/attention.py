@@ -43,7 +43,10 @@ def watched(see: Callable[[Tensor], None]) -> Iterator[None]:
                 outputs, weights = function(*args, **{**kwargs, **apart})
                 assert weights is not None
                 take(weights)
-                return outputs, weights.mean(-3)
+                if not kwargs.get("need_weights", True):
+                    return outputs, None
+                averaged = kwargs.get("average_attn_weights", True)
+                return outputs, weights.mean(-3) if averaged else weights
             outputs = function(*args, **kwargs)
             if function is functional.scaled_dot_product_attention:
                 take(_weights(*args, **kwargs))

@@ -121,6 +121,19 @@ def test_multi_head_attention_of_torch(batch_first, needs_weights):
     assert_allclose(measured(model), by_hand(weights.detach().numpy(), X.numpy()), rtol=1e-10)
 
 
+@pytest.mark.parametrize("options", [{}, {"average_attn_weights": False}, {"need_weights": False}])
+def test_a_network_gets_the_attention_that_it_asks_for(options):
+    attention = nn.MultiheadAttention(4, 2, batch_first=True).eval()
+    r = torch.randn(n, T, 4)
+    _, expected = attention(r, r, r, **options)
+    with watched(lambda _: None):
+        _, found = attention(r, r, r, **options)
+    if expected is None:
+        assert found is None
+    else:
+        assert_allclose(found, expected.detach(), rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("keys", "initialization"),
     [
