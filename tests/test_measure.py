@@ -732,6 +732,28 @@ def test_the_curvature_of_a_loss_that_is_linear_in_the_outputs_is_zero():
     assert row["gauss_newton"] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("loss", "size"),
+    [
+        ("mse", 1),
+        (lambda h, y: ((h - y) ** 2).sum(), 4),
+        (lambda h, y: (((h - y) ** 2).sum(), len(y)), 1),
+    ],
+)
+def test_a_model_that_has_diverged_has_measures_of_nan(loss, size):
+    model = nn.Linear(2, 1).double()
+    good = copy.deepcopy(model.state_dict())
+    with torch.no_grad():
+        model.weight[0, 0] = torch.nan
+    x = torch.randn(4, 2, dtype=torch.float64)
+    y = torch.ones(4, 1, dtype=torch.float64)
+    checkpoints = [(0, good), (1, model.state_dict())]
+    table = dyn.measure(model, x, y, loss=loss, measures=["train_loss"], checkpoints=checkpoints)
+    residuals = x @ good["weight"].T + good["bias"] - y
+    expected = size * float((residuals**2).mean())
+    assert table.column("train_loss") == pytest.approx([expected, np.nan], nan_ok=True)
+
+
 def test_the_model_stays_as_it_is():
     module, x, y, _, loss, _ = NETWORKS["batch-normed"]
     module.train()

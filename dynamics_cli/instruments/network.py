@@ -292,4 +292,6 @@ def _check_rows(h: Any, count: int) -> None:
 
 
 def _equal(a: Tensor, b: Tensor, rounding: float) -> bool:
-    return a.shape == b.shape and torch.allclose(a, b, rtol=rounding, atol=rounding)
+    if a.shape != b.shape:
+        return False
+    return torch.allclose(a, b, rtol=rounding, atol=rounding, equal_nan=True)
