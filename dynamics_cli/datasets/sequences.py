@@ -349,14 +349,13 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
         )
 
     def _standardized(self, table: Floats, trained: Floats, names: list[str]) -> Floats:
-        deviations = trained.std(0)
-        for name, deviation in zip(names, deviations, strict=True):
-            if not deviation > 0:
+        for name, column in zip(names, trained.T, strict=True):
+            if column.min() == column.max():  # the deviation of which need not round to 0
                 raise InputError(
                     f"{self.path}: column {name!r} is constant; leave it out of dataset.columns, or"
                     " leave out standardize"
                 )
-        return np.asarray((table - trained.mean(0)) / deviations, np.float64)
+        return np.asarray((table - trained.mean(0)) / trained.std(0), np.float64)
 
     def _windows(self, table: Floats, labels: Floats) -> tuple[Floats, Floats]:
         """Return windows (n, T k) of a part of the series, and labels (n, K) or (n, T, K)."""

@@ -78,7 +78,7 @@ def test_held_out_fractions_and_vector_labels(tmp_path):
         ("1,2\n3,apple\n", r":2: column 2 holds 'apple', not a number"),
         ("1,2\n3,\n", r":2: column 2 holds '', not a number"),
         ("1,2\n3\n", r":2: 1 columns, the lines before have 2"),
-        ("1,2\n3,nan\n", r"y holds nan at \(1,\)"),
+        ("1,2\n3,nan\n", r":2: column 2 holds 'nan', not a finite number$"),
         ("9" * 200_000 + ",1\n", r"not a table of numbers \(field larger than field limit"),
         ("1," + "x" * 200 + "\n", r"column 2 holds 'x{60}', not a number"),
         ("1,2\n\x003,4\n", "column 1 holds"),
@@ -88,8 +88,9 @@ def test_held_out_fractions_and_vector_labels(tmp_path):
         ("Unnamed: 0,x1,y\n0,0.1,0.2\n", ":1: the first column has no name"),
         (",1,2\n3,4,5\n", "column 1 holds '', not a number"),
         ("1,2\n3,1_000\n", ":2: column 2 holds '1_000', not a number"),
+        ("x;y\n1,5;2,5\n", ":2: column 2 holds '5;2', not a number; columns are between commas"),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_bad_csv(tmp_path, content, message):
     (tmp_path / "d.csv").write_text(content)

@@ -183,11 +183,13 @@ def test_a_series_without_a_header_has_numbered_columns(table):
         ({"held_out": 0.2}, "the held-out series has 4 rows, a window and its label 5"),
         ({"path": "/nowhere.csv"}, "there is no such file"),
         ({"columns": ["d"], "standardize": True}, "column 'd' is constant; leave it out"),
+        ({"columns": ["e"]}, "two columns have the name 'e'; rename one of them"),
+        ({"columns": ["a", "b", "a"]}, "dataset.columns: 'a' is there twice"),
     ],
 )
 def test_a_series_that_cannot_be_used_is_refused(changes, told, table):
-    if changes.get("columns") == ["d"]:
-        table.write_text("\n".join(["date,a,b,c,d", *(f"{line},5" for line in LINES)]))
+    if changes.get("columns") in (["d"], ["e"]):
+        table.write_text("\n".join(["date,a,b,c,d,e,e", *(f"{line},0.1,1,2" for line in LINES)]))
     keys = {"path": str(table), "columns": ["a", "b"], "length": 4, **changes}
     with pytest.raises((InputError, DataMissingError), match=told):
         Series(**keys).samples(STREAMS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,7 +84,8 @@ def read_series(path: Path, columns: Sequence[str] | None = None) -> tuple[list[
 
     Raises:
         DataMissingError: the file is not there.
-        InputError: it cannot be read, or has no such column; the message says where.
+        InputError: it cannot be read, or has no such column or two of the name; the message says
+            where.
     """
     rows = _rows(path)
     if columns is None:
@@ -101,6 +103,11 @@ def read_series(path: Path, columns: Sequence[str] | None = None) -> tuple[list[
                 told = did_you_mean(name, names)
                 raise InputError(f"{path}: no column {name!r}{told}; there are {listed}")
         chosen = [names.index(name) for name in columns]
+    for k in chosen:
+        if names.count(names[k]) > 1:
+            raise InputError(f"{path}: two columns have the name {names[k]!r}; rename one of them")
+        if chosen.count(k) > 1:
+            raise InputError(f"dataset.columns: {names[k]!r} is there twice")
     return [names[k] for k in chosen], _numbers(path, rows, width, chosen)
 
 
@@ -140,13 +147,18 @@ def _numbers(path: Path, rows: Sequence[Row], width: int, columns: Sequence[int]
     """Return some columns of rows of `width` cells as numbers (rows, columns)."""
     table = np.empty((len(rows), len(columns)))
     for k, (number, row) in enumerate(rows):
+        hint = "; columns are between commas, and decimals behind a point" * _otherwise(row)
         if len(row) != width:
-            raise InputError(f"{path}:{number}: {len(row)} columns, the lines before have {width}")
+            raise InputError(
+                f"{path}:{number}: {len(row)} columns, the lines before have {width}{hint}"
+            )
         for place, column in enumerate(columns):
             value = _number(row[column])
-            if value is None:
+            if value is None or not math.isfinite(value):
+                needed = "a number" if value is None else "a finite number"
                 raise InputError(
-                    f"{path}:{number}: column {column + 1} holds {row[column][:60]!r}, not a number"
+                    f"{path}:{number}: column {column + 1} holds {row[column][:60]!r}, not"
+                    f" {needed}{hint}"
                 )
             table[k, place] = value
     return table
@@ -175,6 +187,11 @@ def _refuse_row_and_column_numbers(path: Path, rows: Sequence[Row]) -> None:
             " pandas writes: use `to_csv(..., header=False, index=False)`, or write 0.0 for 0 if"
             " the line is a sample"
         )
+
+
+def _otherwise(cells: Sequence[str]) -> bool:
+    """Return whether a line has marks that divide columns in tables of other forms."""
+    return any(not set(";\t").isdisjoint(cell) for cell in cells)
 
 
 def _number(cell: str) -> float | None:
