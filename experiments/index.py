@@ -309,6 +309,7 @@ PAPERS: dict[str, PaperEntry] = {
             "lu2024-fig1": FigureEntry(
                 "Errors against sequences: the peak, and ridge", 30, "errors"
             ),
+            "lu2024-fig2": FigureEntry("Errors against the length of the context", 15, "errors"),
             "lu2024-fig4": FigureEntry("Errors against the number of tasks", 15, "errors"),
         },
     ),
