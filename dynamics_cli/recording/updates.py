@@ -131,7 +131,7 @@ class CriticalLr(OfUpdates, kind="critical_lr"):
     eta) / (u^T H u / ||u||^2)`. 0 where the loss rises from the start, infinite where it falls as
     far as it was looked at; of several, one between the multiples 2^k and 2^(k+1) nearest to the
     update. NaN where the weights before are not known: at state 0, and where a run ends before its
-    time. A state takes a gradient and about 25 losses of the training samples.
+    time; and where u is 0. A state takes a gradient and about 25 losses of the training samples.
     """
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
@@ -141,7 +141,7 @@ class CriticalLr(OfUpdates, kind="critical_lr"):
     def measure(self, state: State) -> float:
         """Return the multiple of the update."""
         u = last_update(state)
-        if u is None:
+        if u is None or not u.any():
             return math.nan
         assert state.previous is not None
         derivatives = derivatives_of(state.previous)

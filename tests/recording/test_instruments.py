@@ -247,6 +247,9 @@ def test_measures_of_an_update(case):
     before_the_first = State(problem, now, lambda: older.start, 0)
     for kind in ("update", "directional_sharpness", "critical_lr"):
         assert np.isnan(instrument(kind).measure(before_the_first))
+    stays = State(problem, now, lambda: older.start, 1, before=(now,))
+    for kind in ("directional_sharpness", "critical_lr"):
+        assert np.isnan(instrument(kind).measure(stays))
 
 
 class Own(CrossEntropy):
