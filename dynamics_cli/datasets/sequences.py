@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -130,7 +131,7 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
             context = s[:, t - self.order : t] @ powers
             s[:, t] = _chosen(steps[np.arange(count), context], rng.random(count))
         x, y = next_symbols(s, k, self.inputs)
-        return make_samples(x, y, trained=self.n, positions=True)
+        return replace(make_samples(x, y, trained=self.n, positions=True), classes=k)
 
 
 def doubly_stochastic(rng: Generator, count: int, k: int) -> Floats:
@@ -257,7 +258,8 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
             last = len(numbers) - size
             spread = np.linspace(end, last, self.n_test).astype(np.int64)
             x_test, y_test = self._windows(numbers, spread, len(names))
-        return make_samples(x, y, x_test=x_test, y_test=y_test, positions=True, origin=self.path)
+        samples = make_samples(x, y, x_test=x_test, y_test=y_test, positions=True, origin=self.path)
+        return replace(samples, classes=int(numbers.max()) + 1)
 
     def _windows(self, numbers: Ints, starts: Ints, symbols: int) -> tuple[Floats, Floats]:
         rows = numbers[starts[:, None] + np.arange(self.length + 1)]

@@ -41,6 +41,8 @@ class Samples:
     """The training samples (n,) whose labels `replaced_labels` drew; None where it drew none."""
     positions: bool = False
     """Whether there is a label at each position of a sequence; a class -1 or NaN is no label."""
+    classes: int | None = None
+    """Number of classes that samples of the data set may have, where these may have fewer."""
 
     @property
     def n(self) -> int:
@@ -74,8 +76,8 @@ class Samples:
         )
 
     def one_hot(self) -> Samples:
-        """Return the samples with labels (n, C), 1 for the class and 0 elsewhere; C is the largest
-        class and 1.
+        """Return the samples with labels (n, C), 1 for the class and 0 elsewhere; C is `classes`,
+        or the largest class and 1.
 
         Raises InputError: labels are not the numbers 0, 1, ... of classes.
         """
@@ -84,7 +86,7 @@ class Samples:
         least = -1 if self.positions else 0
         if any(y.ndim != axes or (y < least).any() or (y != np.round(y)).any() for y in parts):
             raise InputError("dataset.one_hot needs labels that are class numbers 0, 1, ...")
-        C = 1 + int(max(y.max() for y in parts))
+        C = max(1 + int(max(y.max() for y in parts)), self.classes or 0)
         check_size(sum(y.size for y in parts), C)
         rows = np.vstack([np.eye(C), np.full(C, np.nan)])  # the last is that of no label, -1
         y, *held_out = (rows[y.astype(np.int64)] for y in parts)

@@ -97,10 +97,16 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
             place = np.unravel_index(np.argmin(allowed), y.shape)
             at = ", ".join(map(str, place))
             if loss.labels == "classes" and y[place] >= outputs and (y == np.rint(y)).all():
-                needed += f" (architecture.outputs: {int(y.max()) + 1} takes all)"
+                classes = max(int(y.max()) + 1, dataset.classes or 0)
+                needed += f" (architecture.outputs: {classes} takes all)"
             raise InputError(
                 f"dataset: {name}[{at}] is {y[place]:g}, the {kind} loss needs {needed}"
             )
+    if loss.labels == "classes" and dataset.classes is not None and dataset.classes > outputs:
+        raise InputError(
+            f"dataset: samples may have any of {dataset.classes} classes, the {kind} loss needs"
+            f" architecture.outputs: {dataset.classes}"
+        )
 
 
 def _check_positions(dataset: Samples, loss: Loss, config: RunConfig) -> None:

@@ -20,6 +20,7 @@ from dynamics_cli.datasets.sequences import (
 from dynamics_cli.datasets.teachers import PowerLaw
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import FreshStreams, Streams
+from tests.cases import config_of
 
 STREAMS = Streams(3)
 
@@ -127,6 +128,33 @@ def test_text_that_cannot_be_used_is_refused(content, told, error, tmp_path):
         path.write_bytes(content)
     with pytest.raises(error, match=told):
         Text(path=str(path), length=5).samples(STREAMS)
+
+
+@pytest.mark.parametrize("samples", ["fresh", None])
+@pytest.mark.parametrize("one_hot", [True, None])
+def test_rare_symbols_of_a_text_need_an_output(samples, one_hot, tmp_path):
+    (tmp_path / "text.txt").write_text("ab" * 200 + "z" + "ab" * 200)
+    config = config_of(
+        dataset={
+            "kind": "text",
+            "path": str(tmp_path / "text.txt"),
+            "length": 2,
+            "n": 2,
+            "one_hot": one_hot,
+        },
+        architecture={
+            "kind": "transformer",
+            "tokens": 2,
+            "width": 2,
+            "outputs": 2,
+            "predict": "every",
+        },
+        initialization={"kind": "lecun"},
+        loss={"kind": "mse" if one_hot else "cross_entropy"},
+        optimizer={"kind": "sgd", "lr": 0.1, "batch_size": 2, "samples": samples, "iterations": 1},
+    )
+    with pytest.raises(InputError, match="architecture.outputs: 3"):
+        train(config, out=tmp_path / "run")
 
 
 TABLE = np.random.default_rng(0).normal(size=(20, 3))
