@@ -96,6 +96,8 @@ def _put(
     there = written.data
     for key in path:
         there = there.get(key) if isinstance(there, dict) else None
+    if _is_another_class(there, value):
+        value = {"kind": there["kind"], **value}
     if isinstance(value, dict) and "kind" not in value and isinstance(there, dict):
         for key, below in value.items():
             _put(written, (*path, key), below, source, (*place, key))
@@ -107,6 +109,14 @@ def _put(
     written.assign(path, deepcopy(value), source.origin(place))
     for key in value if isinstance(value, dict) else ():
         written.origins[*path, key] = source.origin((*place, key))
+
+
+def _is_another_class(there: Any, value: Any) -> bool:
+    """Return whether a change names another class of `torch.optim`, with arguments of its own."""
+    both = isinstance(there, dict) and isinstance(value, dict)
+    if not both or there.get("kind") != "torch" or "kind" in value:
+        return False
+    return bool(value.get("name", there.get("name")) != there.get("name"))
 
 
 def _frozen(written: Written, names: list[str], origin: Place) -> Written:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -167,9 +168,11 @@ class TorchUpdater:
     ) -> None:
         """Make the optimizer of tensors with these names."""
         self._title = f"optimizer.kind {kind.kind}"
+        self._kind = kind
         self._keeps = kind.keeps
         self._parameters = dict(zip(names, parameters, strict=True))
         self._optimizer = kind.optimizer(list(parameters))
+        self._new_groups = deepcopy(self._groups())
 
     def update(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, **_: Any
@@ -199,10 +202,7 @@ class TorchUpdater:
         }
         if len(state) < len(self._optimizer.state):
             raise InputError(f"{self._title}: it has a state that is of no parameter")
-        groups = [
-            self._split(_without_parameters(group), f"group {k}", kept)
-            for k, group in enumerate(self._optimizer.param_groups)
-        ]
+        groups = [self._split(group, f"group {k}", kept) for k, group in enumerate(self._groups())]
         attributes = {
             name: self._split(getattr(self._optimizer, name), name, kept) for name in self._keeps
         }
@@ -220,6 +220,57 @@ class TorchUpdater:
             group.update(_joined(values, kept))
         for name, value in attributes.items():
             setattr(self._optimizer, name, _joined(value, kept))
+
+    def follow(self, others: Sequence[TorchUpdater]) -> list[str]:
+        """Go on with what optimizers of the same class remember of its tensors, by its own
+        settings, and return the names of what begins anew.
+        """
+        same = [other for other in others if type(other._optimizer) is type(self._optimizer)]
+        of_name = {name: other for other in same for name in other._parameters}
+        before = [of_name[name] for name in self._parameters if name in of_name]
+        if not before:
+            return ["of its own"]
+
+        anew: Mapping[str, Any] = {}
+        if not all(_are_same(other._new_groups, self._new_groups) for other in before):
+            anew = self._state_at_zero()
+        begun: dict[str, None] = {}
+        for name, w in self._parameters.items():
+            state = {}
+            if name in of_name:
+                other = of_name[name]
+                state = deepcopy(other._optimizer.state.get(other._parameters[name], {}))
+            missing = {key: value for key, value in anew.get(name, {}).items() if key not in state}
+            begun |= dict.fromkeys(missing)
+            if state:  # the class itself makes all of it otherwise
+                self._optimizer.state[w] = {**state, **missing}
+        self._go_on(before[0])
+        return [*begun]
+
+    def _go_on(self, other: TorchUpdater) -> None:
+        """Take over what another optimizer has changed in its groups, and what `keeps` names."""
+        groups = (self._optimizer.param_groups, other._groups(), other._new_groups)
+        for group, now, new in zip(*groups, strict=False):
+            for key, value in now.items():
+                if key not in new or not _are_same(value, new[key]):
+                    group[key] = deepcopy(value)
+        for name in self._keeps:
+            setattr(self._optimizer, name, deepcopy(getattr(other._optimizer, name)))
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """Return the settings of the groups of tensors, but the step size."""
+        return [_without_parameters(group) for group in self._optimizer.param_groups]
+
+    def _state_at_zero(self) -> dict[str, dict[str, Any]]:
+        """Return what a new optimizer remembers of each tensor after a gradient of 0."""
+        import torch
+
+        zeros = {name: torch.zeros_like(w) for name, w in self._parameters.items()}
+        optimizer = self._kind.optimizer(list(zeros.values()))
+        for w in zeros.values():
+            w.grad = torch.zeros_like(w)
+        optimizer.step()
+        return {name: dict(optimizer.state.get(w, {})) for name, w in zeros.items()}
 
     def preconditioner(self) -> dict[str, Floats]:
         """Return the preconditioner of each tensor; see `torch_preconditioner`."""
@@ -254,6 +305,17 @@ class TorchUpdater:
 
 def _without_parameters(group: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in group.items() if key not in ("params", "lr")}
+
+
+def _are_same(a: Any, b: Any) -> bool:
+    """Return whether two settings are equal, tensors in them too."""
+    if hasattr(a, "shape") or hasattr(b, "shape"):
+        return type(a) is type(b) and a.shape == b.shape and bool((a == b).all())
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_are_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_are_same, a, b))
+    return bool(a == b)
 
 
 def _joined(value: Any, kept: Mapping[str, Tensor]) -> Any:

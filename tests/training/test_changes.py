@@ -79,6 +79,14 @@ CASES: dict[str, dict[str, Any]] = {
         "optimizer": {"kind": "adam", "lr": 0.02, "iterations": 40, "batch_size": 3},
         "changes": [LR, {"at": 20, "optimizer": {"kind": "adamw", "lr": 0.01}}, RESET],
     },
+    "class of torch": {
+        "optimizer": {"kind": "torch", "name": "Adam", "lr": 0.02, "iterations": 40},
+        "changes": [
+            {"at": 12, "freeze": ["hidden_weight"]},
+            {"at": 20, "freeze": [], "optimizer.amsgrad": True},
+            {"at": 28, "optimizer": {"name": "NAdam", "lr": 0.01}},
+        ],
+    },
     "flow": {"optimizer": FLOW, "changes": [HUBER, {"at": 28, "scale": {"output_weight": 2.0}}]},
     "flow, float32": {
         "optimizer": FLOW,
@@ -184,6 +192,91 @@ def test_a_changed_run_is_what_torch_does(tmp_path, backend):
     assert run.info["messages"] == [begins]
     steps = np.diff(run.times)
     np.testing.assert_allclose(steps, [0.02] * 12 + [0.05] * 8 + [0.01] * 20)
+
+
+def _zeros(name):
+    return lambda optimizer, w: optimizer.state[w].update({name: torch.zeros_like(w)})
+
+
+OF_TORCH: dict[str, tuple[str, dict[str, Any], dict[str, Any], Any]] = {
+    "decay": ("Adam", {}, {"weight_decay": 0.1}, None),
+    "betas": ("AdamW", {}, {"betas": [0.5, 0.9]}, None),
+    "momentum of SGD": ("SGD", {}, {"momentum": 0.5}, None),
+    "nesterov": ("SGD", {"momentum": 0.9}, {"nesterov": True}, None),
+    "momentum of RMSprop": ("RMSprop", {}, {"momentum": 0.5}, _zeros("momentum_buffer")),
+    "amsgrad": ("Adam", {}, {"amsgrad": True}, _zeros("max_exp_avg_sq")),
+}
+
+
+def _by_torch(run, optimizer, *, clip=None, at=20, change=None):
+    """Return the weights after 40 updates by torch, changed at a state."""
+    w = {name: torch.tensor(run.state(0)[name], requires_grad=True) for name in run.state(0)}
+    x = torch.tensor(run.dataset().x)
+    y = torch.tensor(run.dataset().y)
+    made = optimizer([*w.values()])
+    for i in range(40):
+        if i == at:
+            made = change(made, w) or made
+        made.zero_grad()
+        ((torch.tanh(x @ w["hidden_weight"].T) @ w["output_weight"] - y) ** 2).mean().backward()
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_([*w.values()], clip)
+        made.step()
+    return {name: tensor.detach().numpy() for name, tensor in w.items()}
+
+
+@pytest.mark.parametrize("case", OF_TORCH)
+def test_settings_of_a_torch_optimizer_change_and_its_memory_stays(tmp_path, case):
+    name, given, changed, added = OF_TORCH[case]
+    optimizer = {"kind": "torch", "name": name, "lr": 0.01, "iterations": 40, **given}
+    settings = settings_of({"optimizer": optimizer, "changes": [{"at": 20, "optimizer": changed}]})
+    run = obtain_run(plan_run(load_config(settings), tmp_path / "run")).run
+
+    def change(made, w):
+        made.param_groups[0].update(changed)
+        if added is not None:
+            for tensor in w.values():
+                added(made, tensor)
+
+    def make(tensors):
+        return getattr(torch.optim, name)(tensors, lr=0.01, **given)
+
+    weights = _by_torch(run, make, change=change)
+    for weight, value in weights.items():
+        np.testing.assert_allclose(run.state(-1)[weight], value, rtol=1e-9)
+
+
+def test_another_class_of_torch_takes_the_place_of_the_one_before(tmp_path):
+    optimizer = {"kind": "torch", "name": "Adam", "lr": 0.01, "iterations": 40}
+    change = {"at": 20, "optimizer": {"name": "SGD", "lr": 0.02}}
+    settings = settings_of({"optimizer": optimizer, "changes": [change]})
+    run = obtain_run(plan_run(load_config(settings), tmp_path / "run")).run
+    weights = _by_torch(
+        run,
+        lambda tensors: torch.optim.Adam(tensors, lr=0.01),
+        change=lambda _, w: torch.optim.SGD([*w.values()], lr=0.02),
+    )
+    for weight, value in weights.items():
+        np.testing.assert_allclose(run.state(-1)[weight], value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Rprop", "ASGD"])
+def test_frozen_weights_neither_move_nor_count_in_the_clipped_norm(tmp_path, name):
+    optimizer = {"kind": "torch", "name": name, "lr": 0.01, "iterations": 40, "clip": 0.1}
+    change = {"at": 20, "freeze": ["hidden_weight"]}
+    settings = settings_of({"optimizer": optimizer, "changes": [change]})
+    run = obtain_run(plan_run(load_config(settings), tmp_path / "run")).run
+
+    def freeze(_, w):
+        w["hidden_weight"].requires_grad_(False)
+        w["hidden_weight"].grad = None
+
+    def make(tensors):
+        return getattr(torch.optim, name)(tensors, lr=0.01)
+
+    weights = _by_torch(run, make, clip=0.1, change=freeze)
+    for weight, value in weights.items():
+        np.testing.assert_allclose(run.state(-1)[weight], value, rtol=1e-9)
 
 
 def test_weights_that_a_network_lacks_are_refused(tmp_path):

@@ -35,7 +35,7 @@ from dynamics_cli.kinds.modules import buffers_of, drawing, put_buffers
 from dynamics_cli.kinds.optimizers import CLIP_EPS
 from dynamics_cli.kinds.torch_optimizers import TorchUpdater
 from dynamics_cli.memory import ON_GPU, exact_convolutions, threads_for
-from dynamics_cli.training.steppers.base import StateDict
+from dynamics_cli.training.steppers.base import StateDict, Stepper
 from dynamics_cli.training.steppers.side_by_side import (
     Memories,
     SideBySide,
@@ -276,6 +276,7 @@ class AutogradStepper(SideBySide):
         self._looking_threads = partial(threads_for, first.threaded_work(R * n))
         self._value = _value_of(self._module, first.loss)
         self._both = grad_and_value(self._value)
+        self._factors = first.step_factors()
         self._groups = {part: list(self._grouped(names)) for part, names in self._parts().items()}
 
     def _parts(self) -> dict[str, list[str]]:
@@ -284,7 +285,7 @@ class AutogradStepper(SideBySide):
 
     def _grouped(self, names: Sequence[str]) -> Iterator[WeightGroup]:
         """Yield the groups of these weights, of neighbouring replicas with equal optimizers."""
-        factors = dict.fromkeys(names, 1.0) | dict(self.problems[0].step_factors())
+        factors = dict.fromkeys(names, 1.0) | dict(self._factors)
         first = 0
         for given, count in self._runs_of_equal_optimizers():
             optimizer = given.unclipped  # `_clipped` does it
@@ -439,7 +440,8 @@ class AutogradStepper(SideBySide):
             gradients = self._clipped(gradients)
             for group in self._groups[part]:
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
-                group.step(gradients, loss, lr=lr, iteration=i - self.memory_from)
+                if group.factor or group.updater is None:  # Rprop moves by a step of 0, too
+                    group.step(gradients, loss, lr=lr, iteration=i - self.memory_from)
                 kept = group.optimizer.average
                 if kept is not None:
                     for name, w in group.weights.items():
@@ -454,7 +456,10 @@ class AutogradStepper(SideBySide):
             most = optimizer.clip
             return {name: g.clamp(-most, most) for name, g in gradients.items()}
         first = 0 if self._single else 1
-        squares = [g.square().flatten(first).sum(-1) for g in gradients.values()]
+        moved = [g for name, g in gradients.items() if self._factors.get(name, 1.0)]
+        if not moved:
+            return gradients
+        squares = [g.square().flatten(first).sum(-1) for g in moved]
         norm = torch.stack(squares).sum(0).sqrt()
         factor = (optimizer.clip / (norm + CLIP_EPS)).clamp(max=1.0)  # () or (R,)
         return {
@@ -516,6 +521,20 @@ class AutogradStepper(SideBySide):
                 whole[group.replicas] = diagonal.reshape(np.shape(w))
         return diagonals
 
+    def follow(self, before: Stepper) -> list[str]:
+        """Go on at the state of another stepper; see `Stepper.follow`."""
+        begun = super().follow(before)
+        others = before.updaters() if isinstance(before, AutogradStepper) else []
+        for updater in self.updaters():
+            begun += updater.follow(others)
+        if begun:
+            self.memory_from = self.iteration
+        return list(dict.fromkeys(begun))
+
+    def updaters(self) -> list[TorchUpdater]:
+        """Return the objects of torch that move the weights."""
+        return [group.updater for _, group in self._places() if group.updater is not None]
+
     def memories(self) -> Memories:
         """Return the optimizer's memory; see `SideBySide.memories`.
 
@@ -524,6 +543,8 @@ class AutogradStepper(SideBySide):
         memories: Memories = {}
         for part, groups in self._groups.items():
             for k, group in enumerate(groups):
+                if group.updater is not None:  # `follow` takes it over
+                    continue
                 for key, value in group.kept().items():
                     array = value.detach().cpu().numpy().copy()
                     name = key.removesuffix("/memory")
@@ -544,6 +565,8 @@ class AutogradStepper(SideBySide):
         begun: list[str] = []
         for part, groups in self._groups.items():
             for k, group in enumerate(groups):
+                if group.updater is not None:
+                    continue
                 if group.labels is None:
                     own = f"{group.called} {part}.{k}"
                     taken = {
