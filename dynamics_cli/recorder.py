@@ -434,7 +434,8 @@ class Recorder:
         if optimizer is not None:
             descent = {"name": type(optimizer).__name__, **_plain_numbers(optimizer.defaults)}
         if isinstance(every, int | float):
-            every = {"kind": "every", "interval": int(every)}
+            interval = int(every) if every == int(every) else every
+            every = {"kind": "every", "interval": interval}
         elif not isinstance(every, Mapping):
             every = {"kind": "list", "include": list(every)}
         sections: dict[str, dict[str, Any]] = {

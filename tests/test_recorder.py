@@ -433,6 +433,10 @@ REFUSED = {
         lambda run: Loop().recorder(run, every=-1),
         "record.snapshots.interval",
     ),
+    "a part of an interval": (
+        lambda run: Loop().recorder(run, every=1.5),
+        "record.snapshots.interval: must be an integer, not 1.5",
+    ),
     "not of a recorder": (
         lambda run: (_trained(run), Loop().recorder(run)),
         "holds a run that no recorder wrote",

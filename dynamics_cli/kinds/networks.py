@@ -168,6 +168,12 @@ class Architecture(Kind):
             raise InputError(
                 f"architecture: the network is too large ({str(error).splitlines()[0]})"
             ) from error
+        for name, parameter in model.named_parameters():
+            if isinstance(parameter, torch.nn.UninitializedParameter):
+                raise InputError(
+                    f"architecture.kind {self.kind}: {name} is of a lazy module and has no shape"
+                    " yet: give its sizes, or call the network once in build()"
+                )
         return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
     def buffers(self, d: int) -> dict[str, NDArray[Any]]:

@@ -6,6 +6,8 @@ from wherever the process left them, so a run that draws from them cannot be tra
 or compared with its own sweep. Code is tried as training calls it, twice: it draws where a global
 generator moves on, or where the numbers differ. A network may draw from PyTorch's generator in
 training mode, as dropout does: steppers set the generator from the run's stream before each update.
+
+The same trial tells of outputs that are no row a sample, and of weights without a gradient.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Descent, Kind, Problem, RunConfig, Samples, Streams
 from dynamics_cli.kinds.base import kinds_in
-from dynamics_cli.kinds.modules import buffers_of
+from dynamics_cli.kinds.modules import buffers_of, put_buffers
 from dynamics_cli.kinds.registry import KindError, blamed
 
 TRIED = 2
@@ -118,6 +120,11 @@ def _network(problem: Problem) -> Iterator[str]:
     samples = problem.dataset
     with torch.random.fork_rng(devices=[]):
         built = architecture.build(samples.d)
+        for name, w in built.named_parameters():
+            if not w.requires_grad:
+                told = f"its weight {name} has requires_grad=False: leave that out"
+                yield f"{told}; optimizer.layer_lr: {{{name}: 0.0}} keeps it as it is"
+                return
         weights = {name: w.detach().double().numpy() for name, w in built.named_parameters()}
         dtype = getattr(torch, problem.config.dtype)
         networks = [architecture.network(samples.d, weights, dtype) for _ in range(TRIED)]
@@ -127,6 +134,9 @@ def _network(problem: Problem) -> Iterator[str]:
             network.eval()
         kept = _buffers(networks[0])
         outputs, draws = _twice(lambda: [network(x) for network in networks])
+        if (wrong := _other_outputs(problem, outputs[0][0])) is not None:
+            yield wrong
+            return
         changed = [name for name, b in _buffers(networks[0]).items() if not _equal(b, kept[name])]
         layer = "the network"
         if drawing:
@@ -152,6 +162,25 @@ def _network(problem: Problem) -> Iterator[str]:
         yield f"in training it draws from another generator than PyTorch's: {own}"
 
 
+def _other_outputs(problem: Problem, h: Any) -> str | None:
+    """Return what is wrong with the outputs of a network for the first samples, or None."""
+    import torch
+
+    if not isinstance(h, torch.Tensor):
+        return f"its outputs are a {type(h).__name__}: return one tensor, (n,) or (n, C)"
+    shape = list(problem.loss.numbered(problem.dataset.y[:TRIED]).shape)
+    if problem.dataset.positions and shape[-1] == 1:
+        shape.pop()  # a single output has no axis
+    if problem.loss.labels == "classes":
+        shape.append(getattr(problem.config.architecture, "outputs", None) or h.shape[-1])
+    if list(h.shape) == shape:
+        return None
+    remedy = ""
+    if list(h.shape) == [*shape, 1]:
+        remedy = "; end it with .squeeze(-1) or nn.Flatten(0)"
+    return f"its outputs of {len(h)} samples are {tuple(h.shape)}, not {tuple(shape)}{remedy}"
+
+
 def _buffers(network: Any) -> dict[str, Any]:
     return {name: buffer.clone() for name, buffer in buffers_of(network).items()}
 
@@ -167,8 +196,10 @@ def _training(network: Any, x: Any) -> bool:
     network.train()
     outputs = []
     before = _generators()[:-1]
+    kept = {name: buffer.numpy() for name, buffer in _buffers(network).items()}
     for _ in range(TRIED):
         torch.manual_seed(0)
+        put_buffers(network, kept)
         with suppress(*_BROKEN):
             outputs.append(network(x))
     return _generators()[:-1] == before and all(_equal(h, outputs[0]) for h in outputs)

@@ -36,6 +36,8 @@ class Net(nn.Module):
         self.drop = nn.Dropout(0.5 if how == "dropout" else 0.0)
         self.recurrent = nn.GRU(5, 5, 2, dropout=0.5) if how == "recurrent" else None
         self.norm = nn.BatchNorm1d(5) if how == "batch norm" else None
+        if how == "frozen": self.first.requires_grad_(False)
+        if how == "lazy": self.last = nn.LazyLinear(1)
         self.always = Always() if how == "layer" else None
         self.register_buffer("calls", torch.zeros(()))
         made = torch.Generator().manual_seed(0) if how == "seeded constant" else None
@@ -54,7 +56,9 @@ class Net(nn.Module):
         if how == "batch norm": h = self.norm(h)
         if "constant" in how: h = h + self.constant
         if how == "seeds": h = h + torch.manual_seed(0).initial_seed() + torch.rand(5)
-        return self.last(h).squeeze(-1)
+        if how == "counter in training" and self.training: self.calls = self.calls + 1
+        h = self.last(h * (1 + self.calls)).squeeze(-1)
+        return {"column": h[:, None], "pair": (h, h), "nothing": None}.get(how, h)
 
 class Own(Architecture, kind="own"):
     how: str = ""
@@ -93,6 +97,11 @@ REFUSED = {
     "layer": ({}, rf"the layer always \(Always\) {IN_EVALUATION}"),
     "numpy in training": ({}, "in training it draws from another generator than PyTorch's"),
     "counter": ({}, "its evaluation changes the buffer calls"),
+    "column": ({}, r"its outputs of 2 samples are \(2, 1\), not \(2,\); end it with .squeeze"),
+    "pair": ({}, "its outputs are a tuple: return one tensor"),
+    "nothing": ({}, "its outputs are a NoneType: return one tensor"),
+    "frozen": ({}, r"its weight first.weight has requires_grad=False.*layer_lr"),
+    "lazy": ({}, "architecture.kind own: last.weight is of a lazy module"),
     "numpy": ({}, IN_EVALUATION),
     "python": ({}, IN_EVALUATION),
     "own generator": ({}, EACH_TIME),
@@ -126,6 +135,7 @@ TAKEN = {
     "seeded constant": {},
     "seeds": {},
     "no dropout": {},
+    "counter in training": {},
     "optimizer that keeps": {"optimizer": {"kind": "keeps"}},
     "dataset that seeds": {"dataset": {"kind": "moons", "fixed": True}},
 }
