@@ -109,6 +109,9 @@ def plan_train(
 
     parents: list[Path] = []
     if at is not None:
+        if settings.get("seed") is not None:
+            told = "at changes a run on the way, and its seed is that of the whole run"
+            raise UsageError(f"{told}: leave one of them out")
         config = _changed_at(config, overrides, at, parents)
         overrides = ()
     loaded = load_config(config, overrides, **settings)
@@ -118,7 +121,14 @@ def plan_train(
         given = [measure_of(measure) if callable(measure) else measure for measure in measures]
         record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
         loaded = loaded.model_copy(update={"record": record})
-    return replace(plan_run(loaded, _path(out)), parents=parents)
+    try:
+        plan = plan_run(loaded, _path(out))
+    except UsageError:
+        if not parents or loaded.backend == "auto":
+            raise
+        # a run names the backend that trained it, which may not be able to train the change
+        plan = plan_run(loaded.model_copy(update={"backend": "auto"}), _path(out))
+    return replace(plan, parents=parents)
 
 
 def _changed_at(config: Config, overrides: Overrides, at: int, parents: list[Path]) -> RunConfig:

@@ -60,7 +60,9 @@ class DamageWarning(RunWarning):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `" (did you mean 'x'?)"` for the known word closest to `word`, or an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    words = list(known)
+    close = [other for other in words if other.lower() == word.lower()]
+    close = close[:1] or difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     return "".join(f" (did you mean {word!r}?)" for word in close)
 
 

@@ -22,6 +22,7 @@ from dynamics_cli.config.schema import CHANGES
 from dynamics_cli.config.source import Place, Written
 from dynamics_cli.kinds import RunConfig
 from dynamics_cli.kinds.problem import Change
+from dynamics_cli.kinds.registry import find_kind
 
 SECTIONS = ("dataset", "loss", "optimizer", "record")
 """Sections of a config that may change on the way."""
@@ -153,16 +154,7 @@ def mistakes_of_changes(
     seen: set[tuple[str, str]] = set()
     for k, written in spread(source):
         change = changes[k]
-        found = []
-        try:
-            following = RunConfig.model_validate(written.data)
-        except ValidationError as error:
-            found += explain(error, written)
-        else:
-            findings = [*check_sections(dict(following)), *_fixed(config, following)]
-            if check_files_exist:
-                findings += check_files(dict(following))
-            found += [written.problem(path, message) for path, message in findings]
+        found = _mistakes_from(written, config, check_files_exist=check_files_exist)
         where = source.origin((CHANGES, k))
         for problem in found:
             if (problem.key, problem.message) in seen:  # of an earlier change, still there
@@ -176,6 +168,31 @@ def mistakes_of_changes(
     return problems
 
 
+def _mistakes_from(
+    written: Written, config: RunConfig, *, check_files_exist: bool
+) -> list[Mistake]:
+    """Return what is wrong with the config from a change on, beside that of the whole run."""
+    if _is_flow(written) not in (None, config.optimizer.is_flow):
+        told = "gradient flow can neither begin nor end on the way"
+        return [written.problem(("optimizer", "kind"), told)]
+    try:
+        following = RunConfig.model_validate(written.data)
+    except ValidationError as error:
+        return explain(error, written)
+    findings = [*check_sections(dict(following)), *_fixed(config, following)]
+    if check_files_exist:
+        findings += check_files(dict(following))
+    return [written.problem(path, message) for path, message in findings]
+
+
+def _is_flow(written: Written) -> bool | None:
+    """Return whether the optimizer of a config is gradient flow; None where its kind is unknown."""
+    optimizer = written.data.get("optimizer")
+    kind = optimizer.get("kind") if isinstance(optimizer, dict) else optimizer
+    found = find_kind("optimizer", kind) if isinstance(kind, str) else None
+    return None if found is None else bool(getattr(found, "is_flow", False))
+
+
 def _known_length(config: RunConfig) -> int | None:
     """Return the iterations of a run where they do not depend on its data."""
     if getattr(config.optimizer, "epochs", None) is not None:
@@ -185,9 +202,6 @@ def _known_length(config: RunConfig) -> int | None:
 
 def _fixed(config: RunConfig, following: RunConfig) -> Iterator[tuple[KeyPath, str]]:
     """Yield the settings of a whole run that a segment would change."""
-    if config.optimizer.is_flow != following.optimizer.is_flow:
-        yield ("optimizer", "kind"), "gradient flow can neither begin nor end on the way"
-        return
     kept = [getattr(c.optimizer, "average", None) is not None for c in (config, following)]
     if len(set(kept)) > 1:
         yield ("optimizer", "average"), "is kept in the whole run, or not at all"

@@ -9,6 +9,7 @@ import pytest
 from dynamics_cli.config import ConfigError, load_config, run_hash, to_yaml
 from dynamics_cli.config.changes import segments_of
 from dynamics_cli.config.dump import to_plain
+from dynamics_cli.errors import did_you_mean
 
 BASE: dict[str, Any] = {
     "name": "changes",
@@ -82,8 +83,12 @@ def test_changes_can_be_set_and_are_written_out(tmp_path):
         ("at: 5\n    optimizer.iterations: 7", "6: changes[0].optimizer.iterations: is that of"),
         ("at: 5\n    record.measures: []", "6: changes[0].record.measures: is that of the whole"),
         (
-            "at: 5\n    optimizer: {kind: gradient_flow, until: 1.0}",
-            "6: changes[0].optimizer.",
+            "at: 5\n    optimizer: {kind: gradient_flow}",
+            "6: changes[0].optimizer.kind: gradient flow can neither begin nor end on the way",
+        ),
+        (
+            "at: 5\n    optimizer: {kind: torch, name: rmsprop}",
+            "6: changes[0].optimizer.name: torch.optim has no 'rmsprop'",
         ),
         (
             "at: 5\n    loss.reduction: sum\n  - at: 4\n    optimizer.lr: 0.1",
@@ -98,6 +103,10 @@ def test_a_change_that_cannot_be_is_refused_in_its_line(tmp_path, change, told):
     with pytest.raises(ConfigError) as error:
         load_config(file)
     assert f"run.yaml:{told}" in str(error.value)
+
+
+def test_the_letters_of_a_word_count_more_than_their_case():
+    assert did_you_mean("rmsprop", ["Rprop", "RMSprop"]) == " (did you mean 'RMSprop'?)"
 
 
 def test_data_of_a_change_stand_beside_the_config(tmp_path):

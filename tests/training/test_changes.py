@@ -17,7 +17,7 @@ from dynamics_cli.analysis.view import View
 from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import ConfigError
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.checkpoints import kept_checkpoints
 from dynamics_cli.runs.verify import verify_run
@@ -309,6 +309,18 @@ def test_the_beginning_of_a_changed_run_is_that_of_its_parent(in_memory, case):
     assert arrays_of(in_memory / "changes-again") == arrays_of(in_memory / "changes-child")
     assert Run(in_memory / "changes-again").info["parent"]["iteration"] == at
     assert Run(in_memory / "changes-again").info["messages"] == fresh.info["messages"]
+
+
+def test_a_branch_that_compiled_code_cannot_train_is_trained_by_torch(in_memory):
+    obtain_run(plan_run(load_config(BASE), in_memory / "p"))
+    change = {"optimizer": {"kind": "torch", "name": "SGD", "lr": 0.05}}
+    branch = dyn.plan_train(str(in_memory / "p"), change, at=12)
+    assert branch.choice.backend == "torch"
+    same = dyn.plan_train({**BASE, "changes": [{"at": 12, "optimizer.lr": 0.05}]})
+    run = obtain_run(branch).run
+    np.testing.assert_allclose(run.losses, obtain_run(same).run.losses, rtol=1e-10)
+    with pytest.raises(UsageError, match="its seed is that of the whole run"):
+        dyn.plan_train(str(in_memory / "p"), change, at=12, seed=3)
 
 
 def test_a_branch_of_an_interrupted_run_goes_on_from_there(in_memory, monkeypatch):
