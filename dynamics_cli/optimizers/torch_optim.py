@@ -83,6 +83,9 @@ class NamedTorchOptimizer(TorchOptimizer, kind="torch"):
             own = [name for name in type(self).model_fields if name not in (*allowed, "kind")]
             told = f"unknown key of torch.optim.{self.name}; allowed are {', '.join(allowed)}"
             yield ("optimizer", key), f"{told}{did_you_mean(key, [*allowed, *own])}"
+        if self.name == "Rprop" and self.schedule is not None:
+            told = "Rprop takes the step size for its first update alone; leave the schedule out"
+            yield ("optimizer", "schedule"), told
         if not unknown:
             yield from self._refused_values()
 

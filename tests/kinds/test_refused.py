@@ -165,6 +165,10 @@ CONFIGS = [
         ),
         ("optimizer: {kind: torch, name: SparseAdam}", "it needs sparse gradients"),
         (
+            "optimizer: {kind: torch, name: Rprop, schedule: cosine}",
+            "optimizer.schedule: Rprop takes the step size for its first update alone",
+        ),
+        (
             "optimizer: {kind: torch, name: RMSprop, alfa: 0.9}",
             "optimizer.alfa: unknown key of torch.optim.RMSprop; .*did you mean 'alpha'",
         ),
