@@ -57,8 +57,8 @@ class Evidence:
     Gradient descent is at half a mode when the product is, `half` (4,), and so is the scalar law,
     `half_law` (4,), whose factors are `law` (K, r). A mode of Muon stops, `stops` (4,), when it
     first is within a step of its mean over the last tenth of the states; `settled` (4,) are these
-    means over the limits. `together` and `apart` are mode 10 over mode
-    1: of Muon half way to the stop of mode 10, of gradient descent half way through mode 1.
+    means over the limits. `together` and `apart` are mode 10 over mode 1: of Muon half way to the
+    stop of mode 10, of gradient descent half way through mode 1.
     """
 
     gd: Trained
@@ -254,8 +254,6 @@ FIGURE = kit.Figure(
     },
     passes={
         "gd": {"gd-*": LEAVES},
-        "iterations": {
-            "muon-order muon-together": "Steps of about a size for all modes are enough for it."
-        },
+        "iterations": {"muon-order": "Steps of about a size for all modes are enough for it."},
     },
 )
