@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -131,7 +130,7 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
             context = s[:, t - self.order : t] @ powers
             s[:, t] = _chosen(steps[np.arange(count), context], rng.random(count))
         x, y = next_symbols(s, k, self.inputs)
-        return replace(make_samples(x, y, trained=self.n, positions=True), classes=k)
+        return make_samples(x, y, trained=self.n, positions=True, classes=k)
 
 
 def doubly_stochastic(rng: Generator, count: int, k: int) -> Floats:
@@ -236,15 +235,9 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
         """
         numbers, names = self.symbols()
         size = self.length + 1
-        end = len(numbers) - round((self.held_out or 0.0) * len(numbers))
-        trained = numbers[:end]
-        parts = {"": len(trained)}
-        if self.n_test is not None:
-            parts["held-out "] = len(numbers) - end
-        for what, length in parts.items():
-            if length < size:
-                told = f"the {what}text has {length} {self.by}, a window and its labels {size}"
-                raise InputError(f"{self.path}: {told}")
+        end = _end_of_training(len(numbers), self.held_out)
+        rest = None if self.n_test is None else len(numbers) - end
+        _refuse_short(self.path, (end, rest), size, "text", self.by, "labels")
         if self.n is None:
             starts = np.arange(0, end - self.length, self.length)
         else:
@@ -258,12 +251,37 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
             last = len(numbers) - size
             spread = np.linspace(end, last, self.n_test).astype(np.int64)
             x_test, y_test = self._windows(numbers, spread, len(names))
-        samples = make_samples(x, y, x_test=x_test, y_test=y_test, positions=True, origin=self.path)
-        return replace(samples, classes=int(numbers.max()) + 1)
+        return make_samples(
+            x,
+            y,
+            x_test=x_test,
+            y_test=y_test,
+            positions=True,
+            classes=int(numbers.max()) + 1,
+            origin=self.path,
+        )
 
     def _windows(self, numbers: Ints, starts: Ints, symbols: int) -> tuple[Floats, Floats]:
         rows = numbers[starts[:, None] + np.arange(self.length + 1)]
         return next_symbols(rows, symbols, self.inputs)
+
+
+def _end_of_training(count: int, held_out: float | None) -> int:
+    """Return how many of `count` places are trained on, when a share at the end is held out."""
+    return count - round((held_out or 0.0) * count)
+
+
+def _refuse_short(
+    path: str, lengths: tuple[int, int | None], size: int, what: str, units: str, label: str
+) -> None:
+    """Refuse a file whose part that is trained on, or part that is held out, holds no window.
+
+    Raises InputError: a part is shorter than `size`.
+    """
+    for part, length in zip(("", "held-out "), lengths, strict=True):
+        if length is not None and length < size:
+            told = f"the {part}{what} has {length} {units}, a window and its {label} {size}"
+            raise InputError(f"{path}: {told}")
 
 
 class Series(Dataset, kind="series"):
@@ -323,15 +341,10 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
                 raise InputError(
                     f"dataset.targets: no column {name!r}{told}; there are {', '.join(names)}"
                 )
-        end = len(table) - round((self.held_out or 0.0) * len(table))
+        end = _end_of_training(len(table), self.held_out)
         size = self.length + self.ahead
-        parts = {"": end}
-        if self.held_out is not None:
-            parts["held-out "] = len(table) - end
-        for what, rows in parts.items():
-            if rows < size:
-                told = f"the {what}series has {rows} rows, a window and its label {size}"
-                raise InputError(f"{self.path}: {told}")
+        rest = None if self.held_out is None else len(table) - end
+        _refuse_short(self.path, (end, rest), size, "series", "rows", "label")
         if self.standardize:
             table = self._standardized(table, table[:end], names)
 

@@ -102,12 +102,14 @@ def make_samples(
     trained: int | None = None,
     append_bias: bool = False,
     positions: bool = False,
+    classes: int | None = None,
     origin: str = "the data set",
 ) -> Samples:
     """Check shapes and values and append the bias column; samples after the first `trained` are
     held out.
 
     With `positions`, labels are classes (n, T) or numbers (n, T, k), -1 or NaN for no label.
+    `classes` says how many there may be.
 
     Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not
     finite.
@@ -133,7 +135,7 @@ def make_samples(
         x = _with_ones(x)
         if x_test is not None:
             x_test = _with_ones(x_test)
-    return Samples(x, y, x_test, y_test, bias=append_bias, positions=positions)
+    return Samples(x, y, x_test, y_test, bias=append_bias, positions=positions, classes=classes)
 
 
 def check_size(rows: int, columns: int) -> None:
