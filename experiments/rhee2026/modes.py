@@ -131,14 +131,14 @@ def _tenth_over_first(run: Trained, time: float) -> float:
     return tenth / first
 
 
-def _farthest(ratios: kit.Floats) -> float:
+def farthest(ratios: kit.Floats) -> float:
     """Return the ratio farthest from 1, NaN where one is."""
     return float(ratios[np.argmax(np.abs(ratios - 1))])
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the pictures and the scalar laws of both optimizers."""
-    ends = _farthest(e.settled)
+    ends = farthest(e.settled)
     stopped = abs(ends - 1) <= WITHIN
     return [
         *[
@@ -198,7 +198,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " four)",
             "scalar law",
             kit.around(1),
-            _farthest(e.half / e.half_law),
+            farthest(e.half / e.half_law),
         ),
     ]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .modes import GD, MUON
+from .modes import GD, MUON, farthest
 from .theory.factors import cycle_losses
 
 GD_STEPS = (0.03, 0.05, 0.07, 0.09, 0.1, 0.105, 0.11, 0.12, 0.13)
@@ -134,7 +134,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " of the scalar law, the farthest of three steps)",
             "scalar law",
             kit.around(1),
-            cycles[np.argmax(np.abs(cycles - 1))],
+            farthest(cycles),
         ),
         kit.claim(
             "muon-slope",
