@@ -97,6 +97,17 @@ def context_bigram(symbols: Ints, classes: int) -> Floats:
     return _shares(predicted)
 
 
+def log_probabilities(h: Floats) -> Floats:
+    """Return the logarithms of the probabilities that outputs (..., C) give classes."""
+    return np.asarray(h - np.logaddexp.reduce(h, -1, keepdims=True))
+
+
+def divergence(p: Floats, log_q: Floats) -> Floats:
+    """Return `KL(p || q) = sum_c p_c log(p_c / q_c)` (...) of probabilities (..., C), in nats."""
+    log_p = np.log(np.where(p > 0, p, 1.0))
+    return np.asarray((p * (log_p - log_q)).sum(-1))
+
+
 def ridge(tokens: Floats, y: Floats, there: Floats, strength: float) -> Floats:
     """Return the predictions (n, T, k) at each position of ridge regression on those before it.
 
@@ -252,9 +263,7 @@ record: {measures: [{kind: by_position, of: kl_context_bigram, bins: [1, 2, 5]}]
             values = ((h.reshape(predicted.shape) - predicted) ** 2).sum(-1)
         else:
             p = self._predictor(problem, x, h.shape[1:])
-            log_q = h - np.logaddexp.reduce(h, -1, keepdims=True)
-            log_p = np.log(np.where(p > 0, p, 1.0))
-            values = (p * (log_p - log_q)).sum(-1)
+            values = divergence(p, log_probabilities(h))
         return lambda part: float(values[:, part][there[:, part]].mean())
 
     def _predictor(self, problem: Problem, x: Floats, shape: Sequence[int]) -> Floats:

@@ -9,7 +9,12 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.kinds import Streams
-from dynamics_cli.recording.positions import context_bigram, context_unigram
+from dynamics_cli.recording.positions import (
+    context_bigram,
+    context_unigram,
+    divergence,
+    log_probabilities,
+)
 
 STRATEGIES = ("uniform", "unigram", "bigram")
 ORDER = "abstract; released notebook, cells 1 and 14"
@@ -54,12 +59,6 @@ class Network:
         return self.passed == len(STRATEGIES) and self.distances[-1].argmin() == 2
 
 
-def divergence(p: kit.Floats, log_q: kit.Floats) -> float:
-    """Return the mean of `sum_c p_c log(p_c / q_c)` over rows (n, k)."""
-    log_p = np.log(np.where(p > 0, p, 1.0))
-    return float((p * (log_p - log_q)).sum(-1).mean())
-
-
 def network(run: kit.Run) -> Network:
     """Measure a network at each recorded state."""
     section: Any = run.config.dataset
@@ -83,16 +82,16 @@ def network(run: kit.Run) -> Network:
     distances = []
     for i in range(len(run.snapshot_iterations)):
         h = run.network(i)(data.x_test)
-        log_q = h - np.logaddexp.reduce(h, -1, keepdims=True)  # (n, T, k)
-        kl.append(divergence(rows, log_q[:, -1]))
+        log_q = log_probabilities(h)  # (n, T, k)
+        kl.append(divergence(rows, log_q[:, -1]).mean())
         losses.append(-np.take_along_axis(log_q, labels, -1).mean())
-        distances.append([divergence(q, log_q[:, -1]) for q in strategies])
+        distances.append([divergence(q, log_q[:, -1]).mean() for q in strategies])
     return Network(
         at=run.snapshot_iterations,
         kl=np.array(kl),
         losses=np.array(losses),
         distances=np.array(distances),
-        levels=np.array([divergence(rows, np.log(q)) for q in strategies]),
+        levels=np.array([divergence(rows, np.log(q)).mean() for q in strategies]),
     )
 
 
