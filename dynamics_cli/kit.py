@@ -19,6 +19,7 @@ from dynamics_cli.measures.clusters import Clusters, cluster_directions, signifi
 from dynamics_cli.measures.curves import (
     Plateau,
     crossing,
+    farthest,
     find_plateaus,
     first_at,
     first_below,

@@ -1,4 +1,5 @@
-"""Plateaus of a loss curve, the moments it crosses a level, and how far it falls.
+"""Plateaus of a loss curve, the moments it crosses a level, how far it falls, and how far from
+predictions it is.
 
 Everywhere `iterations (k,)` are ascending and `losses (k,)` stand under them. From the first loss
 that is not finite on (a run that diverged) everything is ignored. ValueError is raised for arrays
@@ -144,3 +145,13 @@ def first_at(times: Floats | Ints, holds: Bools) -> float:
     """Return the first of `times` (k,) at which a condition (k,) holds; NaN where it never does."""
     places = np.flatnonzero(holds)
     return float(times[places[0]]) if places.size else float("nan")
+
+
+def farthest(ratios: ArrayLike) -> float:
+    """Return the ratio that is farthest from 1 on a logarithmic axis; NaN where any or all are
+    missing.
+    """
+    flat = np.ravel(np.asarray(ratios, np.float64))
+    if not (len(flat) and np.isfinite(flat).all()):
+        return float("nan")
+    return float(flat[np.argmax(np.abs(np.log(flat)))])

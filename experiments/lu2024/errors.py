@@ -160,13 +160,7 @@ def against_solution(run: kit.Run) -> float:
         exact, _ = errors_of(one, Gamma)
         trained, _ = errors_of(one, one.state(-1)["weight_1"])
         ratios.append(trained / exact)
-    return farthest(ratios)
-
-
-def farthest(ratios: Any) -> float:
-    """Return the ratio that is farthest from 1 on a logarithmic axis."""
-    flat = np.ravel(ratios)
-    return float(flat[np.argmax(np.abs(np.log(flat)))])
+    return kit.farthest(ratios)
 
 
 def limits(alpha: Any, kappa: Any, tau: Any, rho: float) -> kit.Floats:
@@ -232,7 +226,7 @@ def claims_fig1(e: Samples) -> list[kit.Claim]:
             " for each of the d (d + 1) weights (ratio, the farthest of 24)",
             "printed means of ten simulations",
             kit.around(1),
-            farthest(PRINTED_TAU / limits_of_samples(np.array(TAUS) * 100 / 101)),
+            kit.farthest(PRINTED_TAU / limits_of_samples(np.array(TAUS) * 100 / 101)),
         ),
         kit.claim(
             "solution",
@@ -265,7 +259,7 @@ def claims_fig1(e: Samples) -> list[kit.Claim]:
             "(ratio, the farthest of 14)",
             "ridge formula of the released code",
             kit.around(1),
-            farthest(e.ridge[1:] / ridge[1:]),
+            kit.farthest(e.ridge[1:] / ridge[1:]),
         ),
         kit.claim(
             "no-peak",
@@ -291,7 +285,7 @@ def numbers_fig1(e: Samples) -> dict[str, float]:
     new = e.errors[0] / formulas[0]
     at_peak = TAUS.index(1.15)
     return {
-        "printed mean over the closed form of n / d^2, the farthest of 24": farthest(
+        "printed mean over the closed form of n / d^2, the farthest of 24": kit.farthest(
             PRINTED_TAU / formulas
         ),
         "error on new tasks at tau 1.15, alpha 1, over the closed form": float(new[0, at_peak]),
@@ -366,7 +360,7 @@ def claims_fig2(e: kit.Floats) -> list[kit.Claim]:
             " 32)",
             "printed means of 100 simulations",
             kit.around(1),
-            farthest(PRINTED_CONTEXT / formulas),
+            kit.farthest(PRINTED_CONTEXT / formulas),
         ),
         *[
             kit.claim(
@@ -400,7 +394,7 @@ def claims_fig2(e: kit.Floats) -> list[kit.Claim]:
             "Many tasks: the error on new tasks is the closed form's (ratio, the farthest of four)",
             "theory",
             kit.around(1),
-            farthest(e[0, -1] / formulas[0, -1]),
+            kit.farthest(e[0, -1] / formulas[0, -1]),
         ),
     ]
 
@@ -456,7 +450,7 @@ def claims_fig4(e: Diversity) -> list[kit.Claim]:
             r" 32 and 64 are the closed forms' ($\kappa$ up to 1: ratio, the farthest of five)",
             "printed means of 20 simulations",
             kit.around(1),
-            farthest((2 * at_64 - at_32)[few] / limit[few]),
+            kit.farthest((2 * at_64 - at_32)[few] / limit[few]),
         ),
         kit.claim(
             "printed",
@@ -464,7 +458,7 @@ def claims_fig4(e: Diversity) -> list[kit.Claim]:
             r"($\kappa$ up to 1: ratio, the farthest of five)",
             "printed means of 20 simulations; their standard errors are 2 to 4 %",
             kit.around(1),
-            farthest((gap / at_10)[few]),
+            kit.farthest((gap / at_10)[few]),
         ),
         kit.claim(
             "transition",

@@ -134,14 +134,6 @@ def evidence(runs: kit.Runs) -> Evidence:
     }
 
 
-def farthest(ratios: kit.Floats) -> float:
-    """Return the ratio that is farthest from 1 on a logarithmic axis; NaN where any or all are
-    missing.
-    """
-    known = len(ratios) and np.isfinite(ratios).all()
-    return float(ratios[np.argmax(np.abs(np.log(ratios)))]) if known else np.nan
-
-
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the saddles, in-context principal component regression, and the scalar equation
     of a drop.
@@ -189,7 +181,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             "farthest)",
             "theory, levels as printed",
             kit.around(1),
-            farthest(all_of("rests", rests=True)),
+            kit.farthest(all_of("rests", rests=True)),
         ),
         kit.claim(
             "principal",
@@ -221,7 +213,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " equation says (iterations from 0.1 to 0.9 over its, the farthest)",
             "scalar equations of the abstract",
             kit.around(1),
-            farthest(rises[1][np.isfinite(rises[1])]),
+            kit.farthest(rises[1][np.isfinite(rises[1])]),
         ),
         kit.claim(
             "times",
@@ -241,7 +233,7 @@ def numbers(e: Evidence) -> dict[str, float]:
     rises = e[SMALL][0].rises[0]
     larger = e.get(LARGER, [])
     return {
-        "iterations of a strength from 0.1 to 0.9 over the scalar equation's": farthest(
+        "iterations of a strength from 0.1 to 0.9 over the scalar equation's": kit.farthest(
             rises[np.isfinite(rises)]
         ),
         "networks of three from s = 0.02, twice the released start, that lose in all four drops": (

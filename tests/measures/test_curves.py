@@ -6,6 +6,7 @@ import pytest
 from dynamics_cli.measures.curves import (
     Plateau,
     crossing,
+    farthest,
     find_plateaus,
 )
 
@@ -20,6 +21,13 @@ def test_a_crossing_is_interpolated_and_missing_where_the_curve_never_rises_to_t
     assert crossing(times, np.array([0.0, 1.0, 5.0, 0.0]), 2.0) == 1.5
     assert np.isnan(crossing(times, np.array([0.0, 1.0, 1.5, 0.0]), 2.0))
     assert np.isnan(crossing(times, np.array([2.0, 1.0, 3.0, 0.0]), 2.0))
+
+
+def test_the_farthest_ratio_is_so_by_its_logarithm():
+    assert farthest([1.5, 0.6, 1.0]) == 0.6
+    assert farthest(np.array([[1.2], [1.1]])) == 1.2
+    assert np.isnan(farthest([1.2, np.nan]))
+    assert np.isnan(farthest([]))
 
 
 def test_both_saddles_are_found_with_value_and_extent():
