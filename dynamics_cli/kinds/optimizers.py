@@ -122,10 +122,11 @@ class Descent(Optimizer):
     }
     lr: Positive
     """Step size."""
-    layer_lr: dict[str, NonNegative] | None = None
+    layer_lr: dict[str, float] | None = None
     """Factors of the step size by the names of weights, such as `{output_weight: 0.1}`, or by
     patterns of names, `{"bias_*": 0.5}`; by default 1. A name goes before patterns, and of several
-    patterns that a name matches the last counts.
+    patterns that a name matches the last counts. A negative factor moves a weight against its
+    update, as `dyn audit` does under `wrong_gradient`.
     """
     schedule: Annotated[Schedule, OneOf("schedule", word=True)] | None = None
     """How the step size changes along the run; by default it does not."""

@@ -22,7 +22,7 @@ from dynamics_cli.kinds.initializations import Initialization
 from dynamics_cli.kinds.losses import Loss
 from dynamics_cli.kinds.measures import Measure
 from dynamics_cli.kinds.networks import Architecture
-from dynamics_cli.kinds.optimizers import Descent, Optimizer
+from dynamics_cli.kinds.optimizers import Optimizer
 from dynamics_cli.kinds.registry import OneOf, get_kind, loaded_kinds
 from dynamics_cli.kinds.snapshots import Iterations, Snapshots, snapshot_iterations
 from dynamics_cli.kinds.streams import Streams
@@ -275,9 +275,7 @@ class Problem:
         Raises:
             InputError: `optimizer.layer_lr` names a weight that the network does not have.
         """
-        optimizer = self.config.optimizer
-        assert isinstance(optimizer, Descent)
-        given = optimizer.layer_lr or {}
+        given: Mapping[str, float] = getattr(self.config.optimizer, "layer_lr", None) or {}
         factors: dict[str, float] = {}
         for pattern, factor in given.items():
             matched = [name for name in self.shapes if fnmatchcase(name, pattern)]

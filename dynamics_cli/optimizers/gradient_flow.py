@@ -18,6 +18,12 @@ class GradientFlow(Optimizer, kind="gradient_flow"):
 
     Kinks of the activation are not located: a step in which a neuron changes its activation is
     shortened until it meets the tolerance, so with kinks the number of steps grows as `1 / rtol`.
+
+    What the flow conserves is imposed, not integrated: in a plain two-layer network with a
+    homogeneous activation whose neurons start with `|a| >= ||w||`, the output weight is `a = sign
+    a(0) sqrt(||w||^2 + a(0)^2 - ||w(0)||^2)` at each state (Boursier et al. 2022, Lemma 1). The
+    balance of such a run and the signs of its output weights measure nothing; look at them on
+    descent. Factors that differ have no such law, and negative ones, of `dyn audit`, keep it.
     """
 
     is_flow = True
@@ -33,6 +39,8 @@ class GradientFlow(Optimizer, kind="gradient_flow"):
     """`t_i = i until / N`, or `t_1 = first` and a constant ratio from there on."""
     first: Positive | None = None
     """Time `t_1` (geometric spacing only)."""
+    layer_lr: dict[str, float] | None = None
+    """Factors of the gradients, `theta' = -factor grad L`, by the names of weights, as for `gd`."""
     rtol: Annotated[float, Field(ge=1e-12, le=0.5)] = 1e-5
     """Local error allowed in a step, relative to the size of each neuron."""
 

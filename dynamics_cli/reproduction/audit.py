@@ -25,7 +25,7 @@ from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.document import AUDIT, figures_folder
-from dynamics_cli.reproduction.figure import Figure, Wanted
+from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
 from dynamics_cli.runs.errors import CorruptRunError
@@ -44,7 +44,14 @@ SLOW = 100.0
 """A slow network moves by its step over this, along the same axis of time."""
 SCALE = 100.0
 """Factor of the initial weights under another scale."""
-MUST_FAIL = ("untrained", "one_step", "early", "slow", "random_features", "linear", "decay")
+WRONG = -3.0
+"""Factor of the updates of the last weight matrix under a wrong gradient."""
+DATA = "data"
+"""The null of a figure with data that break the premise of its theorem (`Figure.nulls`)."""
+MUST_FAIL = (
+    *("untrained", "one_step", "early", "slow", "random_features", "linear", "decay"),
+    *("wrong_gradient", DATA),
+)
 """Nulls under which a claim fails, or says why it holds."""
 Change = Callable[[RunConfig], list[str]]
 """A config -> changes to it, as `--set` takes them."""
@@ -78,8 +85,25 @@ def _slow(config: RunConfig) -> list[str]:
     """Return factors of the steps of all weights: `lr`, by which time is counted, stays."""
     if not isinstance(config.optimizer, Descent):
         return []
-    given = config.optimizer.layer_lr or {}
-    factors = {name: given.get(name, 1.0) / SLOW for name in build_problem(config).shapes}
+    problem = build_problem(config)
+    given = problem.step_factors()
+    factors = {name: given.get(name, 1.0) / SLOW for name in problem.shapes}
+    return [f"optimizer.layer_lr={json.dumps(factors)}"]
+
+
+def _wrong_gradient(config: RunConfig) -> list[str]:
+    """Return the factors of the steps under which the last trained weight matrix, often that of
+    the outputs, moves three times as far and the wrong way.
+    """
+    if "layer_lr" not in type(config.optimizer).model_fields:
+        return []
+    problem = build_problem(config)
+    trained = trained_among(config.architecture, problem.shapes)
+    matrices = [name for name in trained if "bias" not in name]
+    if not matrices:
+        return []
+    given = problem.step_factors()
+    factors = {**given, matrices[-1]: given.get(matrices[-1], 1.0) * WRONG}
     return [f"optimizer.layer_lr={json.dumps(factors)}"]
 
 
@@ -153,6 +177,7 @@ NULLS: dict[str, Change] = {
     "smaller": lambda config: [f"initialization.rescale={1 / SCALE!r}"],
     "linear": _linear,
     "decay": _decay,
+    "wrong_gradient": _wrong_gradient,
 }
 """The standard nulls: changes of a figure's runs after which its claims should fail."""
 
@@ -250,14 +275,16 @@ def audit(
     of time (slow), a first layer that is not trained (random_features), permuted labels (shuffled),
     initial weights times and divided by 100 (larger, smaller; a larger flow of L layers ends
     100^(2L-2) times earlier, as it is that much faster), linear activations (linear), weight decay
-    without the gradient (decay). A claim that holds untrained says nothing about training. A dash
-    stands where a null changes nothing or does not apply, or where the claim is not reproduced
-    anyway.
+    without the gradient (decay), updates of the last weight matrix times -3 (wrong_gradient); and
+    data that break the premise of a theorem, where a figure names them (data). A claim that holds
+    untrained says nothing about training, and one that holds under a wrong gradient measures the
+    program. A dash stands where a null changes nothing or does not apply, or where the claim is not
+    reproduced anyway.
 
     Args:
         figure: its id, such as `boursier2022-fig2`.
         nulls: untrained, one_step, early, slow, random_features, shuffled, larger, smaller, linear,
-            decay, or a null of the figure (default: all).
+            decay, wrong_gradient, data, or another null of the figure (default: all).
         preset: as for `reproduce`.
         overrides: as for `reproduce`; the nulls change them further.
         out: folder of the JSON files (default: outputs/figures).
@@ -294,9 +321,11 @@ def audit(
     return audited
 
 
-def _given(texts: Sequence[str], config: RunConfig) -> list[str]:
-    """Return the changes of a null of the figure, which are the same for all configs."""
-    return list(texts)
+def _given(changes: NullChanges, config: RunConfig) -> list[str]:
+    """Return the changes of a null of the figure: for all configs, or by their names."""
+    if isinstance(changes, Mapping):
+        return list(changes.get(config.name, ()))
+    return list(changes)
 
 
 def changed_runs(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:

@@ -43,6 +43,8 @@ class Wanted:
         return None
 
 
+NullChanges = tuple[str, ...] | Mapping[str, tuple[str, ...]]
+"""Changes of all configs, as after `--set`; or of some, by their names (the key `name`)."""
 Runs = Mapping[str, "Run"]
 """Role -> the finished run that plays it."""
 
@@ -95,8 +97,10 @@ class Figure:
     """For tables: evidence -> header and rows, printed and written as CSV."""
     numbers: Callable[[Any], Mapping[str, SupportsFloat]] | None = None
     """Evidence -> numbers by name that the caption or NOTES.md quotes; they have no verdict."""
-    nulls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Nulls of the paper for `dyn audit`: name -> changes of all configs, as after `--set`."""
+    nulls: Mapping[str, NullChanges] = field(default_factory=dict)
+    """Nulls of the paper for `dyn audit` by name; `data` has data that break the premise of a
+    theorem.
+    """
     passes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Null -> patterns of ids of claims, such as `norms rate-*` -> why these hold under it."""
     module: str = ""

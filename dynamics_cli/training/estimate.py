@@ -194,8 +194,7 @@ def check_problem(config: RunConfig) -> None:
     with suppress(DataMissingError):
         problem = build_problem(config)
         config.architecture.refuse_unknown_weights(problem.shapes)
-        if isinstance(config.optimizer, Descent):
-            problem.step_factors()
+        problem.step_factors()
         _ = problem.measures
         recorded_parameters(problem)
         legs_of([problem])

@@ -146,6 +146,81 @@ def test_nulls_of_steps_and_layers():
     assert [audit.NULLS[null](flow) for null in ("one_step", "slow")] == [[], []]
 
 
+ONE_UPDATE = [
+    ("boursier2022/orthogonal.yaml", ["optimizer.iterations=1"], 1e-3),
+    ("boursier2022/orthogonal.yaml", ["optimizer.iterations=1", "backend=torch"], 1e-3),
+    (
+        "boursier2022/orthogonal.yaml",
+        ["optimizer={kind: torch, name: RMSprop, lr: 0.01, iterations: 1}"],
+        1e-3,
+    ),
+    ("boursier2022/orthogonal.yaml", ["optimizer={kind: adam, lr: 0.01, iterations: 1}"], 1e-3),
+    (
+        "boursier2022/orthogonal.yaml",
+        ["optimizer={kind: sgd, lr: 0.01, iterations: 1, batch_size: 1}"],
+        1e-3,
+    ),
+    (
+        "chizat2019/online.yaml",  # steps of layers of its own
+        ["optimizer.iterations=1", "dataset.n=50"],
+        1e-2,
+    ),
+    ("tachet2018/gan.yaml", ["optimizer.epochs=null", "optimizer.iterations=1"], 0.1),
+    (
+        "woodworth2020/flow.yaml",
+        ["optimizer={kind: gradient_flow, until: 1e-6, points: 1, rtol: 1e-8}"],
+        1e-4,
+    ),
+]
+"""A run of one update, or of a flow for as short, by each way to train."""
+
+
+@pytest.mark.parametrize(("config", "changes", "rtol"), ONE_UPDATE)
+def test_a_wrong_gradient_moves_one_matrix_the_wrong_way(config, changes, rtol, tmp_path):
+    path = CONFIGS / config
+    changes = [*changes, "dtype=float64", "record.measures=[]", "record.parameters=all"]
+    before = load_config(path, changes)
+    null = audit.NULLS["wrong_gradient"](before)
+    moved = []
+    for k, more in enumerate(([], null)):
+        run = obtain_run(plan_run(load_config(path, [*changes, *more]), tmp_path / f"{k}")).run
+        moved.append({name: w[-1] - w[0] for name, w in run.parameters.items()})
+    right, wrong = moved
+    factors = {
+        name: np.vdot(wrong[name], w) / np.vdot(w, w) for name, w in right.items() if w.any()
+    }
+    turned = [name for name, factor in factors.items() if factor < 0]
+    assert len(turned) == 1
+    assert "bias" not in turned[0]
+    for name, factor in factors.items():
+        expected = audit.WRONG if name in turned else 1.0
+        assert factor == pytest.approx(expected, rel=rtol)
+
+
+def test_a_wrong_gradient_leaves_what_a_flow_imposes(tmp_path):
+    path = CONFIGS / "boursier2022" / "orthogonal_flow.yaml"
+    before = load_config(path, ["optimizer.until=2.0", "optimizer.points=20"])
+    null = ["optimizer.until=2.0", "optimizer.points=20", *audit.NULLS["wrong_gradient"](before)]
+    run = obtain_run(plan_run(load_config(path, null), tmp_path / "run")).run
+    W = run.parameters["hidden_weight"]
+    a = run.parameters["output_weight"]
+    balance = np.abs(a**2 - np.sum(W**2, axis=2)).max()
+    # without the law 3 (a^2 - a(0)^2) = -(||w||^2 - ||w(0)||^2) would hold
+    assert balance < 1e-6 * np.max(a**2)
+
+
+def test_data_that_break_a_premise_are_those_of_their_config(tmp_path, monkeypatch):
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    for name, reason in (("boursier2022-orthogonal", ""), ("another", "no null")):
+        data = {name: ("dataset.x=[[1.0], [2.0]]",)}
+        drawn = _figure(_final_loss, nulls={"data": data})
+        monkeypatch.setattr(reproduce, "load_figure", lambda _, drawn=drawn: drawn)
+        done = audit.audit("any", nulls=["data"], overrides=["optimizer.iterations=20"])
+        assert done.outcomes[0].reason.startswith(reason)
+        assert bool(done.outcomes[0].reason) == bool(reason)
+        assert done.survivors("data") == []  # of a claim that says why it always holds
+
+
 def test_equal_labels_leave_no_null_by_permutation(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss))

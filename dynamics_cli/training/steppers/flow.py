@@ -82,7 +82,11 @@ class FlowStepper(Stepper):
         self._neuron = _neurons({name: self._initial[name].shape for name in self._trained})  # (P,)
         self._order = np.argsort(self._neuron, kind="stable")  # neuron by neuron
         self._firsts = np.flatnonzero(np.diff(self._neuron[self._order], prepend=-1))
-        self._conserved = _conserved(problem, self._initial)
+        factors = problem.step_factors()
+        self._factors = np.concatenate(
+            [np.full(self._initial[name].size, factors.get(name, 1.0)) for name in self._trained]
+        )  # (P,)
+        self._conserved = _conserved(problem, self._initial, self._factors)
         self._loss_and_gradient = objective_of(problem, origin, backend, device)
         # networks without a choice of activation have kinks
         sigma = getattr(problem.config.architecture, "sigma", None)
@@ -119,7 +123,7 @@ class FlowStepper(Stepper):
     def _slope(self, time: float, theta: Floats) -> Floats:
         if 0.0 < time < self._least:
             raise self._too_small()
-        return -self._loss_and_gradient(self._conserved(theta))[1]
+        return -self._factors * self._loss_and_gradient(self._conserved(theta))[1]
 
     def _too_small(self) -> FloatingPointError:
         return FloatingPointError(
@@ -240,18 +244,24 @@ def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
     return np.concatenate(neurons)
 
 
-def _conserved(problem: Problem, initial: dict[str, Floats]) -> Callable[[Floats], Floats]:
+def _conserved(
+    problem: Problem, initial: dict[str, Floats], factors: Floats
+) -> Callable[[Floats], Floats]:
     """Return a function that gives trained weights (P,) the output weights that follow from the
     hidden ones.
 
     Where both layers of a two-layer network with a homogeneous activation are trained, `a_j^2 -
     ||w_j||^2` is conserved (Boursier et al. 2022, Lemma 1). Where it is not negative, `a_j` keeps
     its sign: without this, errors would let neurons pass zero that only come close to it. Weights
-    of other networks stay as they are.
+    of other networks stay as they are, and so do those whose gradients have different `factors`
+    (P,). A negative factor does not lift what is imposed: claims that only measure it hold under
+    the null `wrong_gradient`, and so are found.
     """
     c: Any = problem.config.architecture
+    lawful = np.ptp(factors) == 0 or factors.min() < 0
     if not (
-        c.two_layer
+        lawful
+        and c.two_layer
         and c.engine
         and c.plain
         and c.train_output
