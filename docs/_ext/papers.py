@@ -184,7 +184,7 @@ def judged(claim: ClaimOverSeeds) -> str:
     )
     if claim.first.kind == "theory":
         shown += " (theory)"
-    elif not claim.first.note:
+    elif claim.decided:
         shown += f" [{claim.count or 'on one seed'}]{{.below}}"
     return " ".join([shown, *below(claim.why)])
 

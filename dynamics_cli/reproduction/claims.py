@@ -33,6 +33,8 @@ FEWEST_SEEDS = 4
 below one half.
 """
 MARKS = {"reproduced": "✓", "not reproduced": "✗", "premise not met": "–"}
+_OUTCOMES = {"reproduced": "holds all the same", "not reproduced": "fails"}
+"""What a claim does whose premise is not met, by its verdict without the premise."""
 PER_SEED = ("measured", "verdict", "low", "high")
 """Fields of a claim that another seed may change."""
 
@@ -155,7 +157,7 @@ class Claim:
     of_draw: bool = False
     """Whether the expected number belongs to a released draw: other seeds do not decide it."""
     note: str = ""
-    """Why it is not decided: the premise that the runs do not meet, or what would decide it."""
+    """Its premise, as a number, or what would decide it."""
     because: Reason | None = None
     """Why the claim is missed or not decided, as the index of papers says (`explained`)."""
 
@@ -227,15 +229,18 @@ def theory(
 
 
 def presupposing(claim: Claim, premise: str, expected: Interval, measured: SupportsFloat) -> Claim:
-    """Return a claim that only says something where its premise is met.
+    """Return a claim that only says something where its premise is met, with the premise's number.
 
     `premise` is a sentence; `expected` and `measured` are the range that it asks for and the
-    number that the runs have. Outside of the range the verdict is `premise not met`.
+    number that the runs have. Outside of the range the verdict is `premise not met`, whether or
+    not the claim holds; the note says which. Premises can be nested.
     """
-    if expected.holds(float(measured)):
-        return claim
-    note = f"{premise}: {expected} is asked for, {float(measured):.3g} is given"
-    return replace(claim, verdict="premise not met", note=note)
+    told = f"{premise}: {expected} is asked for, {float(measured):.3g} is given"
+    met = expected.holds(float(measured))
+    outcome = "" if met else _OUTCOMES.get(claim.verdict, "")
+    verdict = claim.verdict if met else "premise not met"
+    note = "; ".join(filter(None, [outcome, claim.note, told]))
+    return replace(claim, verdict=verdict, note=note)
 
 
 def undecided(claim: Claim, because: str) -> Claim:
@@ -308,8 +313,10 @@ class ClaimOverSeeds:
 
     @property
     def measured(self) -> float | None:
-        """The median over the seeds that gave a finite number; None without any."""
-        finite = [claim.measured for claim in self.each if claim.measured is not None]
+        """The median over the seeds that decide and gave a finite number, or over all where no
+        seed decides; None without any.
+        """
+        finite = [one.measured for one in self.decided or self.each if one.measured is not None]
         return median(finite) if finite else None
 
     @property

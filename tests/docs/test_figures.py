@@ -16,6 +16,7 @@ import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.reproduction.audit import read_audit
+from dynamics_cli.reproduction.claims import ClaimOverSeeds, Interval
 from dynamics_cli.reproduction.document import (
     AUDIT,
     SEEDS,
@@ -96,6 +97,17 @@ def test_claims_over_seeds_are_those_of_their_figure(file):
     assert seeds_of(figure, read_document(figure)), (
         f"stale: dyn reproduce {figure.stem} --seeds 10, import both again"
     )
+
+
+@pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{SEEDS}.json")), ids=lambda file: file.name)
+def test_no_claim_is_reproduced_over_seeds_while_its_median_is_outside_of_its_range(file):
+    outside = []
+    for document in read_document(file)["claims"]:
+        claim = ClaimOverSeeds.from_dict(document)
+        low, high = claim.first.low, claim.first.high
+        if claim.verdict == "reproduced" and not Interval(low, high).holds(claim.measured):
+            outside.append(claim.first.id)
+    assert outside == []
 
 
 def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(

@@ -121,22 +121,30 @@ def test_claims_that_are_not_decided_count_neither_way():
     met = presupposing(held, "lambda <= 1", at_most(1.0), 0.5)
     unmet = presupposing(held, "lambda <= 1", at_most(1.0), 2.0)
     open_ = undecided(missed, "the preset `full` decides")
-    assert met == held
-    assert (unmet.verdict, unmet.note) == (
-        "premise not met",
-        "lambda <= 1: <= 1 is asked for, 2 is given",
-    )
+    assert (met.verdict, met.note) == ("reproduced", "lambda <= 1: <= 1 is asked for, 0.5 is given")
+    asked = "lambda <= 1: <= 1 is asked for, 2 is given"
+    assert (unmet.verdict, unmet.note) == ("premise not met", f"holds all the same; {asked}")
+    fails = presupposing(missed, "lambda <= 1", at_most(1.0), 2.0)
+    assert (fails.verdict, fails.note) == ("premise not met", f"fails; {asked}")
+    for inner, outer in ((0.5, 2.0), (2.0, 0.5), (2.0, 2.0)):
+        both = presupposing(presupposing(held, "a", at_most(1.0), inner), "b", at_most(1.0), outer)
+        assert both.verdict == "premise not met"
+        assert both.note.count("holds all the same") == 1
+        assert both.note.count("is asked for") == 2
     over = over_seeds([[replace(one, id=str(k)) for k, one in enumerate([held, unmet, open_])]])
     assert summary(over) == "1 of 1 claim reproduced on one seed, 1 premise not met, 1 undecided"
     assert [one.missed for one in over] == [False, False, False]
     told = claims_table(over, width=200)
     assert "– a" in told
-    assert "premise not met · lambda <= 1: <= 1 is asked for, 2 is given" in told
+    assert f"premise not met · holds all the same; {asked}" in told
     assert "undecided · the preset `full` decides" in told
 
     # the share of seeds is over those that decide
     (several,) = over_seeds([[held]] * 5 + [[unmet]] * 3)
     assert (several.count, several.verdict) == ("5 of 5 (0.57 to 1.00)", "reproduced")
+    far = presupposing(replace(held, measured=9.0), "lambda <= 1", at_most(1.0), 2.0)
+    (mixed,) = over_seeds([[held]] * 4 + [[far]] * 6)
+    assert (mixed.verdict, mixed.measured) == ("reproduced", 0.0)  # of the seeds that decide
     (never,) = over_seeds([[unmet]] * 4)
     assert (never.count, never.verdict) == ("", "premise not met")
     assert ClaimOverSeeds.from_dict(never.as_dict()) == never
