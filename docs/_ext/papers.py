@@ -12,6 +12,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
 FIGURES = DOCS / "figures"
+FULL = DOCS / "full"
+"""Figures of the preset `full`, which take hours; they decide claims that the default leaves
+undecided.
+"""
 KEPT = (".png", ".csv")
 """Endings of the files of a figure that are committed; its PDF would double the size of the
 repository.
@@ -59,8 +64,8 @@ VERDICTS = ("reproduced", "not reproduced", DEPENDS, "premise not met", "undecid
 
 
 def import_figures(folder: Path) -> Iterator[str]:
-    """Put the figures of the index, their seeds and their audits into `docs/figures`; yield a line
-    for each left out.
+    """Put the figures of the index, their seeds and their audits into `docs/figures`, those of the
+    preset `full` into `docs/full`; yield a line for each left out.
 
     The JSON is sealed anew: it names the files that are committed, and neither the machine nor the
     time that runs took.
@@ -73,11 +78,10 @@ def import_figures(folder: Path) -> Iterator[str]:
         figure = FIGURES / f"{name}.json"
         if source.is_file():
             document = read_document(source)
-            files = [file for file in document["files"] if Path(file).suffix in KEPT]
-            for file in files:
-                (FIGURES / file).write_bytes((folder / file).read_bytes())
-            digests = {file: document["sha256"][file] for file in files}
-            write_sealed(figure, without_machine({**document, "files": files, "sha256": digests}))
+            if document["preset"] == "full":
+                _import(source, document, FULL)
+                continue
+            _import(source, document, FIGURES)
         if not figure.is_file():
             continue
         document = read_document(figure)
@@ -91,6 +95,17 @@ def import_figures(folder: Path) -> Iterator[str]:
             write_sealed(beside(figure, AUDIT), audit_without_paths(audit).as_dict())
         elif audit is not None:
             yield f"{beside(source, AUDIT)}: stale, its claims are not those of the figure"
+
+
+def _import(source: Path, document: Mapping[str, Any], folder: Path) -> None:
+    """Write a figure's JSON, and those of its files that are committed, into a folder."""
+    folder.mkdir(exist_ok=True)
+    files = [file for file in document["files"] if Path(file).suffix in KEPT]
+    for file in files:
+        (folder / file).write_bytes((source.parent / file).read_bytes())
+    digests = {file: document["sha256"][file] for file in files}
+    kept = without_machine({**document, "files": files, "sha256": digests})
+    write_sealed(folder / source.name, kept)
 
 
 def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
@@ -140,12 +155,29 @@ def documents() -> dict[str, dict[str, Any]]:
 
 def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     """Return the claims of a figure, over seeds where these are committed, theory after those of
-    networks.
+    networks. What the default preset leaves undecided the preset `full` decides, where it was run.
     """
     over_seeds = seeds_of(FIGURES / f"{document['figure']}.json", document)
     claims = over_seeds or [ClaimOverSeeds.from_dict(claim) for claim in document["claims"]]
+    full = {claim.first.id: claim for claim in full_claims(document["figure"])}
+    for k, claim in enumerate(claims):
+        decided = full.get(claim.first.id)
+        if claim.verdict == "undecided" and decided is not None and decided.decided:
+            first = replace(decided.first, note="decided by --preset full")
+            claims[k] = ClaimOverSeeds((first,))
     claims = explained(claims, PAPERS[document["paper"]].figures[document["figure"]].missed)
     return [claim for kind in KINDS for claim in claims if claim.first.kind == kind]
+
+
+def full_claims(name: str) -> list[ClaimOverSeeds]:
+    """Return the claims of a figure with the preset `full`; none where that was not committed.
+
+    Raises CorruptRunError: the file is not as it was imported.
+    """
+    file = FULL / f"{name}.json"
+    if not file.is_file():
+        return []
+    return [ClaimOverSeeds.from_dict(claim) for claim in read_document(file)["claims"]]
 
 
 def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
@@ -288,6 +320,7 @@ def figure_section(
             for text in chosen_by_outcome(origins)
         ),
         _numbers(document.get("numbers", {})),
+        _full(name),
         _audit(name, document),
         _origins(document["paper"], origins),
         _again(name, entry, document),
@@ -353,13 +386,30 @@ def _numbers(numbers: Mapping[str, float]) -> str:
     return folded(plural(len(numbers), "further number"), lines) if numbers else ""
 
 
-def _picture(file: str, caption: str) -> str:
+def _full(name: str) -> str:
+    """Return picture and claims of the preset `full`, folded; nothing where it was not run."""
+    claims = full_claims(name)
+    if not claims:
+        return ""
+    document = read_document(FULL / f"{name}.json")
+    took = duration(document["provenance"]["seconds"])
+    title = f"With --preset full, {took}: {summary(claims)}"
+    pictures = [
+        _picture(file, document["caption"], FULL)
+        for file in document["files"]
+        if file.endswith(".png")
+    ]
+    numbers = _numbers(document.get("numbers", {}))
+    return folded(title, *pictures, _claims_table(claims), numbers)
+
+
+def _picture(file: str, caption: str, folder: Path = FIGURES) -> str:
     width = (
-        int.from_bytes((FIGURES / file).read_bytes()[16:20], "big") // 2
+        int.from_bytes((folder / file).read_bytes()[16:20], "big") // 2
     )  # 300 dots an inch, for a screen
     options = {"figclass": "paper", "alt": caption, "width": f"{width}px", "loading": "lazy"}
     lines = [f":{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
-    return "\n".join([f":::{{figure}} ../figures/{file}", *lines, "", inline(caption), ":::"])
+    return "\n".join([f":::{{figure}} ../{folder.name}/{file}", *lines, "", inline(caption), ":::"])
 
 
 def _audit(name: str, document: Mapping[str, Any]) -> str:

@@ -172,6 +172,43 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers):
     assert papers.inline("a--b by --preset full") == "a--b by `--preset` full"
 
 
+def test_a_full_preset_decides_what_the_default_leaves_undecided(papers):
+    made = papers.documents()
+    files = figures_in(ROOT / "docs" / "full")
+    assert files
+    undecided = 0
+    for file in files:
+        full = read_document(file)
+        assert (full["preset"], full["overrides"]) == ("full", [])
+        assert {name: sha256(file.parent / name) for name in full["files"]} == full["sha256"]
+        document = made[file.stem]
+        verdicts = {one["id"]: one["verdict"] for one in full["claims"]}
+        for one in papers.claims_of(document):
+            key = one.first.id
+            default = next(claim for claim in document["claims"] if claim["id"] == key)
+            if default["verdict"] == "undecided":
+                undecided += 1
+                assert one.verdict == verdicts[key] != "undecided"
+        entry = PAPERS[full["paper"]].figures[file.stem]
+        section = papers.figure_section(file.stem, entry, document, papers.claims_of(document))
+        assert f"../full/{file.stem}.png" in section
+        assert "decided by `--preset` full" in section
+    assert undecided == 1
+
+
+def test_an_import_keeps_full_presets_apart(papers, folder, monkeypatch):
+    monkeypatch.setattr(papers, "FULL", papers.FIGURES.with_name("full"))
+    change(folder / "boursier2022-fig2.json", preset="full")
+    for what in (AUDIT, SEEDS):
+        (folder / f"boursier2022-fig2{what}.json").unlink()
+    assert list(papers.import_figures(folder)) == []
+    assert {file.name for file in papers.FULL.iterdir()} == {
+        "boursier2022-fig2.json",
+        "boursier2022-fig2.png",
+    }
+    assert list(papers.FIGURES.iterdir()) == []
+
+
 EXPLAINED = ("boursier2022", "min2024", "phuong2021", "sarussi2021", "tachet2018")
 """Papers whose every claim that is not reproduced says why."""
 
