@@ -23,7 +23,7 @@ from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent
-from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.reproduction.claims import Claim, as_compared
 from dynamics_cli.reproduction.document import AUDIT, figures_folder
 from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role
@@ -193,6 +193,8 @@ class NullOutcome:
     """Why all claims failed at once, or why the null does not apply: then `held` is empty."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Id of a claim that holds -> why it does, as `Figure.passes` says."""
+    measured: Mapping[str, float | None] = field(default_factory=dict)
+    """Id of a claim that holds -> its number under the null, to read the sentence beside."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,8 @@ class Audit:
             why = [claim.always] if claim.always else []
             for outcome in self.outcomes:
                 if claim.id in outcome.why:
-                    why.append(f"{outcome.null}: {outcome.why[claim.id]}")
+                    number = as_compared(outcome.measured.get(claim.id), claim.low, claim.high)
+                    why.append(f"{outcome.null} ({number}): {outcome.why[claim.id]}")
             held = (words[outcome.held.get(claim.id)] for outcome in self.outcomes)
             rows.append([claim.id, *held, "; ".join(why)])
         return ["claim", *(outcome.null for outcome in self.outcomes), "why it holds"], rows
@@ -371,9 +374,9 @@ def _outcome(
     claims = claims_under(figure, source, runs)
     if isinstance(claims, str):
         return NullOutcome(null, dict.fromkeys(ids, False), claims)
-    verdicts = {claim.id: claim.verdict for claim in claims}
-    held = {key: verdicts.get(key) == "reproduced" for key in ids}
-    return NullOutcome(null, held, why=reasons(figure, null, held))
+    holding = {claim.id: claim.measured for claim in claims if claim.holds and claim.id in ids}
+    held = {key: key in holding for key in ids}
+    return NullOutcome(null, held, why=reasons(figure, null, held), measured=holding)
 
 
 def claims_under(

@@ -33,7 +33,8 @@ FEWEST_SEEDS = 4
 below one half.
 """
 MARKS = {"reproduced": "✓", "not reproduced": "✗", "premise not met": "–"}
-_OUTCOMES = {"reproduced": "holds all the same", "not reproduced": "fails"}
+HOLDS = "holds all the same"
+_OUTCOMES = {"reproduced": HOLDS, "not reproduced": "fails"}
 """What a claim does whose premise is not met, by its verdict without the premise."""
 PER_SEED = ("measured", "verdict", "low", "high")
 """Fields of a claim that another seed may change."""
@@ -160,6 +161,12 @@ class Claim:
     """Its premise, as a number, or what would decide it."""
     because: Reason | None = None
     """Why the claim is missed or not decided, as the index of papers says (`explained`)."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the number lies in its range, with or without the premise."""
+        unpremised = self.verdict == "premise not met" and self.note.startswith(HOLDS)
+        return unpremised or self.verdict == "reproduced"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, without an empty note, and without `because`, which the

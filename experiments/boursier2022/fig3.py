@@ -10,7 +10,16 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .orthogonal import CONFIGS, NULLS, PASSES, VARIANTS, Setting, assumption_claim, read_setting
+from .orthogonal import (
+    CONFIGS,
+    NULLS,
+    PASSES,
+    VARIANTS,
+    Setting,
+    assumption_claim,
+    presupposed,
+    read_setting,
+)
 from .states import (
     LOSS_FACTOR,
     NAN,
@@ -110,7 +119,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     at_saddles = [kit.value_at(e.iterations, e.gradients, i) for i in (4000, 8000)]
     rate = final_rate(e)
     radius, constant = local_pl(e)
-    return [
+    made = [
         assumption_claim(e.setting),
         kit.claim(
             "first-saddle",
@@ -181,6 +190,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.given(np.isfinite(first) and np.isfinite(second), deviation),
         ),
     ]
+    return presupposed(made, e.setting)
 
 
 def gradient_norm(state: NetworkState, x: kit.Floats, y: kit.Floats) -> float:
@@ -241,10 +251,7 @@ def pl_claim(setting: Setting, radius: float, constant: float) -> kit.Claim:
         kit.at_least(1.0),
         constant,
     )
-    premise = (
-        "Lemma 5 is for lambda up to a lambda* that it leaves open; by the equation of Section 4.2 "
-        "the ball is small enough up to log10(lambda*); log10(lambda)"
-    )
+    premise = "The lambda that the proof of Lemma 15 takes for Lemma 5, log10(lambda)"
     largest = log_lambda(setting)
     return kit.presupposing(made, premise, kit.at_most(largest), float(np.log10(setting.lambda_)))
 
@@ -253,7 +260,8 @@ def log_lambda(setting: Setting) -> float:
     """Return `log10(lambda*)` of Lemma 5; NaN where the theory says nothing."""
     if not setting.usable:
         return NAN
-    return lemma_5_log_lambda(setting.x, setting.y, largest_epsilon(setting.x, setting.y))
+    epsilon = largest_epsilon(setting.x, setting.y)
+    return lemma_5_log_lambda(setting.x, setting.y, len(setting.a_0), epsilon)
 
 
 def lemma_14(e: Evidence) -> float:
@@ -277,9 +285,7 @@ def numbers(e: Evidence) -> dict[str, float]:
         for drop in OTHER_DROPS
     }
     return {
-        "log10 of the largest lambda for which the ball of Lemma 5 is small enough": log_lambda(
-            e.setting
-        ),
+        "log10 of the largest lambda that the proof of Lemma 15 allows": log_lambda(e.setting),
         **{name: at for name, at in left.items() if np.isfinite(at)},
     }
 
@@ -326,6 +332,13 @@ FIGURE = kit.Figure(
     nulls=NULLS,
     passes={
         **PASSES,
+        "data": {
+            "first-flat": "The saddle at 0 and the slow escape from it need no orthogonal points.",
+            "lemma-14": (
+                "The positive cosine of these points adds to the gradient, where a negative one"
+                " would take from it."
+            ),
+        },
         "lazy": {
             "rate zero-loss": "From a large scale the loss falls exponentially from the start.",
             "lemma-14": (

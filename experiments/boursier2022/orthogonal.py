@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +31,19 @@ from .theory.growth import linear_norm, minimum_norm_value
 
 CONFIGS = {"orthogonal": "boursier2022/orthogonal.yaml"}
 VARIANTS = on_flow("orthogonal", "boursier2022/orthogonal_flow.yaml")
-NULLS = {"lazy": ("initialization.scale=3.0",)}
-"""A scale at which the networks fit the data too, but neither align first nor pass saddles."""
+NULLS = {
+    "lazy": ("initialization.scale=3.0",),
+    "data": ("dataset.x=[[0.5], [2.0]]",),
+}
+"""A scale at which the networks fit the data too, but neither align first nor pass saddles; and
+points that are not orthogonal.
+"""
 PASSES = {
     "shuffled": {
-        "*": "Two labels have two orders, and the seed's is the one that they have already."
+        "*": (
+            "The permutation exchanges the two labels: the points stay orthogonal, and the theory"
+            " is for all labels."
+        )
     },
     "larger": {"*": "The scale 1e-4 is small too: the same phases follow one another, sooner."},
     "smaller": {"*": "From a smaller scale the same phases follow one another, later."},
@@ -80,7 +90,9 @@ def read_setting(run: kit.Run) -> Setting:
     S_plus = S_plus_1(x, y, start.W, start.a)
     S_minus = S_minus_1(x, y, start.W, start.a)
     slower = LOSS_FACTOR * float(min(np.linalg.norm(plus), np.linalg.norm(minus)))
-    assumed = orthogonality(x) < 1e-6 and labels_differ(x, y) and S_plus.any() and S_minus.any()
+    assumed = (
+        orthogonality(x) < ORTHOGONAL and labels_differ(x, y) and S_plus.any() and S_minus.any()
+    )
     return Setting(
         x,
         y,
@@ -104,6 +116,27 @@ def least_cosines(setting: Setting, state: NetworkState) -> tuple[float, float]:
     plus = kit.cosines(state.W, setting.D_plus)[setting.S_plus]
     minus = kit.cosines(state.W, -setting.D_minus)[setting.S_minus]
     return float(plus.min()) if plus.size else NAN, float(minus.min()) if minus.size else NAN
+
+
+ORTHOGONAL = 1e-6
+"""Largest |cosine| of inputs that count as orthogonal: rounding of float32."""
+THEORY = re.compile(r"Lemma|Theorem|Fact|Proposition")
+"""Words in the sources of claims that rest on the assumptions."""
+
+
+def presupposed(claims: Iterable[kit.Claim], setting: Setting) -> list[kit.Claim]:
+    """Return the claims; those of lemmas and theorems with Assumptions 1 and 3 as premises."""
+    found = []
+    size = min(setting.S_plus.sum(), setting.S_minus.sum())
+    for claim in claims:
+        one = claim
+        if one.kind == "claim" and THEORY.search(one.source):
+            first = "Assumption 1, the largest |cosine| of two inputs"
+            one = kit.presupposing(one, first, kit.at_most(ORTHOGONAL), orthogonality(setting.x))
+            third = "Assumption 3, the smaller number of neurons of S+,1 and S-,1"
+            one = kit.presupposing(one, third, kit.at_least(1), size)
+        found.append(one)
+    return found
 
 
 def assumption_claim(setting: Setting) -> kit.Claim:
@@ -165,7 +198,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     norm = float(np.sum(e.last.norms**2) + np.sum(e.last.a**2))
     least = minimum_norm_value(s.x, s.y) if s.usable else NAN
     linear = linear_norm(s.x, s.y)
-    return [
+    made = [
         assumption_claim(s),
         kit.claim(
             "initial-norms",
@@ -279,6 +312,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             norm / least,
         ),
     ]
+    return presupposed(made, s)
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -315,6 +349,13 @@ FIGURE = kit.Figure(
     passes={
         **PASSES,
         "lazy": {"*-fitted": "From a large scale the labels are fitted as well."},
+        "data": {
+            "initial-norms": "The start is the same, and what grows from it as large.",
+            "one-group two-kinks angle-2": (
+                "Of two groups the one with the larger D still grows first, along it, and each has"
+                " a kink; at other angles the other group ends elsewhere."
+            ),
+        },
         "linear": {
             "initial-norms": "The start is the same, and what grows from it as large.",
             "positive-fitted both-fitted": (

@@ -13,6 +13,8 @@ from dynamics_cli.kinds import Streams
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.theory.ntk import Linearised
 
+from .scaling import has_kinks, smooth_claim
+
 PLANE = {"tau = 0.1": 0.1, "tau = 2": 2.0}
 TRIALS = 16
 """Draws of data, teacher and start in the plane."""
@@ -31,6 +33,8 @@ class Evidence:
 
     plane: dict[str, list[Trial]]
     scales: list[Scale]
+    kinks: bool
+    """Whether the activation of a network has kinks."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -43,6 +47,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     return Evidence(
         plane={role: [_plane(trial) for trial in replicas_of(runs[role])] for role in PLANE},
         scales=sorted(scales, key=lambda point: point.tau),
+        kinks=any(has_kinks(run.config.architecture) for run in runs.values()),
     )
 
 
@@ -163,20 +168,26 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.more_than(1.0),
             by[1.0].best / first.test,
         ),
-        kit.claim(
-            "linearised",
-            r"The plateau is the loss of the linearised model (worst ratio, $\tau \ge 1$)",
-            "Theorem 2.2; closed form at the same iteration",
-            kit.Interval(0.9, 1.1),
-            ratios[np.abs(np.log(ratios)).argmax()],
+        smooth_claim(
+            kit.claim(
+                "linearised",
+                r"The plateau is the loss of the linearised model (worst ratio, $\tau \ge 1$)",
+                "Theorem 2.2; closed form at the same iteration",
+                kit.Interval(0.9, 1.1),
+                ratios[np.abs(np.log(ratios)).argmax()],
+            ),
+            e.kinks,
         ),
-        kit.claim(
-            "travelled",
-            r"The relative distance travelled falls as $1/\alpha = \tau^{-2}$ (power, $\tau$ 1 to "
-            "10)",
-            "Theorem 2.2",
-            kit.near(-2.0, 0.05),
-            slope,
+        smooth_claim(
+            kit.claim(
+                "travelled",
+                r"The relative distance travelled falls as $1/\alpha = \tau^{-2}$ (power, $\tau$ 1"
+                " to 10)",
+                "Theorem 2.2",
+                kit.near(-2.0, 0.05),
+                slope,
+            ),
+            e.kinks,
         ),
     ]
 

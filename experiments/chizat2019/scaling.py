@@ -10,6 +10,7 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.kinds import Architecture
 from dynamics_cli.measures.two_layer import preactivations
 
 ALPHAS = tuple(4.0**power for power in range(-1, 6))
@@ -18,6 +19,8 @@ ETA = 0.1
 """Step times alpha^2."""
 LARGE = 4.0
 """alpha from which on powers are taken."""
+ZERO = 1e-9
+"""Output that counts as 0: rounding of differences of outputs up to alpha = 1024."""
 WHAT = ("moved", "weights", "train", "test")
 
 
@@ -83,10 +86,16 @@ def role(activation: str, alpha: float) -> str:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Distances of all runs, and the largest share of a first loss that is left."""
+    """Distances of all runs, and the largest share of a first loss that is left.
+
+    `kinks` says by activation whether it has any, `start` is the largest output of a network at its
+    start.
+    """
 
     table: dict[str, dict[str, kit.Floats]]
     fitted: float
+    kinks: dict[str, bool]
+    start: float
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -98,7 +107,25 @@ def evidence(runs: kit.Runs) -> Evidence:
         rows = [distances(runs[role(activation, alpha)]) for alpha in ALPHAS]
         table[activation] = {what: np.array([row[what] for row in rows]) for what in WHAT}
     lazy = [runs[role(kind, alpha)] for kind in ACTIVATIONS for alpha in ALPHAS if alpha >= LARGE]
-    return Evidence(table=table, fitted=max(float(run.final_loss / run.losses[0]) for run in lazy))
+    nets = {kind: runs[role(kind, LARGE)].config.architecture for kind in ACTIVATIONS}
+    return Evidence(
+        table=table,
+        fitted=max(float(run.final_loss / run.losses[0]) for run in lazy),
+        kinks={kind: has_kinks(net) for kind, net in nets.items()},
+        start=max(float(np.abs(run.network(0)(run.dataset().x)).max()) for run in lazy),
+    )
+
+
+def has_kinks(net: Architecture) -> bool:
+    """Return whether the activation of a network has kinks."""
+    sigma = getattr(net, "sigma", None)
+    return sigma is not None and not sigma.smooth
+
+
+def smooth_claim(made: kit.Claim, kinks: bool) -> kit.Claim:
+    """Return a claim of Theorem 2.2, which is for networks with a Lipschitz derivative."""
+    premise = "Theorem 2.2 is for an h with a Lipschitz derivative; activations with kinks"
+    return kit.presupposing(made, premise, kit.exactly(0), kinks)
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -114,7 +141,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             else np.nan
         )
 
-    return [
+    made = [
         kit.claim(
             "moved-tanh",
             r"Weights travel a distance $O(1/\alpha)$ until the data are fitted (power, tanh, "
@@ -151,6 +178,16 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.at_most(-0.95),
             power("tanh", "test"),
         ),
+    ]
+    zero = "Theorem 2.2 is for h(w_0) = 0, the largest output at the start"
+    return [
+        kit.presupposing(
+            smooth_claim(claim, e.kinks["relu" if claim.id == "moved-relu" else "tanh"]),
+            zero,
+            kit.at_most(ZERO),
+            e.start,
+        )
+        for claim in made
     ]
 
 

@@ -11,7 +11,19 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .regression import COUNTS, DEPTHS, DIM, FULL, THRESHOLD, Limit, limit, thresholds, wanted
+from .regression import (
+    COUNTS,
+    DEPTHS,
+    DIM,
+    ENDS,
+    FITTED,
+    FULL,
+    THRESHOLD,
+    Limit,
+    limit,
+    thresholds,
+    wanted,
+)
 from .theory.minimum_q import q
 
 SMALL = 10.0 ** np.array([-6.0, -8.0, -12.0, -16.0])
@@ -60,12 +72,17 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     return [
-        kit.claim(
-            "limit",
-            r"Gradient flow of depth 3 ends in $\arg\min Q_3$ (relative distance)",
-            "Theorem for D > 2",
-            kit.less_than(1e-3),
-            np.max([end.difference for end in e.limits]),
+        kit.presupposing(
+            kit.claim(
+                "limit",
+                r"Gradient flow of depth 3 ends in $\arg\min Q_3$ (relative distance)",
+                "Theorem for D > 2",
+                kit.less_than(1e-3),
+                np.max([end.difference for end in e.limits]),
+            ),
+            ENDS,
+            kit.at_most(FITTED),
+            max(end.left for end in e.limits),
         ),
         *(
             kit.theory(

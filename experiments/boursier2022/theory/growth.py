@@ -185,16 +185,21 @@ def fact_1_lambda(
     return float(np.exp(brentq(excess, lowest, 0.0))) if excess(0.0) > 0 else 1.0
 
 
-def lemma_5_log_lambda(x: Floats, y: Floats, epsilon: float) -> float:
-    """Return `log10(lambda*)` of Lemma 5 on the way of the flow; lambda* itself is below the
-    smallest float.
+def lemma_5_log_lambda(x: Floats, y: Floats, width: int, epsilon: float) -> float:
+    """Return `log10(lambda*)` of Lemma 5; lambda* itself is below the smallest float.
 
-    With the labels fitted first done, `||grad L||^2 / L = 4 ||D|| u / U` of those fitted last, at
-    the distance `sqrt(2) (sqrt(U) - sqrt(u))` from the limit. So the inequality holds from `u = U /
-    4` on, and `lambda^(eps/240)` is that distance, `sqrt(U / 2)`, at lambda*.
+    The proof of Lemma 15, from which it follows, asks for `p^8 + 2 p sqrt(m / n) (sqrt(||D||) +
+    p^4) <= ||D|| / 2` of both signs, with `p = lambda^(eps/240)`, for orthonormal inputs.
     """
-    _, top = _fitted_last(x, y)
-    return min(0.0, 240.0 / epsilon * float(np.log10(top / 2.0)) / 2.0)
+
+    def excess(p: float, length: float) -> float:
+        return p**8 + 2 * p * np.sqrt(width / len(y)) * (np.sqrt(length) + p**4) - length / 2
+
+    largest = [
+        brentq(excess, 0.0, 1.0, args=(length,)) if excess(1.0, length) > 0 else 1.0
+        for length in D_norms(x, y)
+    ]
+    return 240.0 / epsilon * float(np.log10(min(largest)))
 
 
 def _fitted_last(x: Floats, y: Floats) -> tuple[int, float]:

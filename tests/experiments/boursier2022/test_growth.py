@@ -107,12 +107,15 @@ def test_the_saddle_of_one_sign_is_the_best_of_many_networks_of_that_sign():
     assert level - 1e-15 <= best <= level + 1e-5
 
 
-def test_lemma_5_needs_a_ball_in_which_a_quarter_of_the_norm_has_grown(two_points):
-    """By hand: U = 1/|x_1| = 0.894, so the radius is sqrt(U/2) = 0.6687, and lambda* =
-    0.6687^1920.
+def test_lemma_5_needs_a_ball_as_small_as_the_proof_of_lemma_15_asks(two_points):
+    """By hand: with ||D_-|| = 0.559 and 60 neurons, 2 p sqrt(30) sqrt(0.559) = 0.2795 up to p^4, so
+    that p = 0.0341, and lambda* = p^1920 = 10^-2816.
     """
-    log = lemma_5_log_lambda(*two_points, 0.125)
-    assert log == pytest.approx(1920 * np.log10(np.sqrt(0.5 / np.sqrt(1.25))))
+    log = lemma_5_log_lambda(*two_points, 60, 0.125)
+    length = np.linalg.norm(D_minus(*two_points))
+    assert length == pytest.approx(0.559, abs=1e-3)
+    assert log == pytest.approx(1920 * np.log10(length / 2 / (2 * np.sqrt(30 * length))), rel=1e-4)
+    assert log == pytest.approx(-2816, abs=2)
 
 
 def test_at_lambda_star_the_logistic_growth_is_at_the_bound_of_fact_1(two_points):
