@@ -333,6 +333,12 @@ FIGURES = {
         ),
         configs=WHITE,
         nulls=NULLS,
+        passes={
+            "data": {
+                "conserved": "The imbalance is conserved for all data.",
+                "rich-later sooner": "A larger imbalance is sooner aligned for other inputs too.",
+            },
+        },
     ),
     "kunin2024-fig4": kit.Figure(
         id="kunin2024-fig4",
@@ -342,5 +348,14 @@ FIGURES = {
         ),
         configs={**WHITE, **SINGLE},
         nulls=NULLS,
+        passes={
+            "data": {"fits": "Two samples that are not white are fitted too."},
+            "wrong_gradient": {
+                "one-solution": (
+                    "From these starts w alone, whose update is right, fits two white samples,"
+                    " which have one interpolator."
+                ),
+            },
+        },
     ),
 }

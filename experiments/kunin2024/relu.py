@@ -382,6 +382,12 @@ FIGURE = kit.Figure(
                 "Neurons turn, and activations change, within the first hundredth of the time."
             )
         },
+        "wrong_gradient": {
+            "upstream flips-up least-100 least": (
+                "Upstream networks, which have the least loss, learn by their hidden weights, whose"
+                " update is right."
+            ),
+        },
         "linear": {
             "flips-down lazy-first rich-later": (
                 "The imbalance delays the motion of directions, whatever the activation."
