@@ -23,6 +23,7 @@ the norm. There remains the shortest w with `a <w, x_k> = y_k`, which points alo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -193,7 +194,8 @@ def lemma_5_log_lambda(x: Floats, y: Floats, width: int, epsilon: float) -> floa
     """
 
     def excess(p: float, length: float) -> float:
-        return p**8 + 2 * p * np.sqrt(width / len(y)) * (np.sqrt(length) + p**4) - length / 2
+        grown = 2 * p * math.sqrt(width / len(y)) * (math.sqrt(length) + p**4)
+        return p**8 + grown - length / 2
 
     largest = [
         brentq(excess, 0.0, 1.0, args=(length,)) if excess(1.0, length) > 0 else 1.0
