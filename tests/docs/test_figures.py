@@ -4,6 +4,7 @@ that `dyn` makes.
 
 from __future__ import annotations
 
+import fnmatch
 import importlib
 import json
 import re
@@ -16,6 +17,7 @@ import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.reproduction.audit import read_audit
+from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, Interval
 from dynamics_cli.reproduction.document import (
     AUDIT,
@@ -108,6 +110,28 @@ def test_no_claim_is_reproduced_over_seeds_while_its_median_is_outside_of_its_ra
         if claim.verdict == "reproduced" and not Interval(low, high).holds(claim.measured):
             outside.append(claim.first.id)
     assert outside == []
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_a_sentence_that_excuses_a_claim_has_a_claim_that_holds(key):
+    """A sentence in `passes` without such a claim, in no figure of the paper, is of no run."""
+    said = set[tuple[str, str]]()
+    used = set[tuple[str, str]]()
+    for name in PAPERS[key].figures:
+        audit = read_audit(FIGURES / f"{name}{AUDIT}.json")
+        if audit is None:
+            continue
+        held = {
+            outcome.null: [id for id, holds in outcome.held.items() if holds]
+            for outcome in audit.outcomes
+        }
+        for null, sentences in load_figure(name).passes.items():
+            for pattern in " ".join(sentences).split():
+                if null in held:
+                    said.add((null, pattern))
+                    if fnmatch.filter(held[null], pattern):
+                        used.add((null, pattern))
+    assert said == used
 
 
 def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(

@@ -16,7 +16,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import audit, longer, reproduce
-from dynamics_cli.reproduction.claims import at_most, claim
+from dynamics_cli.reproduction.claims import at_least, at_most, claim, presupposing
 from dynamics_cli.reproduction.document import figures_in, verify, verify_figure
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.sweeps.find import list_runs, open_run
@@ -207,6 +207,33 @@ def test_a_wrong_gradient_leaves_what_a_flow_imposes(tmp_path):
     balance = np.abs(a**2 - np.sum(W**2, axis=2)).max()
     # without the law 3 (a^2 - a(0)^2) = -(||w||^2 - ||w(0)||^2) would hold
     assert balance < 1e-6 * np.max(a**2)
+
+
+def test_a_claim_that_holds_without_its_premise_holds_under_the_null(tmp_path, monkeypatch):
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+
+    def claims(iterations: int) -> list[object]:
+        made = [claim(key, "text", "Lemma", at_most(end), iterations) for key, end in ENDS.items()]
+        return [presupposing(one, "it is long", at_least(20), iterations) for one in made]
+
+    ENDS = {"any": 1e9, "long": 25}
+    figure = Figure(
+        "boursier2022-fig2",
+        "",
+        lambda runs: runs["net"].iterations,
+        claims,  # type: ignore[arg-type]
+        configs=ORTHOGONAL,
+        nulls={"short": ("optimizer.iterations=10",), "longer": ("optimizer.iterations=30",)},
+        passes={"short": {"any long": "the premise says nothing"}},
+    )
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: figure)
+    done = audit.audit("any", nulls=["short", "longer"], overrides=["optimizer.iterations=20"])
+    assert [dict(one.held) for one in done.outcomes] == [
+        {"any": True, "long": True},
+        {"any": True, "long": False},
+    ]
+    assert dict(done.outcomes[0].measured) == {"any": 10.0, "long": 10.0}
+    assert "short (10): the premise says nothing" in done.table()[1][0][-1]
 
 
 def test_data_that_break_a_premise_are_those_of_their_config(tmp_path, monkeypatch):

@@ -161,6 +161,30 @@ def test_neurons_conserve_their_invariant():
     assert_allclose(after["output_weight"], np.copysign(norms, before["output_weight"]), rtol=1e-12)
 
 
+@pytest.mark.parametrize("factor", [0.25, 2.0])
+def test_layers_have_rates_of_their_own(factor):
+    """With a' = -f dL/da, `a^2 - f ||w||^2` is conserved in place of `a^2 - ||w||^2`, which is not
+    imposed then; with equal factors time is scaled.
+    """
+    given = ([[1.0, 0.5]], [1.0], [[0.1, 0.2]], [0.5])
+    layer_lr = {"output_weight": factor}
+    one = network(*given, flow(3.0, rtol=1e-9, layer_lr=layer_lr), activation="linear")
+    states = states_of(stepper_of(one, "compiled"))
+    a = np.array([state["output_weight"][0] for state in states])
+    w = np.array([state["hidden_weight"][0] for state in states])
+    assert_allclose(a**2 - factor * np.sum(w**2, axis=1), 0.25 - factor * 0.05, atol=1e-7)
+    assert np.ptp(a**2 - np.sum(w**2, axis=1)) > 0.05
+
+    both = {"*": factor}
+    scaled = network(*given, flow(3.0, rtol=1e-9, layer_lr=both), activation="linear")
+    plain = network(*given, flow(3.0 * factor, rtol=1e-9), activation="linear")
+    assert_allclose(
+        losses_of(stepper_of(scaled, "compiled")),
+        losses_of(stepper_of(plain, "compiled")),
+        atol=1e-8,
+    )
+
+
 def test_a_neuron_that_slides_follows_filippov():
     """Two inputs at 60 degrees: the negative label pushes w off its input, the positive one back
     onto the boundary.
