@@ -400,7 +400,12 @@ def draw_dormant(e: Evidence) -> kit.Drawing:
 PASSES = {
     "diagonal": {
         "early": {"jump-1": "The first jump comes within the first hundredth of the run."},
-        "random_features": {"jump-*": "Half of the weights make the same jumps at the same times."},
+        "random_features": {
+            "jump-1 jump-2": (
+                "The first two jumps are to negative coefficients, which v alone makes: beta is u^2"
+                " - v^2."
+            )
+        },
     }
 }
 """Figure -> null -> claims that hold under it, and why."""
