@@ -8,12 +8,17 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from itertools import pairwise
+from statistics import median
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.text import duration
 
 TRIED_SECONDS = 0.5
-"""Time of first steps from which the time of all is estimated."""
+TRIED_STEPS = 3
+"""Least time and number of steps from which the time of all is estimated; the first step does not
+count, since it loads libraries and compiles.
+"""
 PATIENCE_SECONDS = 10.0
 """Estimated time up to which nothing is said, and time between two words."""
 SILENT = "DYN_SILENT"
@@ -71,7 +76,8 @@ class Wait:
         self._remedy = remedy
         self._unit = unit
         self._limit = limit
-        self._began = time.monotonic()
+        self._ended: list[float] = []
+        """Times at which steps ended, until the estimate."""
         self._told: float | None = None
 
     def step(self) -> None:
@@ -82,26 +88,28 @@ class Wait:
         """
         self.done += 1
         now = time.monotonic()
-        spent = now - self._began
+        ended = self._ended
         if self._told is None:
-            if spent < TRIED_SECONDS:
+            ended.append(now)
+            if self.done <= TRIED_STEPS or now - ended[0] < TRIED_SECONDS:
                 return
             self._told = now
-            self._estimate(spent)
+            self._estimate(median(after - before for before, after in pairwise(ended)))
+            del ended[1:]
         elif now - self._told > PATIENCE_SECONDS and self.done < self.total:
             self._told = now
-            left = spent / self.done * (self.total - self.done)
+            left = (now - ended[0]) / (self.done - 1) * (self.total - self.done)
             tell(f"{self.label}: {self.done} of {self.total} {self._unit}, {duration(left)} left")
 
-    def _estimate(self, spent: float) -> None:
-        each = spent / self.done
+    def _estimate(self, each: float) -> None:
+        """Tell the time of all steps of `each` seconds; a median, as single steps may stall."""
         whole = each * self.total
         told = f"{self.label}: about {duration(whole)} for {self.total} {self._unit}"
         if self._limit is not None and whole > self._limit:
             raise InputError(
                 f"{told}, the limit is {duration(self._limit)}: {self._remedy}, or raise the limit"
             )
-        if whole - spent > PATIENCE_SECONDS:
+        if each * (self.total - self.done) > PATIENCE_SECONDS:
             tell(f"{told} of {each:.2g} s; {self._remedy} to shorten it")
 
     def over(self, steps: Iterable[int]) -> Iterator[int]:

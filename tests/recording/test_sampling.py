@@ -276,9 +276,16 @@ def test_infinite_losses_give_nan_and_a_negative_estimate_is_told():
     assert row["llc.mean"] < 0
 
 
-def test_long_chains_are_estimated_or_refused_with_what_to_lower(monkeypatch, capsys):
+@pytest.mark.parametrize("stall", [None, 1, 3])
+def test_long_chains_are_estimated_or_refused_with_what_to_lower(stall, monkeypatch, capsys):
     clock = itertools.count()
-    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))  # a second a step
+
+    def now():  # a second a step; a step in 50 may stall
+        k = next(clock)
+        stalls = 0 if stall is None else (k - stall) // 50 + 1
+        return float(k + 10_000 * stalls)
+
+    monkeypatch.setattr("time.monotonic", now)
     model = nn.Linear(2, 1, bias=False)
     with torch.no_grad():
         model.weight.zero_()
@@ -287,7 +294,8 @@ def test_long_chains_are_estimated_or_refused_with_what_to_lower(monkeypatch, ca
     dyn.measure(model, x, x[:, :1] * 0, loss="mse", measures=[kind])
     first, *later = capsys.readouterr().err.splitlines()
     assert first.startswith("llc at iteration 0: about 50 s for 50 steps of 1 s; lower llc.burn")
-    assert later[0] == "llc at iteration 0: 12 of 50 steps, 38 s left"
+    if stall is None:
+        assert later[0] == "llc at iteration 0: 15 of 50 steps, 35 s left"
     long = {**kind, "limit_minutes": 0.5}
     with pytest.raises(
         InputError, match=r"about 50 s .*the limit is 30 s: lower llc.burn_in, draws"
