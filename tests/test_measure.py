@@ -17,7 +17,14 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.func import functional_call, grad, hessian
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    TensorDataset,
+    default_collate,
+)
 
 import dynamics_cli as dyn
 from dynamics_cli import memory
@@ -422,6 +429,19 @@ ROWS = torch.randn(7, 3)
 
 
 LONG = torch.randint(0, 5, (40, 3))
+
+
+def test_a_loader_that_leaves_the_same_samples_out_keeps_its_draws():
+    drawn = torch.Generator().manual_seed(3)
+    state = drawn.get_state()
+    shuffled = DataLoader(Files(), 7, shuffle=True, drop_last=True, generator=drawn)
+    last = DataLoader(Files(), 3, drop_last=True)
+    for loader, n in ((shuffled, 7), (last, 6)):
+        (row,) = dyn.measure(MODULE, loader, measures=["train_loss"])
+        assert row == pytest.approx(dyn.measure(MODULE, X[:n], Y[:n], measures=["train_loss"])[0])
+    assert torch.equal(drawn.get_state(), state)
+
+
 LATE = torch.where((torch.arange(40) == 25)[:, None] & (torch.arange(3) > 0), -1, LONG)
 
 
@@ -459,6 +479,41 @@ class Jitter(nn.Module):
         return nn.functional.dropout(x, 1e-3)
 
 
+class OfDictionary(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        return self.layer(batch["data"])[:, 0]
+
+
+class Single(OfDictionary):
+    """A network that works in float32, whatever its weights have."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x.float())[:, 0]
+
+
+class Encoder(nn.Module):
+    """Attention with padding, whose fast path gives zeros there."""
+
+    def __init__(self, *, nested: bool = True) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = nn.Embedding(6, 8)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=nested)
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.encoder(self.embedding(x), src_key_padding_mask=x == 0)
+        return self.head(h.mean(1))
+
+
+PADDED = torch.tensor([[1, 2, 3, 0, 0], [4, 5, 1, 2, 0], [3, 3, 0, 0, 0], [5, 1, 2, 2, 4]])
+
+
 def weighted(h: Tensor, y: Tensor) -> Tensor:
     return cross_entropy(h, y, weight=torch.arange(1.0, 6.0, dtype=h.dtype))
 
@@ -493,9 +548,31 @@ REFUSED = {
         r"does not take inputs \(2, 3, 1\): ",
     ),
     "no loader": (lambda: dyn.measure(MODULE, X), "a DataLoader of pairs"),
+    "a list of batches": (
+        lambda: dyn.measure(MODULE, [(X[:4], Y[:4]), (X[4:], Y[4:])]),
+        "x is a list of batches: join inputs and labels by torch.cat, or give a DataLoader",
+    ),
+    "a dictionary as argument": (
+        lambda: dyn.measure(OfDictionary(), {"data": ROWS}, ROWS[:, 0], loss="mse"),
+        r"keyword argument 'data'; its argument is one dictionary: give \(x,\) in place of x",
+    ),
+    "single precision only": (
+        lambda: dyn.measure(Single(), ROWS, ROWS[:, 0], loss="mse"),
+        'it computes in float32 only: give dtype="float32"',
+    ),
     "a stream": (
         lambda: dyn.measure(MODULE, DataLoader(Stream())),
         "a data set whose samples have numbers",
+    ),
+    "other samples in each epoch": (
+        lambda: dyn.measure(MODULE, DataLoader(Files(), 2, shuffle=True, drop_last=True)),
+        "other samples in each epoch, .*: give one without shuffle or without drop_last",
+    ),
+    "samples drawn with replacement": (
+        lambda: dyn.measure(
+            MODULE, DataLoader(Files(), 2, sampler=RandomSampler(Files(), replacement=True))
+        ),
+        "other samples in each epoch",
     ),
     "token means": (
         lambda: dyn.measure(MODULE, X, loss=lambda model, batch: model(batch).sum() ** 2),
@@ -572,6 +649,29 @@ def test_refusals(case):
     with pytest.raises(InputError, match=told) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_the_remedies_of_refusals():
+    usual = nn.Linear(3, 1)
+    rows = ROWS.float()
+    row = {"loss": "mse", "measures": ["train_loss", "sharpness"]}
+    (by_dictionary,) = dyn.measure(OfDictionary(), ({"data": ROWS},), ROWS[:, 0], **row)
+    assert by_dictionary["sharpness"] > 0
+    single = Single()
+    usual.load_state_dict(single.layer.state_dict())
+    found, right = (
+        dyn.measure(net, rows, y, dtype="float32", **row)[0]
+        for net, y in ((single, rows[:, 0]), (usual, rows[:, :1]))
+    )
+    assert found == pytest.approx(right, rel=1e-5)
+    way = r"by torch.backends.mha.set_fastpath_enabled\(False\) or by .*enable_nested_tensor=False"
+    with pytest.raises(InputError, match=way):
+        dyn.measure(Encoder(), PADDED, PADDED[:, 0] % 2, measures=["train_loss"])
+    encoder = Encoder(nested=False).double().eval()
+    (found,) = dyn.measure(encoder, PADDED, PADDED[:, 0] % 2, measures=["train_loss"])
+    loss = cross_entropy(encoder(PADDED), PADDED[:, 0] % 2)
+    assert found["train_loss"] == pytest.approx(loss.item(), rel=1e-12)
 
 
 def test_what_forms_the_whole_hessian_says_what_estimates_it():
@@ -673,6 +773,50 @@ def test_second_derivatives_that_torch_has_wrong_are_refused_by_module(dtype, di
     assert len(dyn.measure(model, x, y, loss="mse", measures=first, dtype=dtype)) == 1
     by_hand = nn.Sequential(Normed(4, 4), *list(model)[3:])
     dyn.measure(by_hand, x, y, loss="mse", measures=["sharpness"], dtype=dtype)
+
+
+class Tokens(nn.Module):
+    """An embedding, called as a module or as a function."""
+
+    def __init__(self, *, sparse: bool, function: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.embedding = nn.Embedding(6, 3, sparse=sparse)
+        self.head = nn.Linear(3, 2)
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.embedding(x)
+        if self.function:
+            h = nn.functional.embedding(x, self.embedding.weight, sparse=True)
+        return self.head(torch.tanh(h.sum(1)))
+
+
+OF_GRADIENTS = (
+    "gradient_norm",
+    "sharpness",
+    "hessian_trace",
+    "gradient_noise",
+    "batch_sharpness",
+    "spectral_density",
+    "kernel_eigenvalues",
+    "gauss_newton",
+    {"kind": "llc", "draws": 4, "burn_in": 2, "step": 1e-3, "gamma": 100.0},
+)
+
+
+@pytest.mark.parametrize("asked", OF_GRADIENTS, ids=str)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # short chains, and torch's rules of batches
+def test_sparse_embeddings_have_the_derivatives_of_dense_ones(asked):
+    y = PADDED[:, 1] % 2
+    dense, sparse = (Tokens(sparse=sparse) for sparse in (False, True))
+    right, found = (dyn.measure(net, PADDED, y, measures=[asked]).arrays for net in (dense, sparse))
+    for name, (numbers,) in right.items():
+        assert np.isfinite(numbers).any()
+        np.testing.assert_array_equal(found[name][0], numbers)
+    assert sparse.embedding.sparse
+    with pytest.raises(InputError, match="(?i)sparse"):
+        dyn.measure(Tokens(sparse=False, function=True), PADDED, y, measures=[asked])
 
 
 def test_a_hessian_that_is_rounding_alone_is_not_taken_for_asymmetric():
@@ -812,7 +956,14 @@ STEPS = {
     ("global_step7", "global_step8"): [7, 8],
     ("checkpoint-5.pt", "checkpoint-10.pt"): [5, 10],
     ("weights.05-0.32.pt", "weights.06-0.30.pt"): [5, 6],
-    ("first.pt", "acc0.5.pt", "last-v1.pt"): [0, 1, 2],
+    (
+        "first.pt",
+        "acc0.5.pt",
+        "last-v1.pt",
+    ): "give no steps: first, acc0.5, last-v1; give the steps",
+    ("epoch1.5.pt", "epoch2.5.pt"): "give no steps: epoch1.5, epoch2.5; give the steps",
+    ("before.pt", "after.pt"): "give no steps: before, after; give the steps: checkpoints=",
+    ("last-v1.pt",): [0],
     ("step10.pt", "step2.pt"): "steps that do not increase: 10, 2; list the files in the order",
     ("a/step1.pt", "b/step1.pt"): "steps that do not increase: 1, 1",
     ("net18_5.pt", "net18_6.pt"): "checkpoint net18_5: which of 18, 5 is its step. give the steps",

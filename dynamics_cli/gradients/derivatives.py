@@ -74,6 +74,9 @@ def network_of(state: State, mode: Mode | None = None) -> nn.Module:
         for name, weight in model.named_parameters():
             weight.copy_(torch.from_numpy(np.array(state.parameters[name])))
     put_buffers(model, state.buffers)
+    for module in model.modules():
+        if getattr(module, "sparse", False) is True:  # the same derivatives, as dense tensors
+            module.sparse = False  # type: ignore[assignment]
     if mode == "train":
         train_repeatedly(model, state.problem.config.seed, state.iteration)
     return model
@@ -486,6 +489,11 @@ class ByAutograd(Derivatives):
 
     @staticmethod
     def _flat(tensors: Sequence[torch.Tensor]) -> Floats:
+        if any(tensor.is_sparse for tensor in tensors):
+            raise InputError(
+                "the network has sparse gradients, which measures do not take: call"
+                " torch.nn.functional.embedding with sparse=False"
+            )
         return np.concatenate(
             [tensor.detach().cpu().numpy().ravel() for tensor in tensors], dtype=np.float64
         )

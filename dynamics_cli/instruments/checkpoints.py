@@ -53,6 +53,8 @@ def file_name(given: Any) -> str | None:
 def listed(checkpoints: Any, step: int | None) -> list[Listed]:
     """Return the checkpoints with their iterations, in the order in which they are given.
 
+    State dicts without iterations have their places in the list.
+
     Raises InputError: `step` is given for several, or the names of files give no clear steps.
     """
     if (
@@ -73,12 +75,15 @@ def listed(checkpoints: Any, step: int | None) -> list[Listed]:
         is_pair = isinstance(given, tuple) and len(given) == 2
         pairs.append(given if is_pair else (None, given))
 
-    # names of files give steps only where nothing but files is without one
     unknown = [file_name(weights) for iteration, weights in pairs if iteration is None]
     stems = [Path(file).stem for file in unknown if file is not None]
     steps: Iterator[int] = iter(())
-    if stems and len(stems) == len(unknown):
-        steps = iter(steps_of(stems) or ())
+    if stems:
+        found = steps_of(stems) if len(stems) == len(unknown) else None
+        if found is None and len(pairs) > 1:
+            told = shorten(", ".join(stems), LONGEST)
+            raise InputError(f"the names of the checkpoints give no steps: {told}; {_SAY}")
+        steps = iter(found or ())
     states = []
     for place, (iteration, weights) in enumerate(pairs):
         step = next(steps, place) if iteration is None else iteration

@@ -103,6 +103,10 @@ def _looked_up(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
             return _of_loader(x, of_batches)
         if isinstance(x, Mapping):
             x = dict(x)
+        if isinstance(x, list) and x and all(isinstance(b, tuple | list | Mapping) for b in x):
+            raise InputError(
+                "x is a list of batches: join inputs and labels by torch.cat, or give a DataLoader"
+            )
         x = tree_map(lambda values: torch.as_tensor(values).detach(), x)
         sizes = {len(t) for t in tree_leaves(x)}
         if of_batches:
@@ -125,8 +129,20 @@ def _of_loader(loader: DataLoader[Any], of_batches: bool) -> tuple[LookUp, Tenso
         raise InputError(
             "the DataLoader needs a data set whose samples have numbers, and a batch size"
         )
-    # a sampler may leave some out
-    places = sorted(place for batch in loader.batch_sampler for place in batch)
+    # a sampler may leave some out, but each time the same
+    generator = getattr(loader.sampler, "generator", None)
+    drawn = None if generator is None else generator.get_state()
+    places, again = (
+        sorted(place for batch in loader.batch_sampler for place in batch) for _ in range(2)
+    )
+    if generator is not None:  # the loop's own draws stay as they are
+        generator.set_state(drawn)
+    if places != again:
+        raise InputError(
+            "the DataLoader gives other samples in each epoch, as with shuffle=True and"
+            " drop_last=True: give one without shuffle or without drop_last, or one of a"
+            " torch.utils.data.Subset"
+        )
 
     def batch(numbers: NDArray[np.int64]) -> Any:
         given = loader.collate_fn([loader.dataset[places[k]] for k in numbers])

@@ -104,10 +104,10 @@ def measure(
 
     Returns:
         A row for each checkpoint: the file as `checkpoint`, `iteration` (as given; behind `step`,
-        `iter` or `epoch` in the name of the file, or the only whole number in it; or the place in
-        the list), and the measures, named as columns of runs: up to 16 numbers of a measure are
-        columns `name.1`, `name.2`, ..., more are an array in the column `name`. `arrays` has the
-        arrays of all by name.
+        `iter` or `epoch` in the name of the file, or the only whole number in it; of state dicts
+        without one the place in the list), and the measures, named as columns of runs: up to 16
+        numbers of a measure are columns `name.1`, `name.2`, ..., more are an array in the column
+        `name`. `arrays` has the arrays of all by name.
 
     Raises:
         InputError: the model, data, loss, checkpoints and measures do not fit together; the message

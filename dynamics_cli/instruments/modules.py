@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -157,6 +157,21 @@ def passed(
     if isinstance(batch, tuple | list):
         return call(*batch)
     return call(batch)
+
+
+def remedy(module: nn.Module, batch: Any, loss: BatchLoss | None) -> str:
+    """Return how a network takes a batch that it does not take as it is, where a trial finds it."""
+    single = copied(module).float()
+    ways = {
+        "": (module, batch),  # an error that comes once
+        '; it computes in float32 only: give dtype="float32"': (single, batch),
+        "; its argument is one dictionary: give (x,) in place of x": (module, (batch,)),
+    }
+    for way, (network, inputs) in ways.items():
+        with suppress(Exception):  # any error of the model: it does not take this either
+            passed(network, inputs, loss)
+            return way
+    return ""
 
 
 @contextmanager

@@ -18,7 +18,14 @@ from dynamics_cli import kinds
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.checkpoints import file_name, fitting, tensors_of
 from dynamics_cli.instruments.data import TOGETHER, LookUp, from_all_over
-from dynamics_cli.instruments.modules import BatchLoss, copied, counts, differentiable, passed
+from dynamics_cli.instruments.modules import (
+    BatchLoss,
+    copied,
+    counts,
+    differentiable,
+    passed,
+    remedy,
+)
 from dynamics_cli.instruments.obstacles import told
 from dynamics_cli.kinds import Parameters
 
@@ -89,7 +96,8 @@ class Given(kinds.Architecture):
             what = "the model does not take"
             if loss is not None:
                 what = "the loss cannot be computed of"
-            raise InputError(f"{what} inputs {asked}: {told(error)}") from error
+            tried = remedy(module, batch, loss)
+            raise InputError(f"{what} inputs {asked}: {told(error)}{tried}") from error
         _check_rows(h, count)
         if draws:
             why = "so that each measure would see another network: take random layers out of it"
@@ -97,7 +105,8 @@ class Given(kinds.Architecture):
         if not _equal(fast.detach(), h.detach(), ROUNDING):
             raise InputError(
                 "without gradients the model gives other outputs: switch the fast path of"
-                " attention off"
+                " attention off, by torch.backends.mha.set_fastpath_enabled(False) or by"
+                " nn.TransformerEncoder(..., enable_nested_tensor=False)"
             )
 
         size = h[0].numel()

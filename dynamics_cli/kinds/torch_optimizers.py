@@ -108,6 +108,11 @@ def torch_preconditioner(
         raise InputError(
             f"optimizer: its saved state is of {len(keys)} tensors, the optimizer has {len(places)}"
         )
+    if not any(id(w) in places for w in named.values()):
+        raise InputError(
+            "optimizer: it updates no weight of this model; of averaged weights, as of an"
+            " AveragedModel, leave optimizer and preconditioned_sharpness out"
+        )
     for name, w in named.items():
         if id(w) not in places:
             raise InputError(

@@ -190,6 +190,7 @@ def test_an_optimizer_that_does_not_fit_is_refused():
         (None, None, "no measure 'preconditioned_sharpness' here, it needs .* Adam, AdamW"),
         (torch.optim.SGD(model.parameters(), lr=1.0), None, "it needs .* Adam, AdamW or RMSprop"),
         (torch.optim.Adam(model[0].parameters()), None, "it does not update 2.weight"),
+        (torch.optim.Adam(nn.Linear(3, 4).parameters()), None, "AveragedModel, leave optimizer"),
         (
             torch.optim.Adam(model.parameters()),
             model.state_dict(),
