@@ -12,7 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 import dynamics_cli as dyn
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Streams
-from dynamics_cli.recording.attention import watched
+from dynamics_cli.recording.attention import samples_first, watched
 from dynamics_cli.runs.run import columns_of
 from tests.cases import config_of
 
@@ -180,6 +180,118 @@ def test_a_transformer_in_a_run_and_by_dyn_measure(keys, initialization, tmp_pat
     )
     for name, (numbers,) in table.arrays.items():
         assert_allclose(numbers, run.measures[name][-1], rtol=1e-9, err_msg=name)
+
+
+class Padded(nn.Module):
+    """Causal attention of two heads that does not see padding, in one of several layouts."""
+
+    def __init__(self, by, layout="samples first"):
+        super().__init__()
+        torch.manual_seed(0)
+        self.by = by
+        self.layout = layout
+        self.embedding = nn.Embedding(5, 8)
+        self.queries = nn.Linear(8, 8)
+        self.head = nn.Linear(4, 2)
+
+    def parts(self, tokens):
+        """Return queries, keys (n, 2, T, 4) and which keys a query sees (n, 1, T, T)."""
+        h = self.embedding(tokens)
+        q, k = (z.unflatten(-1, (2, 4)).transpose(1, 2) for z in (self.queries(h), h))
+        later = torch.ones(*q.shape[-2:-1], q.shape[-2], dtype=torch.bool).triu(1)
+        return q, k, ~(later | (tokens == 0)[:, None])[:, None]
+
+    def attention(self, tokens):
+        """Return attention (n, 2, T, T) by hand."""
+        q, k, sees = self.parts(tokens)
+        return (q @ k.mT / 2).masked_fill(~sees, -torch.inf).softmax(-1)
+
+    def forward(self, tokens, mask=None):
+        q, k, sees = self.parts(tokens)
+        if self.by == "sdpa":
+            mixed = scaled_dot_product_attention(q, k, k, attn_mask=sees)
+        else:
+            scores = (q @ k.mT / 2).masked_fill(~sees, -torch.inf)
+            if self.layout == "heads first":
+                weights = scores.transpose(0, 1).softmax(-1).transpose(0, 1)
+            elif self.layout == "heads of a sample":
+                weights = scores.flatten(0, 1).softmax(-1).unflatten(0, (-1, 2))
+            elif self.layout == "samples of a head":
+                weights = scores.transpose(0, 1).flatten(0, 1).softmax(-1)
+                weights = weights.unflatten(0, (2, -1)).transpose(0, 1)
+            else:
+                weights = scores.softmax(-1)
+            mixed = weights.nan_to_num() @ k
+        return self.head(mixed.sum((1, 2)))
+
+
+LEFT = torch.tensor([[0, 0, 0, 1, 2], [0, 0, 3, 1, 3], [2, 1, 4, 2, 1], [0, 0, 0, 4, 4]])
+RIGHT = torch.tensor([[3, 1, 1, 0, 0], [2, 1, 0, 0, 0], [4, 3, 4, 2, 1], [1, 2, 1, 2, 0]])
+
+
+def of_queries(model, tokens, *, real):
+    """Return the four numbers of each head (4, 2); `real`: of positions without padding alone."""
+    attention = model.double().attention(tokens).detach().numpy()
+    numbers = np.empty((4, 2))
+    for head in range(2):
+        told = {of: [] for of in OF}
+        for a, s in zip(attention[:, head], tokens.numpy(), strict=True):
+            there = (s != 0) | (not real)
+            first = np.flatnonzero(there)[0]
+            for t in range(len(s)):
+                if not there[t] or np.isnan(a[t]).any():
+                    continue
+                told["entropy"].append(-sum(w * np.log(w) for w in a[t] if w))
+                if t and there[t - 1]:
+                    told["previous"].append(a[t, t - 1])
+                if t > first:
+                    told["first"].append(a[t, first])
+                if behind := [a[t, j + 1] for j in range(t) if s[j] == s[t]]:
+                    told["induction"].append(sum(behind))
+        numbers[:, head] = [np.mean(told[of]) for of in OF]
+    return numbers
+
+
+LAYOUTS = ("samples first", "heads first", "heads of a sample", "samples of a head")
+
+
+@pytest.mark.parametrize("rows", [100, 3], ids=["at once", "in blocks"])
+@pytest.mark.parametrize("tokens", [LEFT, RIGHT, LEFT[:2]], ids=["left", "right", "two samples"])
+@pytest.mark.parametrize("by", ["sdpa", *LAYOUTS])
+def test_padding_and_heads_in_other_layouts(by, tokens, rows, monkeypatch):
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
+    model = Padded(by, by)
+    inputs = {"tokens": tokens, "mask": tokens != 0}
+    for padding in ({}, {"padding": 0}, {"padding": "mask"}):
+        measures = [{**asked, **padding} for asked in MEASURES]
+        (row,) = dyn.measure(model, inputs, tokens[:, -1] % 2, measures=measures)
+        found = [[row[f"attention_{of}.{k}"] for k in (1, 2)] for of in OF]
+        assert_allclose(found, of_queries(model, tokens, real=bool(padding)), rtol=1e-10)
+
+
+def test_padding_that_is_not_there_is_refused():
+    y = LEFT[:, -1] % 2
+    for inputs, told in (
+        (LEFT, "inputs by name have no 'mask': none"),
+        ({"tokens": LEFT}, "no 'mask': tokens"),
+        (
+            {"tokens": LEFT, "mask": LEFT[:, 1:]},
+            r"mask has \(4,\) numbers a sample, .* 5 positions",
+        ),
+    ):
+        with pytest.raises(InputError, match=told):
+            dyn.measure(
+                Padded("sdpa"), inputs, y, measures=[{"kind": "attention", "padding": "mask"}]
+            )
+
+
+def test_attention_that_all_samples_share():
+    weights = torch.rand(2, 3, 3)
+    shared = samples_first(weights, weights, 4)
+    assert shared.shape == (4, 2, 3, 3)
+    assert torch.equal(shared[3], weights)
+    with pytest.raises(InputError, match="have no axis of samples"):
+        samples_first(torch.rand(4, 4, 3, 3), torch.rand(1, 2, 3, 3), 4)
 
 
 def test_nothing_watches_after_the_end():
