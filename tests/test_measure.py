@@ -29,6 +29,7 @@ from torch.utils.data import (
 import dynamics_cli as dyn
 from dynamics_cli import memory
 from dynamics_cli.errors import InputError
+from dynamics_cli.instruments.network import Given
 from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
 from dynamics_cli.recording import kernel
 from dynamics_cli.recording.activations import watched
@@ -235,6 +236,106 @@ def test_activations_are_those_of_the_first_layers_alone(rows, monkeypatch):
     means = {f"activations_mean.{k}": outputs[k].mean() for k in ("0", "5", "2")}
     assert list(named)[1:] == list(means)
     assert named == pytest.approx({"iteration": 0, **means}, rel=1e-12)
+
+
+class Shared(nn.Module):
+    """One ReLU that is called after two layers, in the second of which units may be dead."""
+
+    def __init__(self, second: nn.Module, *, wide: int) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = nn.Linear(4, 6)
+        self.second = second
+        self.relu = nn.ReLU()
+        self.last = nn.Linear(wide, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.relu(self.first(x))
+        h = self.relu(self.second(h))
+        return self.last(h)[:, 0]
+
+
+@pytest.mark.parametrize("rows", [100, 4], ids=["at once", "in blocks"])
+@pytest.mark.parametrize("wide", [6, 8])
+def test_a_module_that_is_called_twice_is_measured_by_call(wide, rows, monkeypatch):
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
+    second = nn.Linear(6, wide)
+    with torch.no_grad():
+        second.bias[:2] = -50.0
+    model = Shared(second, wide=wide).double()
+    x = torch.randn(10, 4).double()
+    asked = ["dead_units", *({"kind": "activations", "of": of} for of in STATISTICS)]
+    (row,) = dyn.measure(model, x, x[:, 0], loss="mse", measures=asked)
+    a = model.first(x).relu()
+    for k, outputs in enumerate((a, model.second(a).relu()), start=1):
+        h = outputs.detach().numpy()
+        assert row[f"dead_units.{k}"] == np.mean(~(h > 0).any(0))
+        for of, number in STATISTICS.items():
+            assert row[f"activations_{of}.{k}"] == pytest.approx(number(h), rel=1e-12)
+    assert row["dead_units.2"] >= 2 / wide
+
+
+class Often(Shared):
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x)
+        for _ in range(1 + int(x[0, 0] > 5)):
+            h = self.relu(self.second(h))
+        return self.last(h)[:, 0]
+
+
+def test_calls_that_depend_on_samples_are_refused(monkeypatch):
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: 4)
+    monkeypatch.setattr(Given, "refuse_mixing", lambda *_: None)
+    model = Often(nn.Linear(6, 6), wide=6)
+    x = torch.randn(8, 4)
+    for k in (0, 4):
+        rows = x.clone()
+        rows[k, 0] = 6.0
+        with pytest.raises(InputError, match="its module relu more often for some samples"):
+            dyn.measure(model, rows, rows[:, 0], loss="mse", measures=["dead_units"])
+
+
+class Permuted(nn.Module):
+    """Move the channels of images to the last axis, as ConvNeXt does."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.permute(0, 2, 3, 1)
+
+
+def with_dead_units(layer: nn.Module) -> nn.Module:
+    with torch.no_grad():
+        layer.bias[:2] = -50.0
+    return layer
+
+
+LAST = (nn.Flatten(), nn.LazyLinear(1), nn.Flatten(0))
+UNITS = {
+    "conv1d": ((6, 9), (with_dead_units(nn.Conv1d(6, 5, 3)), nn.ReLU()), 1),
+    "conv1d transposed": ((6, 9), (with_dead_units(nn.ConvTranspose1d(6, 5, 3)), nn.ReLU()), 1),
+    "batch norm": ((6, 9), (nn.Conv1d(6, 5, 3), with_dead_units(nn.BatchNorm1d(5)), nn.ReLU()), 1),
+    "pooled": ((6, 9), (with_dead_units(nn.Conv1d(6, 5, 3)), nn.MaxPool1d(2), nn.ReLU()), 1),
+    "conv2d": ((3, 6, 6), (with_dead_units(nn.Conv2d(3, 5, 3)), nn.ReLU()), 1),
+    "channels last": ((3, 6, 6), (Permuted(), with_dead_units(nn.Linear(3, 5)), nn.ReLU()), -1),
+    "tokens": ((9, 6), (with_dead_units(nn.Linear(6, 5)), nn.ReLU()), -1),
+    "tokens of a convolution": (
+        (6, 9),
+        (nn.Conv1d(6, 5, 3), with_dead_units(nn.Linear(7, 5)), nn.ReLU()),
+        -1,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNITS)
+def test_units_are_channels_of_convolutions_and_the_last_axis_of_layers(case):
+    shape, layers, axis = UNITS[case]
+    x = torch.randn(8, *shape, generator=torch.Generator().manual_seed(0))
+    model = nn.Sequential(*copy.deepcopy(layers), *copy.deepcopy(LAST)).eval()
+    model(x)
+    asked = ["dead_units", {"kind": "activations", "of": "stable_rank"}]
+    (row,) = dyn.measure(model, x, x.flatten(1)[:, 0], loss="mse", measures=asked)
+    h = model[: len(layers)].double()(x.double()).movedim(axis, -1).flatten(0, -2).detach().numpy()
+    assert row["dead_units"] == np.mean(~(h > 0).any(0)) >= 2 / 5
+    assert row["activations_stable_rank"] == pytest.approx(STATISTICS["stable_rank"](h), rel=1e-12)
 
 
 def test_hooks_of_measures_are_removed():

@@ -6,6 +6,7 @@ Hooks see the outputs of modules during a pass over the training samples.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -41,22 +42,75 @@ def gives_units(module: nn.Module) -> bool:
     return of_torch or isinstance(module, Units)
 
 
-def rows_of(outputs: Any) -> Tensor:
-    """Return the outputs of a module, or the first tensor among them, as a matrix (rows, units).
+@contextmanager
+def units_watched() -> Iterator[Callable[[Tensor], int]]:
+    """Yield a function that returns the axis of units of outputs (n, ..., units, ...).
 
-    Units are along the last axis, of outputs (n, C, H, W) along the second; samples, and positions
-    in them, are rows.
+    Channels of convolutions and of the normalisations of channels are along the second axis, units
+    of linear layers, embeddings and recurrent layers along the last. The operation that came last
+    decides, where its outputs have the same size along this axis; otherwise units are along the
+    last axis, of outputs (n, C, H, W) along the second.
     """
+    import torch
+    from torch import Tensor
+    from torch.nn import functional
+    from torch.overrides import TorchFunctionMode
+
+    second = {getattr(functional, f"conv{k}d") for k in (1, 2, 3)}
+    second |= {getattr(functional, f"conv_transpose{k}d") for k in (1, 2, 3)}
+    second |= {functional.batch_norm, functional.group_norm, functional.instance_norm}
+    last = {
+        functional.linear,
+        functional.bilinear,
+        functional.embedding,
+        functional.layer_norm,
+        functional.rms_norm,
+    }
+    last |= {torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu}
+    last |= {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.einsum}
+    axes = {**dict.fromkeys(second, 1), **dict.fromkeys(last, -1)}
+    made: list[tuple[int, int, int]] = []
+    """The axis, and the number of axes and of units, of what the last operation gave."""
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            outputs = function(*args, **(kwargs or {}))
+            axis = axes.get(function)
+            if axis is not None:
+                shape = first_of(outputs).shape
+                made[:] = [(axis, len(shape), shape[axis])]
+            return outputs
+
+    def axis_of(outputs: Tensor) -> int:
+        for axis, ndim, units in made:
+            if outputs.ndim == ndim and outputs.shape[axis] == units:
+                return axis
+        return 1 if outputs.ndim > 3 else -1
+
+    with Watch():
+        yield axis_of
+
+
+def first_of(outputs: Any) -> Tensor:
+    """Return the outputs of a module, or the first tensor among them."""
     from torch import Tensor
     from torch.utils._pytree import tree_leaves
 
-    first: Tensor = next(one for one in tree_leaves(outputs) if isinstance(one, Tensor))
-    first = first.detach().double()
-    if first.ndim < 2:
-        return first.reshape(-1, 1)
-    if first.ndim > 3:
-        first = first.movedim(1, -1)
-    return first.reshape(-1, first.shape[-1])
+    return next(one for one in tree_leaves(outputs) if isinstance(one, Tensor))
+
+
+def rows_of(outputs: Tensor, axis: int) -> Tensor:
+    """Return outputs as a matrix (rows, units), given the axis of units.
+
+    Samples, and positions in them, are rows.
+    """
+    outputs = outputs.detach().double()
+    if outputs.ndim < 2:
+        return outputs.reshape(-1, 1)
+    outputs = outputs.movedim(axis, -1)
+    return outputs.reshape(-1, outputs.shape[-1])
 
 
 @contextmanager
@@ -80,10 +134,11 @@ def watched(
 
 @dataclass
 class Seen:
-    """What was seen of the outputs of a module, block by block."""
+    """What was seen of the outputs of a call of a module, block by block."""
 
+    blocks: int = 0
     count: int = 0
-    """Numbers so far."""
+    """Numbers so far, and blocks that they came in."""
     mean: float = 0.0
     squares: float = 0.0
     """Sum of squared distances from the mean."""
@@ -95,6 +150,7 @@ class Seen:
 
     def add(self, rows: Tensor, *, pairs: bool) -> None:
         """Take a matrix (rows, units) of outputs, with the products of `pairs` of units."""
+        self.blocks += 1
         count = rows.numel()
         mean = float(rows.mean())
         self.squares += float(((rows - mean) ** 2).sum())
@@ -180,11 +236,13 @@ class OfModules(Measure):
             return self.modules
         return ()
 
-    def seen(self, state: State, *, pairs: bool = False) -> dict[str, Seen]:
-        """Return what the modules give for the training samples, in a pass that measures share.
+    def seen(self, state: State, *, pairs: bool = False) -> list[Seen]:
+        """Return what the calls of modules give for the training samples, module by module, in a
+        pass that measures share.
 
         Raises:
-            InputError: a module has too many units for `pairs` of them.
+            InputError: a module has too many units for `pairs` of them, or is called more often for
+                some samples than for others.
         """
         model = network_of(state)
         names = self.chosen(model)
@@ -195,27 +253,42 @@ class OfModules(Measure):
         device = problem.config.architecture.device
         inputs = problem.config.architecture.inputs_of(problem.dataset.x)
         block = problem.block_samples(device)
-        found = {name: Seen() for name in names}
+        found: dict[str, list[Seen]] = {name: [] for name in names}
+        calls: Counter[str] = Counter()
 
         def see(name: str, outputs: Any) -> None:
-            rows = rows_of(outputs)
+            first = first_of(outputs)
+            rows = rows_of(first, axis_of(first))
             if pairs and rows.shape[1] > WIDEST:
                 raise InputError(
                     f"{self.name}: {name} has {rows.shape[1]} units, the stable rank is of at most"
                     f" {WIDEST}; name other `modules`"
                 )
-            found[name].add(rows, pairs=pairs)
+            if calls[name] == len(found[name]):
+                found[name].append(Seen())
+            found[name][calls[name]].add(rows, pairs=pairs)
+            calls[name] += 1
 
-        with watched(model, names, see):
+        with watched(model, names, see), units_watched() as axis_of:
             for first in range(0, problem.dataset.n, block):
+                calls.clear()
                 model(inputs[first : min(first + block, problem.dataset.n)])
-        if unseen := [name for name in names if not found[name].count]:
-            raise InputError(f"{self.name}: the network does not call its module {unseen[0]}")
-        state.shared[key] = found
-        return found
+                for name in names:
+                    if not calls[name]:
+                        raise InputError(
+                            f"{self.name}: the network does not call its module {name}"
+                        )
+                    if not found[name][0].blocks == found[name][-1].blocks == first // block + 1:
+                        raise InputError(
+                            f"{self.name}: the network calls its module {name} more often for some"
+                            " samples than for others; name other `modules`"
+                        )
+        every = [one for name in names for one in found[name]]
+        state.shared[key] = every
+        return every
 
     def of_modules(self, values: list[float]) -> float | Floats:
-        """Return the numbers of the modules (modules,); of a single one its number."""
+        """Return the numbers of the calls of modules (calls,); of a single one its number."""
         if len(values) == 1:
             return values[0]
         return np.array(values)
@@ -227,9 +300,10 @@ class Activations(OfModules, kind="activations"):
     They are of all outputs of a module for the training samples: the standard deviation is that of
     all its numbers together, the stable rank `||A||_F^2 / ||A||_2^2` that of the matrix A with a
     row for each sample, or position in it, and a column for each unit, which is not centred. Units
-    are along the last axis, of images (n, C, H, W) along the second; of several outputs the first
-    counts. The measure is called `activations_mean`, `activations_sd`, `activations_zeros` or
-    `activations_stable_rank`, with a number for each module. A state takes a pass over the training
+    are the channels of convolutions, along the second axis, and otherwise along the last axis; of
+    several outputs the first counts. The measure is called `activations_mean`, `activations_sd`,
+    `activations_zeros` or `activations_stable_rank`, with a number for each module, or for each
+    call of a module that the network calls several times. A state takes a pass over the training
     samples, which measures of the same modules share; the stable rank another, with `units^2`
     multiply-adds a row.
     """
@@ -244,8 +318,8 @@ class Activations(OfModules, kind="activations"):
         return f"{self.kind}_{self.of}"
 
     def measure(self, state: State) -> float | Floats:
-        """Return the number of each module (modules,), or of a single one."""
-        seen = self.seen(state, pairs=self.of == "stable_rank").values()
+        """Return the number of each call of a module (calls,), or of a single one."""
+        seen = self.seen(state, pairs=self.of == "stable_rank")
         if self.of == "mean":
             values = [one.mean for one in seen]
         elif self.of == "sd":
@@ -262,14 +336,15 @@ class DeadUnits(OfModules, kind="dead_units"):
 
     A sample activates a unit whose output is positive, at any position: so it is with ReLU, and for
     activations with the sign of their argument, such as leaky ReLU, tanh and GELU, where the
-    preactivation is positive. A number for each module. Where a network calls a function instead of
-    a module, name the layer before it: its outputs are the preactivations. A state takes a pass
-    over the training samples, which measures of the same modules share.
+    preactivation is positive. A number for each module, or for each call of a module that the
+    network calls several times; units are as those of `activations`. Where a network calls a
+    function instead of a module, name the layer before it: its outputs are the preactivations. A
+    state takes a pass over the training samples, which measures of the same modules share.
     """
 
     linear = True
 
     def measure(self, state: State) -> float | Floats:
-        """Return the share of each module (modules,), or of a single one."""
-        dead = [float((~one.active).double().mean()) for one in self.seen(state).values()]
+        """Return the share of each call of a module (calls,), or of a single one."""
+        dead = [float((~one.active).double().mean()) for one in self.seen(state)]
         return self.of_modules(dead)
