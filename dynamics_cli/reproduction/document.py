@@ -6,19 +6,18 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.claims import ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.find import runs_below
-from dynamics_cli.runs.reading import Incremental, Reading, Sample
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.layout import outputs_root
@@ -238,57 +237,23 @@ def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dic
     return list(read_document(extra)["runs"])
 
 
-class Verified(Table):
-    """The rows of `verify`, and what was read of the arrays.
-
-    Attributes:
-        reading: numbers of arrays and bytes, and of those that were read whole.
-    """
-
-    reading: Reading
-
-
-def verify(
-    *paths: str | Path,
-    sample: float | None = None,
-    seed: int | None = None,
-    incremental: bool = False,
-) -> Verified:
+def verify(*paths: str | Path) -> Table:
     """Check runs, sweeps and figures against their checksums.
 
-    Each damaged file is named, with its damage and the parts that can still be used. The table has
-    a row for each
-    path: `path`, whether it is `intact`, and the `findings`; its `reading` counts arrays and bytes.
-    All files are read, but with `sample` or `incremental` only some of the arrays of runs; of the
-    other arrays header and length are checked.
+    Every file is read, and each damaged file is named, with its damage and the parts that can
+    still be used. The table has a row for each path: `path`, whether it is `intact`, and the
+    `findings`.
 
     Args:
         paths: the directory or the name of a run or a sweep, or the JSON beside a figure, which
             stands for the pictures and tables that it names and for the runs that it was drawn
             from; by default everything below outputs.
-        sample: share of the bytes of all arrays to read, such as 0.05; whole arrays are chosen at
-            random.
-        seed: seed of that choice (default: a new one each time).
-        incremental: read only arrays that have changed since `incremental` found them intact, by
-            size, time and checksum; they are remembered in the user's cache.
 
     Raises:
         RunError: there is no such file, nor a run of this name.
-        UsageError: sample and incremental are both given, or a file in the cache is somebody
-            else's.
     """
-    if sample is not None and incremental:
-        raise UsageError("sample and incremental choose arrays in two ways: take one of them")
-    if seed is not None and sample is None:
-        raise UsageError("seed is of the choice of a sample, which is not asked for")
     places = [_verified(path) for path in paths] if paths else _everything()
-    reading = Reading()
-    if sample is not None:
-        reading = Sample(_runs_of(places), sample, seed)
-    elif incremental:
-        reading = Incremental()
-    # runs that several of them share are checked once
-    remembered = cache(partial(verify_run, reading=reading))
+    remembered = cache(verify_run)  # runs that several of them share are checked once
 
     def check_run(path: Path) -> list[Fault]:
         return remembered(path.absolute())
@@ -309,25 +274,7 @@ def verify(
             "findings": [asdict(finding) for finding in findings],
         }
 
-    checked = Verified(map(row, places))
-    checked.reading = reading
-    return checked
-
-
-def _runs_of(places: Iterable[Path]) -> Iterator[Path]:
-    """Yield the run directories, absolute, that are checked with runs, sweeps and figures."""
-    for path in places:
-        if path.is_dir():
-            yield from (run.absolute() for run in runs_below(path))
-        elif path.name == layout.INFO:
-            yield path.parent.absolute()
-        else:
-            with suppress(RunError):  # the check of the figure says so
-                for run in read_document(path)["runs"]:
-                    yield run_path(path, run["path"])
-                if (over_seeds := beside(path, SEEDS)).exists():
-                    for run in read_document(over_seeds)["runs"]:
-                        yield run_path(path, run["path"])
+    return Table(map(row, places))
 
 
 def _verified(path: str | Path) -> Path:

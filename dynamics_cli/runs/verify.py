@@ -10,12 +10,10 @@ from typing import Any
 
 from dynamics_cli.errors import DamageWarning, DynError
 from dynamics_cli.runs.changes import changed_files, sha256_of_copy, told_of_file
-from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import COPIED, read_config
-from dynamics_cli.runs.reading import Reading
 from dynamics_cli.runs.run import Run, is_rewritten, stamp
-from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import LONGEST_HEADER, decode_header
+from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import (
     TOO_SHORT,
     kept_checkpoints,
@@ -40,20 +38,17 @@ class Fault:
         return cls(error.file, error.sentence)
 
 
-def verify_run(path: str | Path, reading: Reading | None = None) -> list[Fault]:
-    """Compare every file of a run directory with its checksum; return the faults.
-
-    Of arrays that `reading` does not ask for, only header and length are checked.
-    """
+def verify_run(path: str | Path) -> list[Fault]:
+    """Compare every file of a run directory with its checksum; return the faults."""
     directory = Path(path)
     before = stamp(directory)
-    findings = list(_faults(directory, reading or Reading()))
+    findings = list(_faults(directory))
     if findings and is_rewritten(directory, before):
         return [Fault(directory, "another process is writing it, so that it could not be checked")]
     return findings
 
 
-def _faults(directory: Path, reading: Reading) -> Iterator[Fault]:
+def _faults(directory: Path) -> Iterator[Fault]:
     try:
         run = Run(directory, any_config=True)
     except DynError as error:
@@ -73,32 +68,11 @@ def _faults(directory: Path, reading: Reading) -> Iterator[Fault]:
             names = run.array_names
     except CorruptRunError:  # nobody knows the rows of the arrays
         return
-    place = directory.absolute()
-    reading.begin(place)
     for name in names:
-        rows, crc32 = run.counted(name)
-        file = layout.array_file(place, name)
         try:
-            if reading.whole(file, crc32):
-                run.check(name)
-                reading.intact(file)
-            else:
-                _check_length(layout.array_file(directory, name), rows, ended=run.finished)
+            run.check(name)
         except CorruptRunError as error:
             yield Fault.of(error, directory)
-    reading.end(place)
-
-
-def _check_length(path: Path, rows: int, *, ended: bool) -> None:
-    """Raise CorruptRunError where header and length of an array do not fit its rows."""
-    with unreadable_as_corrupt(path), files.open_read(path) as handle:
-        header = decode_header(files.read_at(handle, 0, LONGEST_HEADER))
-        size = files.size(handle)
-    if header is None:
-        raise CorruptRunError(path, "its header is not one that dyn writes")
-    end = header.end(rows)
-    if header.rows < rows or size < end or (ended and (header.rows, size) != (rows, end)):
-        raise CorruptRunError(path, f"it does not have the {rows} rows that it should have")
 
 
 def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Fault]:

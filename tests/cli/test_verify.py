@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure as Drawing
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import catalogue, reproduce
 from dynamics_cli.reproduction.claims import Claim, at_most, claim
-from dynamics_cli.reproduction.document import verify, verify_figure
+from dynamics_cli.reproduction.document import verify_figure
 from dynamics_cli.reproduction.figure import Figure, Runs
 from tests.runs.damage import contents, damaged
 from tests.runs.damage import flip as flipped
@@ -87,82 +86,14 @@ def test_runs(dyn, two):
     assert found.json[0]["findings"] == [problem]
 
 
-@pytest.fixture
-def old(two, tmp_path, monkeypatch):
-    """The arrays of two runs, that were written an hour ago, and a cache of the test's own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    arrays = sorted(array for run in two for array in run.rglob("*.npy"))
-    for array in arrays:
-        os.utime(array, (time.time() - 3600,) * 2)
-    return arrays
-
-
-def test_a_sample_reads_a_share_that_its_seed_chooses(dyn, two, old):
-    sizes = {array: array.stat().st_size for array in old}
-    found = {}
-    for seed in range(40):
-        reading = verify(*two, sample=0.3, seed=seed).reading
-        assert (reading.arrays, reading.bytes) == (len(old), sum(sizes.values()))
-        assert reading.bytes_read / reading.bytes >= 0.3
-        assert reading.bytes_read - max(sizes.values()) < 0.3 * reading.bytes
-        found[seed] = reading.bytes_read
-    assert verify(*two, sample=0.3, seed=7).reading.bytes_read == found[7]
-    assert len(set(found.values())) > 1
-    assert verify(*two, sample=1.0).reading.read == len(old)
-    answer = dyn("verify", *two, "--sample", "0.3", "--seed", 7)
-    assert f"of {len(old)} arrays" in answer.err
-    assert "(seed 7)" in answer.err
-    flip(old[0])
-    codes = {dyn("verify", *two, "--sample", "0.3", "--seed", seed).code for seed in range(20)}
-    assert codes == {0, 7}  # rows that are not read are not known
-    old[0].write_bytes(old[0].read_bytes()[:-8])
-    assert dyn("verify", *two, "--sample", "0.001").code == 7  # a length is always known
-    for wrong in (
-        ["--sample", 0],
-        ["--sample", 2],
-        ["--seed", 1],
-        ["--sample", 1, "--incremental"],
-    ):
-        assert dyn("verify", *two, *wrong).code == 2
-
-
-def test_arrays_that_are_as_they_were_are_not_read_again(dyn, two, old, tmp_path):
-    def read():
-        reading = verify(*two, incremental=True).reading
-        return [reading.read, reading.arrays]
-
-    count = len(old)
-    assert read() == [count, count]
-    assert read() == [0, count]
-    memories = list((tmp_path / "cache/dyn/verified").iterdir())
-    assert len(memories) == 2
-    assert f"read 0 of {count} arrays, 0.0% of" in dyn("verify", *two, "--incremental").err
-    os.utime(old[0])
-    assert read() == [1, count]
-    assert read() == [1, count]  # it changed less than two seconds ago
-    status = old[1].stat()
-    flip(old[1])
-    os.utime(old[1], ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert dyn("verify", *two, "--incremental").code == 0  # which the file system does not tell
-    assert dyn("verify", *two).code == 7
-    os.utime(old[1], (0, 0))
+def test_damage_that_leaves_size_and_time_is_found_each_time(dyn, two):
+    losses = two[0] / "losses.npy"
+    before = losses.stat()
+    assert dyn("verify", *two).code == 0
+    flip(losses)
+    os.utime(losses, ns=(before.st_atime_ns, before.st_mtime_ns))
     for _ in range(2):
-        assert dyn("verify", *two, "--incremental").code == 7  # damage is not remembered as intact
-    flip(old[1])
-    assert read() == [2, count]
-    flip(memories[0], 40)
-    assert read()[0] > 1  # a damaged memory is none
-    memories[0].write_text("mine")
-    answer = dyn("verify", *two, "--incremental")
-    assert (answer.code, memories[0].read_text()) == (2, "mine")
-    assert memories[0].name in answer.err
-
-
-def test_a_cache_that_cannot_be_written_is_told(dyn, two, old, tmp_path):
-    (tmp_path / "cache").write_text("no folder")
-    answer = dyn("verify", *two, "--incremental")
-    assert answer.code == 0
-    assert "note: nothing is remembered: cannot write" in answer.err
+        assert dyn("verify", *two).code == 7
 
 
 def test_a_figure(dyn, drawn):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dynamics_cli.errors import DataMissingError, InputError, UsageError
-from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store import files
 
 ROOT_VARIABLE = "DYN_DATA"
 ADVICE = f"set {ROOT_VARIABLE} to a directory that can be written"
@@ -27,8 +27,15 @@ def data_root() -> Path:
     """
     if named := os.environ.get(ROOT_VARIABLE):
         return Path(named).absolute()
-    missing = f"there is no home directory for data files; set {ROOT_VARIABLE} to a directory"
-    return layout.user_folder("XDG_DATA_HOME", ".local/share", missing)
+    shared = os.environ.get("XDG_DATA_HOME", "")
+    if Path(shared).is_absolute():  # the XDG specification has relative paths ignored
+        return Path(shared) / "dyn"
+    try:
+        return Path.home() / ".local/share/dyn"
+    except RuntimeError as error:
+        raise UsageError(
+            f"there is no home directory for data files; set {ROOT_VARIABLE} to a directory"
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.store import files
 
 CONFIG = "config.yaml"
@@ -68,22 +67,6 @@ CONFIG_FIRST_LINE = "# The resolved config of this run directory, written by dyn
 
 _INFO_BEGINS = re.compile(rb'\{\s*"format": [0-9]+,\s*"status": "')
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,199}")
-
-
-def user_folder(variable: str, usual: str, missing: str) -> Path:
-    """Return the program's folder in one of the user's, by a variable of the XDG specification.
-
-    `usual` is its place below the home directory where the variable is not set.
-
-    Raises UsageError, with the text `missing`: the user has no home directory.
-    """
-    shared = os.environ.get(variable, "")
-    if Path(shared).is_absolute():  # the XDG specification has relative paths ignored
-        return Path(shared) / "dyn"
-    try:
-        return Path.home() / usual / "dyn"
-    except RuntimeError as error:
-        raise UsageError(missing) from error
 
 
 def outputs_root() -> Path:
