@@ -5,12 +5,10 @@ from __future__ import annotations
 import base64
 import csv
 import io
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import RunError
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages.document import Html, Page, folded, items, joined, table, tag
 from dynamics_cli.reproduction import catalogue
@@ -22,11 +20,13 @@ from dynamics_cli.reproduction.document import (
     OTHER_RUNS,
     audit_belongs,
     beside,
+    command,
+    config_files,
     figures_folder,
+    file_of,
     read_document,
     run_path,
     seeds_of,
-    sha256,
 )
 from dynamics_cli.reproduction.longer import read_longer
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
@@ -122,7 +122,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
     claims = claims_of(file, document)
     numbers = document.get("numbers", {})
     name = str(document["figure"])
-    origins = origins_of(name, [run["config"] for run in document["runs"]])
+    origins = origins_of(name, config_files(document))
     outcome = [f"A setting was chosen by outcome: {text}" for text in chosen_by_outcome(origins)]
     parts = [
         tag(level, f"{name}: {document.get('title', '')}", id=name),
@@ -160,19 +160,11 @@ def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
 
 
 def claims_of(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them.
-
-    Raises RunError: they are not what dyn writes.
-    """
-    try:
-        claims = seeds_of(file, document) or [
-            ClaimOverSeeds.from_dict(claim) for claim in document["claims"]
-        ]
-        return explained(claims, catalogue.missed(document["figure"]))
-    except (LookupError, TypeError) as error:
-        raise RunError(
-            f"the claims of {document['figure']} are not what dyn writes: {error}"
-        ) from error
+    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them."""
+    claims = seeds_of(file, document)
+    if not claims:
+        claims = [ClaimOverSeeds.from_dict(claim) for claim in document["claims"]]
+    return explained(claims, catalogue.missed(document["figure"]))
 
 
 def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
@@ -231,15 +223,13 @@ def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
         better = path.suffix == ".svg" and path.with_suffix(".png").name in document["sha256"]
         if path.suffix not in (*PICTURES, ".csv") or better:
             continue
-        again = f"`{command(document)}` makes it again"
-        try:
-            if sha256(path) != document["sha256"][name]:
-                raise CorruptRunError(path, "it is not what was written with its JSON", again)
-            data = path.read_bytes()
-        except OSError as error:
-            raise CorruptRunError(path, f"it cannot be read ({error.strerror})", again) from error
+        data = file_of(file, document, name)
         if path.suffix == ".csv":
-            header, *rows = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""))
+            text = io.StringIO(data.decode("utf-8", "replace"), newline="")
+            try:
+                header, *rows = csv.reader(text)
+            except (ValueError, csv.Error) as error:
+                raise CorruptRunError(path, f"it is no table: {error}") from error
             yield folded(
                 "The table", table(header, rows[:ROWS], f"{document.get('title', '')}"), opened=True
             )
@@ -263,20 +253,6 @@ def _size(png: bytes) -> dict[str, object]:
     return {"width": round(width / 2), "height": round(height / 2)}
 
 
-def command(document: Mapping[str, Any]) -> str:
-    """Return the command that makes a figure again."""
-    name = str(document["figure"])
-    figure = catalogue.figure_names().get(name, name)
-    words = ["dyn", "reproduce", figure]
-    if name != figure:
-        words += ["--variant", name.removeprefix(f"{figure}-")]
-    if document.get("preset") == "full":
-        words += ["--preset", "full"]
-    for change in document.get("overrides", []):
-        words += ["--set", str(change)]
-    return shlex.join(words)
-
-
 def config_name(config: str) -> str:
     """Return how a config is called on any machine: below `configs/`, or by its own name."""
     return Path(config).name if Path(config).is_absolute() else config
@@ -285,10 +261,10 @@ def config_name(config: str) -> str:
 def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     rows = [
         [
-            run.get("role", ""),
-            config_name(run.get("config", "")),
-            " ".join(map(str, run.get("overrides", []))),
-            run.get("seed", ""),
+            run["role"],
+            config_name(run["config"]),
+            " ".join(run.get("overrides", [])),
+            run["seed"],
             run.get("replicas", 1),
             Path(run["path"]).name,
             (run["hash"] or "")[:10],
@@ -299,6 +275,6 @@ def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     yield table(header, rows[:ROWS], "Runs") if rows else tag("p", "No network is trained.")
     if rows:
         yield tag("p", "A run has its own page: ", tag("code", f"dyn page {rows[0][5]}"))
-    made = document.get("provenance", {})
+    made = document["provenance"]
     kept = {key: value for key, value in made.items() if key != "obtained"}
     yield table([], kept.items(), "Where, when and with what it was made")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page, tag
-from dynamics_cli.pages.figure import add_figure, add_paper, command
+from dynamics_cli.pages.figure import add_figure, add_paper
 from dynamics_cli.pages.run import add_comparison, add_run
 from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.document import figures_folder, read_document
+from dynamics_cli.reproduction.document import command, figures_folder, read_document
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_run, outputs_root
 from dynamics_cli.sweeps.directory import is_sweep, read_sweep

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from dynamics_cli._bundled import CONFIGS
+from pydantic import BaseModel
+
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages.document import Html, Page, items, table, tag
@@ -23,12 +24,15 @@ from dynamics_cli.pages.figure import (
 )
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.claims import DEPENDS, ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import read_document
+from dynamics_cli.reproduction.document import config_files, figures_in, read_document
 from dynamics_cli.reproduction.entries import PaperEntry
 from dynamics_cli.reproduction.publish import audit_of, longer_of, published
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.own import refuse_foreign, refuse_links
+from dynamics_cli.runs.store.layout import is_run
+from dynamics_cli.runs.store.own import is_own, refuse_foreign, refuse_links
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.sweeps.directory import is_sweep
 
 MANIFEST = "site.json"
 """Names the files of a site with their SHA-256: by it `dyn` knows those that it wrote."""
@@ -46,6 +50,13 @@ COLUMNS = ("figure", "id", "kind", "statement", "source", "expected", "measured"
 """Columns of `claims.csv`, before those of seeds and nulls."""
 _LATEX = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
+
+
+class _Manifest(BaseModel):
+    """`site.json`; its names are compared with names, and never followed."""
+
+    paper: str
+    files: dict[str, list[str]]
 
 
 class _Figure:
@@ -147,11 +158,13 @@ def _contents(
         yield from of_figure.items()
 
     yield "claims.csv", _claims_csv(figures)
-    yield "citation.bib", _bibtex(key, entry, figures).encode()
+    yield "citation.bib", _bibtex(key, entry, figures).encode("utf-8", "backslashreplace")
     if notes is not None:
         yield "NOTES.md", notes.read_bytes()
-    for config, place in configs.items():
-        yield place, _config(config)
+    for figure in figures:
+        own = config_files(figure.document)
+        for run in figure.document["runs"]:
+            yield configs[run["config"]], _config(figure.file, run["config"], own)
 
 
 def _bytes(page: Page) -> bytes:
@@ -175,9 +188,15 @@ def _config_places(figures: Sequence[_Figure]) -> dict[str, str]:
     return places
 
 
-def _config(config: str) -> bytes:
-    """Return the contents of a config. Raises RunError: it is gone."""
-    path = CONFIGS / config
+def _config(file: Path, config: str, own: Mapping[str, Path]) -> bytes:
+    """Return the contents of a config that the JSON in `file` names.
+
+    Raises:
+        CorruptRunError: it is no config of the figure.
+        RunError: it is gone.
+    """
+    if (path := own.get(config)) is None:
+        raise CorruptRunError(file, f"{config!r} is no config of this figure")
     try:
         return files.read(path)
     except OSError as error:
@@ -241,26 +260,26 @@ def _configs(figures: Sequence[_Figure], places: Mapping[str, str]) -> Iterator[
     rows = []
     for config, place in places.items():
         used = []
-        seeds: set[int] = set()
+        seeds: set[tuple[int, int]] = set()
         for figure in figures:
             runs = [run for run in figure.document["runs"] if run["config"] == config]
             used += [figure.name] if runs else []
             for run in runs:
-                seeds.update(range(run["seed"], run["seed"] + run.get("replicas", 1)))
+                seeds.add((run["seed"], run["seed"] + run.get("replicas", 1) - 1))
         rows.append([_link(place), ", ".join(used), _ranges(sorted(seeds))])
     yield tag("h2", "Configs and seeds", id="configs")
     yield table(["config", "figures", "seeds"], rows, "Configs of the networks")
 
 
-def _ranges(numbers: Sequence[int]) -> str:
-    """Return numbers as text, `0, 3 to 9`."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1] = [parts[-1][0], number]
+def _ranges(ranges: Iterable[tuple[int, int]]) -> str:
+    """Return the numbers of ranges, in order, as text: `0, 3 to 9`."""
+    parts: list[tuple[int, int]] = []
+    for first, last in ranges:
+        if parts and first <= parts[-1][1] + 1:
+            parts[-1] = parts[-1][0], max(parts[-1][1], last)
         else:
-            parts.append([number])
-    return ", ".join(" to ".join(map(str, part)) for part in parts)
+            parts.append((first, last))
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in parts)
 
 
 def _made(figures: Sequence[_Figure]) -> dict[str, list[str]]:
@@ -346,11 +365,17 @@ def _write(folder: Path, paper: str, contents: Mapping[str, bytes]) -> list[Path
     after a kill the same command goes on.
     """
     manifest = folder / MANIFEST
-    refuse_links(*{folder / name.rpartition("/")[0] for name in contents if "/" in name})
+    inside = {parent for name in contents for parent in Path(name).parents if parent.name}
+    refuse_links(*sorted(folder / parent for parent in inside))
     refuse_foreign(manifest)
+    held = [file for file in figures_in(folder) if file != manifest and is_own(file)]
+    if held or is_run(folder) or is_sweep(folder):
+        raise UsageError(
+            f"{folder} holds a run, a sweep or figures: name a folder for the site alone"
+        )
     known: dict[str, list[str]] = {}
     if files.exists(manifest):
-        known = read_sealed(manifest)["files"]
+        known = read_sealed(manifest, form=_Manifest)["files"]
     for name in contents:
         _refuse_changed(folder / name, known.get(name, []))
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}

@@ -23,12 +23,11 @@ from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent
-from dynamics_cli.reproduction.claims import Claim, as_compared
-from dynamics_cli.reproduction.document import AUDIT, figures_folder
+from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, as_compared
+from dynamics_cli.reproduction.document import AUDIT, AuditForm, figures_folder
 from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
-from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.own import refuse_foreign
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
@@ -252,14 +251,12 @@ def read_audit(path: Path) -> Audit | None:
         RunError: another version of dyn wrote it.
     """
     try:
-        document = read_sealed(path)
-        claims = [Claim(**claim) for claim in document["claims"]]
+        document = read_sealed(path, form=AuditForm)
+        claims = [ClaimOverSeeds.from_dict(claim).first for claim in document["claims"]]
         outcomes = [NullOutcome(**outcome) for outcome in document["nulls"]]
         return Audit(document["figure"], claims, outcomes, document.get("hashes"))
     except FileNotFoundError:
         return None
-    except (LookupError, TypeError) as error:
-        raise CorruptRunError(path, "it is not what dyn audit writes") from error
 
 
 def audit(

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsFloat, get_args
+
+from pydantic import BaseModel, Field
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.mathematics import in_unicode
@@ -255,6 +257,30 @@ def undecided(claim: Claim, because: str) -> Claim:
     return replace(claim, verdict="undecided", note=because)
 
 
+class SeedForm(BaseModel):
+    """What another seed may change of a claim, in a file."""
+
+    measured: float | None
+    verdict: Verdict
+    low: float | None = None
+    high: float | None = None
+
+
+class ClaimForm(SeedForm):
+    """A claim in a file, perhaps with the results of several seeds."""
+
+    id: str
+    statement: str
+    source: str
+    expected: str
+    kind: Kind = "claim"
+    always: str = ""
+    of_draw: bool = False
+    note: str = ""
+    because: None = None
+    per_seed: Annotated[list[SeedForm], Field(min_length=1)] = []
+
+
 @dataclass(frozen=True)
 class ClaimOverSeeds:
     """A claim as each of several seeds gave it."""
@@ -378,7 +404,9 @@ def as_compared(measured: float | None, low: float | None, high: float | None) -
     digits = max(3, min(6, len(f"{abs(measured):.0f}")))
     if len(ends) == 2 and ends[0] < ends[1]:
         width = ends[1] - ends[0]
-        digits = max(digits, math.ceil(1 + math.log10(max(map(abs, ends)) / width)))
+        # the width of the widest range is no float
+        share = max(abs(end) / width for end in ends) if math.isfinite(width) else 1.0
+        digits = max(digits, math.ceil(1 + math.log10(share)))
 
     # rounding must not move the number to, from or over an end
     for count in range(digits, 17):

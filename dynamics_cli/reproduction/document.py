@@ -5,24 +5,29 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from dynamics_cli._bundled import CONFIGS, bundled_configs
 from dynamics_cli.errors import RunError
-from dynamics_cli.reproduction.claims import ClaimOverSeeds
+from dynamics_cli.reproduction import catalogue
+from dynamics_cli.reproduction.claims import ClaimForm, ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import is_locked
-from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.runs.store.sealed import FileName, read_sealed, write_sealed
 from dynamics_cli.runs.verify import Fault, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 from dynamics_cli.sweeps.find import is_there, numbered, open_run, run_directory, sweep_directory
@@ -34,10 +39,96 @@ SEEDS = ".seeds"
 """Stand before `.json` in the names of a table of nulls, of claims after longer training, and of
 claims over seeds.
 """
-BESIDE = (AUDIT, LONGER, SEEDS)
 OTHER_RUNS = "it was made of other runs than the figure"
 BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
+
+
+class _RunForm(BaseModel):
+    """A run of a figure; its directory is looked at, and nothing is written there."""
+
+    role: str
+    config: str
+    overrides: list[str] = []
+    replicas: Annotated[int, Field(ge=1)] = 1
+    seed: int
+    path: str
+    hash: str | None
+
+    @field_validator("path")
+    @classmethod
+    def _is_path(cls, path: str) -> str:
+        if "\0" in path:
+            raise ValueError(f"{path!r} is no path")
+        return path
+
+
+class _ProvenanceForm(BaseModel):
+    started: str
+    versions: dict[str, str]
+    commit: str | None = None
+    platform: str | None = None
+    threads: int | None = None
+    seconds: float | None = None
+
+
+class _DocumentForm(BaseModel):
+    """The JSON of a figure, or of its claims over seeds."""
+
+    figure: FileName
+    preset: str
+    overrides: list[str]
+    provenance: _ProvenanceForm
+    title: str = ""
+    caption: str = ""
+    numbers: dict[str, float | None] = {}
+    claims: list[ClaimForm]
+    files: list[FileName]
+    sha256: dict[FileName, str]
+    runs: list[_RunForm]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.files != [*self.sha256]:
+            raise ValueError("files: each needs a checksum")
+        return self
+
+
+class _NullForm(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    null: str
+    held: dict[str, bool]
+    reason: str = ""
+    why: dict[str, str] = {}
+
+
+class AuditForm(BaseModel):
+    """The JSON of an audit."""
+
+    figure: FileName
+    claims: list[ClaimForm]
+    nulls: list[_NullForm]
+    hashes: dict[str, str | None] | None = None
+
+
+class LongerForm(BaseModel):
+    """The JSON of an audit with longer training."""
+
+    figure: FileName
+    longer: float
+    claims: list[ClaimForm]
+    later: list[ClaimForm]
+    reason: str
+    hashes: dict[str, str | None]
+
+
+BESIDE: Mapping[str, type[BaseModel]] = {
+    AUDIT: AuditForm,
+    LONGER: LongerForm,
+    SEEDS: _DocumentForm,
+}
+"""What stands beside the JSON of a figure -> the form of its entries."""
 
 
 def figures_folder(out: str | Path | None = None) -> Path:
@@ -88,25 +179,55 @@ def read_document(path: Path) -> dict[str, Any]:
         RunError: a later version of dyn wrote it.
     """
     with unreadable_as_corrupt(path):
-        document = read_sealed(path)
-    try:  # a checksum is no proof of who wrote it
-        fits = "figure" in document and _names_files(document)
-    except (LookupError, TypeError, ValueError):
-        fits = False
-    if not fits:
-        raise CorruptRunError(path, "it is not what dyn writes beside a figure")
-    return document
+        return read_sealed(path, form=_DocumentForm)
 
 
-def _names_files(document: Mapping[str, Any]) -> bool:
-    """Return whether the names of files and of runs can be such names."""
-    for name in dict(document["sha256"]):
-        if name != Path(name).name or "\0" in name:
-            return False
-    for run in document["runs"]:
-        if "\0" in run["path"] or not isinstance(run["hash"], str | None):
-            return False
-    return True
+def command(document: Mapping[str, Any]) -> str:
+    """Return the command that makes a figure again."""
+    name = str(document["figure"])
+    figure = catalogue.figure_names().get(name, name)
+    words = ["dyn", "reproduce", figure]
+    if name != figure:
+        words += ["--variant", name.removeprefix(f"{figure}-")]
+    if document.get("preset") == "full":
+        words += ["--preset", "full"]
+    for change in document.get("overrides", []):
+        words += ["--set", str(change)]
+    return shlex.join(words)
+
+
+def config_files(document: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files of a figure's configs by the names in its JSON.
+
+    A config is one of the bundled papers, or one that the figure's own module names; without that
+    module it has no file.
+    """
+    known = {path.relative_to(CONFIGS).as_posix() for path in bundled_configs().values()}
+    name = document["figure"]
+    figure_id = catalogue.figure_names().get(name)
+    if figure_id is not None and any(run["config"] not in known for run in document["runs"]):
+        figure = catalogue.load_figure(figure_id)
+        if name != figure_id:
+            figure = figure.as_variant(name.removeprefix(f"{figure_id}-"))
+        known |= {run.config for run in figure.wanted(document["preset"]).values()}
+    configs = dict.fromkeys(run["config"] for run in document["runs"])
+    return {config: CONFIGS / config for config in configs if config in known}
+
+
+def file_of(path: Path, document: Mapping[str, Any], name: str) -> bytes:
+    """Return the contents of a file of a figure, given its JSON in `path`.
+
+    Raises CorruptRunError: it is not the file that was written with the JSON.
+    """
+    again = f"`{command(document)}` makes it again"
+    file = path.parent / name
+    try:
+        contents = _regular(file)
+    except OSError as error:
+        raise CorruptRunError(file, f"it cannot be read: {error.strerror}", again) from error
+    if hashlib.sha256(contents).hexdigest() != document["sha256"][name]:
+        raise CorruptRunError(file, f"it is not what was written with {path.name}", again)
+    return contents
 
 
 def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
@@ -126,8 +247,6 @@ def audit_belongs(audit: Mapping[str, Any], document: Mapping[str, Any]) -> bool
     """Return whether an audit is of the runs that a figure was drawn from, given the JSON of both.
 
     An audit of before, without hashes of runs, is compared by its claims and their verdicts.
-
-    Raises LookupError or TypeError: it is not the JSON of an audit.
     """
     if (hashes := audit.get("hashes")) is not None:
         return bool(hashes == {run["role"]: run["hash"] for run in document["runs"]})
@@ -143,11 +262,15 @@ def run_path(document_file: Path, path: str) -> Path:
 
 def sha256(path: Path) -> str:
     """SHA-256 of a regular file, in hexadecimal."""
+    return hashlib.sha256(_regular(path)).hexdigest()
+
+
+def _regular(path: Path) -> bytes:
+    """Return the contents of a regular file; OSError for a link, a pipe and a device."""
     # a device never ends, and a pipe may never begin
     if not stat.S_ISREG(path.lstat().st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return files.read(path)
 
 
 def _place(run: Path, folder: Path) -> str:
@@ -186,23 +309,18 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
     except RunError as error:
         yield Fault.of(error, file)
         return
-    again = f"`dyn reproduce {document['figure']}` makes it again"
     runs = list(document["runs"])
-    for name, expected in document["sha256"].items():
-        picture = file.parent / name
+    for name in document["files"]:
         try:
-            if sha256(picture) != expected:
-                yield Fault(picture, f"it is not what was written with {file.name} ({again})")
-        except OSError as error:
-            yield Fault(picture, f"it cannot be read: {error.strerror} ({again})")
+            file_of(file, document, name)
+        except CorruptRunError as error:
+            yield Fault.of(error, file)
     for what in BESIDE:
         if (extra := beside(file, what)).exists():
             try:
                 runs += _runs_beside(file, what, document)
             except RunError as error:
                 yield Fault.of(error, extra)
-            except (LookupError, TypeError):
-                yield Fault(extra, "it is not what dyn writes there")
     places = ((run_path(file, run["path"]), run["hash"]) for run in runs)
     for directory, identity in dict.fromkeys(places):
         if not directory.exists():
@@ -226,7 +344,7 @@ def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dic
     extra = beside(file, what)
     figure = document["figure"]
     if what in (AUDIT, LONGER):
-        if not audit_belongs(read_sealed(extra), document):
+        if not audit_belongs(read_sealed(extra, form=BESIDE[what]), document):
             option = " --longer N" if what == LONGER else ""
             again = f"`dyn audit {figure}{option}` makes it again"
             raise CorruptRunError(extra, OTHER_RUNS, again)

@@ -15,12 +15,11 @@ from dynamics_cli.reproduction.document import (
     SEEDS,
     audit_belongs,
     beside,
+    file_of,
     read_document,
     seeds_of,
 )
 from dynamics_cli.reproduction.longer import Longer, read_longer
-from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import seal
 from dynamics_cli.text import jsonable
 
@@ -78,12 +77,7 @@ def published(
     Raises RunError: a file is damaged or gone.
     """
     for name in document["files"]:
-        try:
-            yield name, files.read(file.parent / name)
-        except OSError as error:
-            raise CorruptRunError(
-                file.parent / name, f"it cannot be read ({error.strerror})"
-            ) from error
+        yield name, file_of(file, document, name)
     yield file.name, _sealed(_elsewhere(document, configs))
     if seeds_of(file, document):
         over_seeds = {**read_document(beside(file, SEEDS)), "runs": []}

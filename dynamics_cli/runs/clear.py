@@ -17,7 +17,7 @@ from typing import Any
 
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs.changes import sha256_of_copy
-from dynamics_cli.runs.info import write_info
+from dynamics_cli.runs.info import RunForm, write_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import LONGEST_HEADER, decode_header
 from dynamics_cli.runs.store.checkpoints import is_checkpoint, load_checkpoint
@@ -91,7 +91,7 @@ def check_room(directory: Path, config: bytes, *, force: bool = False) -> Held:
     info: dict[str, Any] = {}
     if ours:
         with suppress(RunError, OSError):  # damaged: headers and first lines tell whose files are
-            info = read_sealed(info_file)
+            info = read_sealed(info_file, form=RunForm)
     held = Held([], _arrays_of(directory, info), _copies_of(info))
     foreign = []
     if files.exists(info_file) and (info_file.is_symlink() or not ours):
@@ -125,9 +125,9 @@ def _some(directory: Path, paths: list[Path]) -> str:
 
 def _arrays_of(directory: Path, info: Mapping[str, Any]) -> dict[str, int]:
     """Return the rows of the arrays that a run says it has, by name."""
-    with suppress(RunError, ValueError):  # damaged: their headers tell whose the arrays are
-        if info.get("rows"):
-            return layout.counts(info["rows"])
+    if rows := info.get("rows"):
+        return dict(rows)
+    with suppress(RunError):  # damaged: their headers tell whose the arrays are
         if "config_sha256" in info and (saved := load_checkpoint(directory, info)):
             return saved.rows
     return {}
@@ -135,16 +135,8 @@ def _arrays_of(directory: Path, info: Mapping[str, Any]) -> dict[str, int]:
 
 def _copies_of(info: Mapping[str, Any]) -> dict[str, str]:
     """Return the folders below `parts` that a run says it has, as in `Held.copies`."""
-    listed = {}
-    match info:
-        case {"kinds": Mapping() as kinds}:
-            for kind in kinds.values():
-                if isinstance(kind, Mapping):
-                    listed[Path(str(kind.get("copy"))).name] = str(kind.get("sha256"))
-    match info:
-        case {"copies": list(unfinished)}:
-            listed |= dict.fromkeys(unfinished, "")
-    return listed
+    listed = {Path(kind["copy"]).name: kind["sha256"] for kind in info.get("kinds", {}).values()}
+    return listed | dict.fromkeys(info.get("copies", []), "")
 
 
 def _under_our_names(directory: Path) -> Iterator[Path]:

@@ -15,13 +15,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, short_array
-from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.runs.store.sealed import FileName, check_file_name, read_sealed, write_sealed
 from dynamics_cli.version import __version__
 
 Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
@@ -42,25 +42,28 @@ _ARRAYS = "the arrays are files of their own, which numpy.load reads"
 
 
 class _Note(BaseModel):
-    model_config = ConfigDict(strict=True)
-
     at: int
     words: str
 
 
-class _Source(BaseModel):
-    origin: str = Field(alias="from")
+class Source(BaseModel):
+    """The source of a kind that is not bundled: its origin, and the copy that the run keeps."""
+
+    origin: FileName = Field(alias="from")
     sha256: str
     copy_: str = Field(alias="copy")
 
+    @model_validator(mode="after")
+    def _copied(self) -> Self:
+        check_file_name(self.copy_.removeprefix(f"{layout.PARTS}/"))
+        return self
 
-class _Form(BaseModel):
-    """The entries of `run.json` that are read; a checksum is no proof of who wrote it."""
 
-    model_config = ConfigDict(strict=True)
+class RunForm(BaseModel):
+    """`run.json`."""
 
-    status: Status
-    config_sha256: str
+    status: Status | Literal["beginning"]
+    config_sha256: str = ""
     name: str | None = None
     hash: str | None = None
     device: str | None = None
@@ -72,7 +75,9 @@ class _Form(BaseModel):
     rows: dict[str, int] | None = None
     crc32: dict[str, int] | None = None
     files: dict[str, str] = {}
-    kinds: dict[str, _Source] = {}
+    kinds: dict[str, Source] = {}
+    copies: list[FileName] = []
+    """Copies of sources that are being written, in a run that is about to begin."""
     sweep: dict[str, Any] = {}
     parent: dict[str, Any] | None = None
     notes: list[_Note] = []
@@ -84,7 +89,8 @@ class _Form(BaseModel):
 
     @model_validator(mode="after")
     def _counts(self) -> Self:
-        if (self.rows or {}).keys() != (self.crc32 or {}).keys():
+        ended = self.status != layout.BEGINNING  # its rows are those of the run before
+        if ended and (self.rows or {}).keys() != (self.crc32 or {}).keys():
             raise ValueError("rows and checksums are of different arrays")
         for counts in (self.rows, self.crc32):
             layout.counts(counts or {})
@@ -93,16 +99,6 @@ class _Form(BaseModel):
             if each is not None and len(each) != networks:
                 raise ValueError("a list does not have an entry for each replica")
         return self
-
-
-def check_form(form: type[BaseModel], content: Mapping[str, Any]) -> None:
-    """Raise ValueError, in one line, where the entries of a file are not those of a form."""
-    try:
-        form.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{place}: {first['msg']}".removeprefix(": ")) from error
 
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:
@@ -125,15 +121,11 @@ def read_info(directory: Path) -> Info:
     """
     path = directory / layout.INFO
     try:
-        info = read_sealed(path, _ARRAYS)
+        info = read_sealed(path, _ARRAYS, form=RunForm)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotARunError(_why_not(directory)) from error
     if info.get("status") == layout.BEGINNING:
         raise NotARunError(f"{directory} holds no run yet: it was never begun, or half deleted")
-    try:
-        check_form(_Form, info)
-    except ValueError as error:
-        raise CorruptRunError(path, f"it is not one that dyn writes ({error})", _ARRAYS) from error
     return _as_copied(directory, info)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from dynamics_cli.errors import DamageWarning, DynError
 from dynamics_cli.runs.changes import changed_files, sha256_of_copy, told_of_file
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import COPIED, read_config
+from dynamics_cli.runs.info import COPIED, RunForm, read_config
 from dynamics_cli.runs.run import Run, is_rewritten, stamp
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import (
@@ -60,7 +60,7 @@ def _faults(directory: Path) -> Iterator[Fault]:
         yield Fault.of(error, directory / layout.CONFIG)
     yield from _copies(directory, run.info.get("kinds", {}))
     yield from (Fault(file, told_of_file("it")) for file in changed_files(run.info))
-    if not run.finished and read_sealed(directory / layout.INFO).get("rows"):
+    if not run.finished and read_sealed(directory / layout.INFO, form=RunForm).get("rows"):
         yield Fault(directory / layout.INFO, f"it counts more rows than there are, {COPIED}")
     yield from _checkpoints(directory, run.info)
     try:

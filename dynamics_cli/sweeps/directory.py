@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,16 +12,15 @@ from html import escape
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.notebook import CURVES, html_curves
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
-from dynamics_cli.runs.info import check_form
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_in, due_rows, measures_last_state
 from dynamics_cli.runs.store import files
@@ -50,21 +50,27 @@ _DELETE = (
 )
 
 
-_TYPES = {"job": int, "seed": int, "status": str, "path": str, "message": str}
+_JOB = re.compile(r"(jobs|batches)/[0-9]{6,}")
+"""The place of a run below its sweep."""
+_TYPES = {
+    "job": int,
+    "seed": int,
+    "status": str,
+    "path": str,
+    "message": str,
+    "replica": int | None,
+    "hash": str | None,
+}
 """Types of columns of the table whose cells are not only shown."""
 
 
 class _Axis(BaseModel):
-    model_config = ConfigDict(strict=True)
-
     key: str
     values: list[Any]
     log: bool
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(strict=True)
-
     columns: list[str]
     rows: list[list[Any]]
 
@@ -78,13 +84,22 @@ class _Table(BaseModel):
             place = self.columns.index(name)
             if not all(isinstance(row[place], type_) for row in self.rows):
                 raise ValueError(f"column {name} holds something else")
+        place = self.columns.index("path")
+        if not all(_JOB.fullmatch(row[place]) for row in self.rows):
+            raise ValueError("the path of a row is not that of a job")
         return self
 
 
-class _Form(BaseModel):
-    """The entries of `sweep.json`, each of its type: a checksum is no proof of who wrote it."""
+class _ConfigForm(BaseModel):
+    """What a sweep reads of its config without loading it."""
 
-    model_config = ConfigDict(strict=True)
+    seed: int = 0
+    record: dict[str, Any] = {}
+    changes: list[Any] | None = None
+
+
+class _SweepForm(BaseModel):
+    """`sweep.json`."""
 
     hash: str
     name: str
@@ -94,7 +109,9 @@ class _Form(BaseModel):
     seeds: int = Field(ge=1)
     jobs: int = Field(ge=1)
     record: str
-    config: dict[str, Any]
+    labels: dict[str, str] = {}
+    columns: dict[str, str] = {}
+    config: _ConfigForm
     files: dict[str, str] = {}
     batches: list[list[int]]
     table: _Table | None = None
@@ -110,8 +127,9 @@ class _Form(BaseModel):
             raise ValueError("a batch has jobs that are not there, or are in another batch")
         if not all(self.batches):
             raise ValueError("a batch has no jobs")
-        if not isinstance(self.config.get("seed", 0), int):
-            raise ValueError("the seed is not a number")
+        settings = {*(axis.key for axis in self.axes), *self.computed}
+        if self.table is not None and not settings <= {*self.table.columns}:
+            raise ValueError("the table lacks a setting")
         return self
 
 
@@ -129,15 +147,11 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     """
     path = directory / SWEEP
     try:
-        described = read_sealed(path, _DELETE)
-        check_form(_Form, described)
-        return described
+        return read_sealed(path, _DELETE, form=_SweepForm)
     except OSError as error:
         raise RunError(
             f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})"
         ) from error
-    except ValueError as error:
-        raise CorruptRunError(path, f"it is not one that dyn writes ({error})", _DELETE) from error
 
 
 def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> None:
@@ -510,6 +524,10 @@ class Sweep:
                 )
         return rows
 
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the columns of `rows` by name."""
+        return {name: self.rows.column(name) for name in self.rows.columns}
+
     def to_pandas(self) -> DataFrame:
         """Return `rows` as a `pandas.DataFrame`.
 
@@ -570,8 +588,8 @@ def _table_faults(sweep: Sweep) -> Iterator[Fault]:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as the CSV file holds it; lists, mappings and truth values are JSON."""
-    if value is None:
+    """Return a value as a CSV file holds it: NaN as nothing; lists, mappings, booleans as JSON."""
+    if value is None or (isinstance(value, SupportsFloat) and math.isnan(value)):
         return ""
     if isinstance(value, list | dict | bool):
         return json.dumps(value)

@@ -278,7 +278,8 @@ def test_a_picture_that_was_changed_is_not_shown(figure, tmp_path):
             file.read_bytes() + (b"x" if file.suffix == ".png" else b"")
         )
     with pytest.raises(
-        RunError, match="not what was written with its JSON .*dyn reproduce boursier2022-fig2"
+        RunError,
+        match="not what was written with boursier2022-fig2.json .*dyn reproduce boursier2022-fig2",
     ):
         dyn.page(tmp_path / "boursier2022-fig2.json")
 

@@ -154,23 +154,27 @@ def test_the_name_of_a_run_stays_in_its_folder(name, place, tmp_path):
     assert tree(tmp_path) == before
 
 
-GOOD = {"figure": "x", "sha256": {}, "runs": []}
+GOOD = {
+    **{"figure": "x", "preset": "default", "overrides": [], "claims": []},
+    **{"provenance": {"started": "", "versions": {}}, "files": [], "sha256": {}, "runs": []},
+}
+RUN = {"role": "x", "config": "x", "seed": 0, "path": ".", "hash": "0"}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"sha256": {"/dev/zero": "0"}},
-        {"sha256": {"../x": "0"}},
-        {"sha256": {"..": "0"}},
-        {"sha256": {"pipe": "0"}},
-        {"sha256": {"link": "0"}},
+        {"files": ["/dev/zero"], "sha256": {"/dev/zero": "0"}},
+        {"files": ["../x"], "sha256": {"../x": "0"}},
+        {"files": [".."], "sha256": {"..": "0"}},
+        {"files": ["pipe"], "sha256": {"pipe": "0"}},
+        {"files": ["link"], "sha256": {"link": "0"}},
         {"sha256": ["pipe"]},
-        {"sha256": {"a\0": "0"}},
-        {"runs": [{"hash": "0"}]},
-        {"runs": [{"path": "."}]},
-        {"runs": [{"path": 1, "hash": "0"}]},
-        {"runs": [{"path": "a\0", "hash": "0"}]},
+        {"files": ["a\0"], "sha256": {"a\0": "0"}},
+        {"runs": [RUN | {"path": None}]},
+        {"runs": [RUN | {"hash": 1}]},
+        {"runs": [RUN | {"path": 1}]},
+        {"runs": [RUN | {"path": "a\0"}]},
         {"runs": ["."]},
         {"runs": {"path": "."}},
     ],

@@ -252,6 +252,32 @@ def save(path: Path, data: Buffer) -> None:
         write_atomic(path, data)
 
 
+def save_as_named(path: Path, data: Buffer) -> None:
+    """Write a file that a user names, by `save`; a link leads to its file.
+
+    A device or a pipe gets the contents, and stays.
+
+    Raises RunError: it cannot be written, or is a pipe that no process reads.
+    """
+    if path.exists() and not path.is_file():
+        with os_errors_as_run_errors(path), open(path, "wb", opener=_no_wait) as stream:
+            stream.write(data)
+    else:
+        save(Path(os.path.realpath(path)), data)
+
+
+def _no_wait(name: str, flags: int) -> int:
+    flags &= ~(os.O_CREAT | os.O_TRUNC)
+    try:
+        descriptor = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(error.errno, "no process reads this pipe", name) from error
+        raise
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
 def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
     """Write a table by `save` and return its path.
 
@@ -267,7 +293,7 @@ def csv_of(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    return text.getvalue().encode()
+    return text.getvalue().encode("utf-8", "backslashreplace")
 
 
 def is_temporary(name: str) -> bool:

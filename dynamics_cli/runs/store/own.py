@@ -6,9 +6,11 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.sealed import looks_sealed, read_sealed
+from dynamics_cli.runs.store.sealed import FileName, looks_sealed, read_sealed
 
 MADE_BY = "dynamics-cli"
 """The program named in the metadata of a picture and in the head of a page."""
@@ -19,6 +21,12 @@ _MARKS = {
     ".gif": MADE_BY,
     ".html": f'<meta name="generator" content="{MADE_BY}">',
 }
+
+
+class ListForm(BaseModel):
+    """What a sealed file says of the files beside it."""
+
+    sha256: dict[FileName, str] = {}
 
 
 def is_own(path: Path) -> bool:
@@ -34,9 +42,8 @@ def is_own(path: Path) -> bool:
     if path.suffix in _MARKS and _MARKS[path.suffix].encode() in contents:
         return True
     with suppress(RunError, OSError):  # as it stands beside a figure
-        listed = read_sealed(path.with_suffix(".json")).get("sha256")
-        if isinstance(listed, dict):
-            return bool(listed.get(path.name) == hashlib.sha256(contents).hexdigest())
+        listed = read_sealed(path.with_suffix(".json"), form=ListForm).get("sha256", {})
+        return bool(listed.get(path.name) == hashlib.sha256(contents).hexdigest())
     return False
 
 

@@ -7,7 +7,9 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NoReturn
+
+from pydantic import AfterValidator, BaseModel, ValidationError
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
@@ -25,6 +27,23 @@ _CHECKSUM = "checksum"
 _SEALED = re.compile(rb'(.*),\s+"checksum": "([0-9a-f]{64})"(\n?\})\n', re.DOTALL)
 """A sealed file; without the second group, it is the text with the checksum of that group."""
 
+_FILE_NAME = re.compile(r"[^./\\\x00-\x1f][^/\\\x00-\x1f]*")
+
+
+def check_file_name(name: str) -> str:
+    """Return a name; ValueError unless it can be the name of a visible file in a folder."""
+    if not _FILE_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not the name of a file in a folder")
+    return name
+
+
+FileName = Annotated[str, AfterValidator(check_file_name)]
+"""A name in a sealed file that is used in a folder: it has no folder, and is not hidden."""
+
+
+class Anything(BaseModel):
+    """The form of a sealed file whose entries nobody reads by name."""
+
 
 def write_sealed(path: Path, content: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Write a JSON file, sealed, in one indivisible step; numbers that are not finite become null.
@@ -34,8 +53,13 @@ def write_sealed(path: Path, content: Mapping[str, Any], *, indent: int | None =
     files.save(path, seal(jsonable(dict(content)), indent=indent))
 
 
-def read_sealed(path: Path, usable: str = "") -> dict[str, Any]:
+def read_sealed(
+    path: Path, usable: str = "", *, form: type[BaseModel] = Anything
+) -> dict[str, Any]:
     """Return the contents of a sealed file; `usable` names the way out of damage.
+
+    A checksum is no proof of who wrote a file: `form` has every entry that is read, with its type,
+    `FileName` where it names a file.
 
     Raises:
         FileNotFoundError: it is not there.
@@ -46,7 +70,8 @@ def read_sealed(path: Path, usable: str = "") -> dict[str, Any]:
     with unreadable_as_corrupt(path, usable, but=(FileNotFoundError, NotADirectoryError)):
         data = files.read(path)
     try:
-        content = json.loads(data.decode(errors="surrogatepass"))
+        text = data.decode(errors="surrogatepass")
+        content = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise CorruptRunError(path, "it is not valid JSON", usable) from error
     if not isinstance(content, dict):
@@ -55,12 +80,25 @@ def read_sealed(path: Path, usable: str = "") -> dict[str, Any]:
     if sealed is None or hashlib.sha256(sealed[1] + sealed[3]).hexdigest().encode() != sealed[2]:
         raise CorruptRunError(path, "it does not fit its checksum; was it edited?", usable)
     del content[_CHECKSUM]
-    return _as_of_today(path, content)
+    content = _as_of_today(path, content)
+    try:
+        form.model_validate(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        problem = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise CorruptRunError(path, f"it is not one that dyn writes ({problem})", usable) from error
+    return content
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _as_of_today(path: Path, content: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of a file of any format up to `FORMAT` as this version writes them."""
-    written: int = content["format"]
+    written = content.get("format")
+    if type(written) is not int or written < 1:
+        raise CorruptRunError(path, "it does not hold what dyn writes there")
     if written > FORMAT:
         raise RunError(
             f"{path} was written by a later version of dyn (format {written}; this one reads"

@@ -1,0 +1,176 @@
+"""Sealed JSON of somebody else, whose checksum is right: each entry in turn holds something odd.
+
+Every reader says so in one line or goes on; it follows no name, and writes nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dynamics_cli as api
+from dynamics_cli.errors import DynError
+from dynamics_cli.reproduction.document import verify_figure
+from dynamics_cli.runs.store.sealed import read_sealed, seal
+
+from .conftest import dyn, tree
+
+CORPUS = Path(__file__).parents[1] / "corpus/format-1"
+DELETED = object()
+NUMBERS = (True, -1, 10**9, 10**400, 1e300)
+ODD = (*NUMBERS, None, "x", "../../secret", "a\0b", "\ud800", [], [1], {}, DELETED)
+"""Values in the place of an entry; the absolute name of a file is added."""
+SECRET = "SECRET"
+some = pytest.mark.parametrize(
+    "every", [37, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"]
+)
+"""One in `every` pairs of an entry and an odd value."""
+
+
+def places(content: Any, *above: str | int) -> Iterator[tuple[str | int, ...]]:
+    """Yield the place of each entry; of a list that of the first, since others are alike."""
+    entries: list[tuple[str | int, Any]] = []
+    if isinstance(content, dict):
+        entries = [*content.items()]
+    elif isinstance(content, list):
+        entries = [*enumerate(content)][:1]
+    for key, value in entries:
+        yield (*above, key)
+        yield from places(value, *above, key)
+
+
+def odd_documents(good: dict[str, Any], secret: Path, every: int) -> Iterator[tuple[Any, bytes]]:
+    """Yield what is odd, and the sealed file."""
+    content = {key: value for key, value in good.items() if key != "format"}
+    pairs = [(place, value) for place in places(content) for value in (*ODD, str(secret))]
+    for place, value in pairs[::every]:
+        changed: Any = copy.deepcopy(content)
+        inner = changed
+        for key in place[:-1]:
+            inner = inner[key]
+        if value is DELETED:
+            del inner[place[-1]]
+        else:
+            inner[place[-1]] = value
+        yield (place, value), seal(changed, indent=None)
+
+
+def failures(what: Any, *readers: Any) -> list[str]:
+    """Call readers, which may only refuse, in one line; return what else they raise."""
+    wrong = []
+    for reader in readers:
+        told = ""
+        try:
+            reader()
+        except DynError as error:
+            told = str(error)
+        except Exception as error:
+            wrong.append(f"{what}: {error!r}")
+        if "\n" in told:
+            wrong.append(f"{what}: {told}")
+    return wrong
+
+
+@pytest.fixture
+def secret(tmp_path):
+    file = tmp_path / "secret"
+    file.write_text(f"# printed: {SECRET}\n{SECRET}\n")
+    return file
+
+
+@some
+@pytest.mark.parametrize("ending", ["", ".audit", ".longer", ".seeds"])
+def test_the_json_of_a_figure(every, ending, place, secret, tmp_path):
+    figures = place / "outputs/figures"
+    shutil.copytree(CORPUS / "figures", figures)
+    figure = figures / "boursier2022-fig2.json"
+    document = read_sealed(figure)
+    claims = document["claims"]
+    if ending == ".longer":
+        content = {
+            **{"figure": figure.stem, "longer": 4.0, "claims": claims, "later": claims},
+            **{"changed": [], "reason": "", "hashes": {"orthogonal": document["runs"][0]["hash"]}},
+        }
+        figure.with_suffix(".longer.json").write_bytes(seal(content))
+    elif ending == ".seeds":
+        per_seed = [{key: claims[0][key] for key in ("measured", "verdict", "low", "high")}] * 4
+        over = [{**claim, "per_seed": per_seed} for claim in claims]
+        figure.with_suffix(".seeds.json").write_bytes(seal({**document, "claims": over}))
+    file = figure.with_suffix(f"{ending}.json")
+    site = tmp_path / "deep/deep/site"
+    readers = (
+        lambda: verify_figure(figure, lambda run: []),
+        lambda: api.page(figure).html(),
+        lambda: api.site("boursier2022", site),
+    )
+    assert failures("nothing", *readers) == []
+    assert (site / "index.html").is_file()
+    wrong: list[str] = []
+    for what, sealed in odd_documents(read_sealed(file), secret, every):
+        file.write_bytes(sealed)
+        shutil.rmtree(tmp_path / "deep")
+        site.mkdir(parents=True)
+        before = tree(tmp_path)
+        wrong += failures(what, *readers)
+        made = tree(tmp_path) - before
+        wrong += [f"{what}: writes {name}" for name in made if "deep/deep/site" not in name]
+        published = [path for path in site.rglob("*.*") if path.is_file()]
+        wrong += [
+            f"{what}: in {path}" for path in published if SECRET.encode() in path.read_bytes()
+        ]
+    assert wrong == []
+
+
+@some
+def test_the_json_of_a_run(every, place, secret, tmp_path):
+    run = Path(shutil.copytree(CORPUS / "recorded", place / "run"))
+    readers = (
+        lambda: api.verify(run),
+        lambda: api.load_run(run).losses,
+        lambda: api.page(run).html(),
+        lambda: api.export(run, place / "run.csv"),
+        lambda: dyn("show", run),
+    )
+    assert failures("nothing", *readers) == []
+    before = tree(tmp_path)
+    wrong: list[str] = []
+    for what, sealed in odd_documents(read_sealed(run / "run.json"), secret, every):
+        (run / "run.json").write_bytes(sealed)
+        wrong += failures(what, *readers)
+    assert wrong == []
+    assert tree(tmp_path) == before
+
+
+@some
+def test_the_json_of_a_sweep(every, place, secret):
+    sweep = Path(shutil.copytree(CORPUS / "sweep", place / "sweep"))
+    readers = (
+        lambda: api.verify(sweep),
+        lambda: api.page(sweep).html(),
+        lambda: api.export(sweep, place / "sweep.csv"),
+        lambda: dyn("show", sweep),
+        lambda: dyn("plot", sweep, "--out", place / "pictures", "--format", "svg"),
+    )
+    assert failures("nothing", *readers) == []
+    wrong: list[str] = []
+    for what, sealed in odd_documents(read_sealed(sweep / "sweep.json"), secret, every):
+        (sweep / "sweep.json").write_bytes(sealed)
+        wrong += failures(what, *readers)
+    assert wrong == []
+
+
+@some
+def test_the_manifest_of_a_site(every, place, secret):
+    shutil.copytree(CORPUS / "figures", place / "outputs/figures")
+    site = place / "site"
+    api.site("boursier2022", site)
+    wrong: list[str] = []
+    for what, sealed in odd_documents(read_sealed(site / "site.json"), secret, every):
+        (site / "site.json").write_bytes(sealed)
+        wrong += failures(what, lambda: api.site("boursier2022", site))
+    assert wrong == []
