@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.errors import UsageError, did_you_mean, needing
 from dynamics_cli.text import Table, jsonable
 
 if TYPE_CHECKING:
@@ -404,13 +404,14 @@ def export(run: Which | Sweep, out: str | Path | None = None, *, to: str | None 
     """Write the table of a run or a sweep as a file, CSV or Parquet, or a run for another tool.
 
     A run has a row for every iteration at which a loss or measures were recorded, a sweep has one
-    for every job. pandas writes them: `pip install "dynamics-cli[export]"`. The arrays of a run are
+    for every job. Parquet needs `pip install "dynamics-cli[export]"`. The arrays of a run are
     `.npy` files already.
 
     Args:
         run: as `load_run` takes it, or a sweep.
         out: the file, which ends with `.csv` or `.parquet`, or the folder for a tool (default:
-            named after the tool and the run below outputs/exports); what is there stays as it is.
+            named after the tool and the run below outputs/exports); what is there stays as it is,
+            but a pipe or a device is written into.
         to: the tool that reads the losses and measures, `tensorboard`, `wandb` or `trackio`; its
             package is needed, and nothing leaves this machine.
 
@@ -418,11 +419,12 @@ def export(run: Which | Sweep, out: str | Path | None = None, *, to: str | None 
         The file or the folder.
 
     Raises:
-        UsageError: `out` ends otherwise or is there, pandas is not installed, or the run is one of
-            replicas.
+        UsageError: `out` ends otherwise or is there, Parquet lacks its packages, or the run is one
+            of replicas.
         RunError: there is no such run, it is damaged, or `out` cannot be written.
     """
     from dynamics_cli.runs.store import files
+    from dynamics_cli.sweeps.directory import text_of
 
     if to is not None:
         return _export_to(run, to, out)
@@ -431,14 +433,17 @@ def export(run: Which | Sweep, out: str | Path | None = None, *, to: str | None 
     path = Path(out)
     if path.suffix not in (".csv", ".parquet"):
         raise UsageError(f"{path}: the table of a run is written as .csv or .parquet")
-    if files.exists(path):
+    if path.is_dir() or path.is_file() or path.is_symlink():
         raise UsageError(f"{path} is there already")
-    table = _open(run).to_pandas()
-    with files.os_errors_as_run_errors(path, advice=""), files.replacing(path) as temporary:
-        if path.suffix == ".csv":
-            table.to_csv(temporary, index=False)
-        else:
-            table.to_parquet(temporary, engine="pyarrow")
+    opened = _open(run)
+    if path.suffix == ".csv":
+        columns = opened.columns()
+        rows = zip(*(map(text_of, values) for values in columns.values()), strict=True)
+        contents = files.csv_of([*columns], rows)
+    else:
+        with needing("a .parquet file", "pandas", "pyarrow"):
+            contents = opened.to_pandas().to_parquet(engine="pyarrow")
+    files.save_as_named(path, contents)
     return path
 
 

@@ -77,9 +77,10 @@ def page(
         refuse_foreign(output)
     file = made.save(output)
     if as_json:
-        emit_json({"file": file, "bytes": file.stat().st_size})
-    else:
-        emit(str(file))
+        emit_json({"file": file, "bytes": file.stat().st_size if file.is_file() else None})
+        return
+    emit(str(file))
+    if file.is_file():
         message(size(file.stat().st_size))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -257,13 +256,12 @@ class Page:
     def save(self, path: str | Path) -> Path:
         """Write the file in one step, and return its path; a link stays, and leads to the page.
 
+        A device or a pipe gets the page, and stays.
+
         Raises RunError: it cannot be written.
         """
         target = Path(path)
-        with files.os_errors_as_run_errors(target):
-            files.save(
-                Path(os.path.realpath(target)), self.html().encode("utf-8", "backslashreplace")
-            )
+        files.save_as_named(target, self.html().encode("utf-8", "backslashreplace"))
         return target
 
     def __repr__(self) -> str:

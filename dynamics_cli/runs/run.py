@@ -327,24 +327,39 @@ class Run:
                 raise RunError(told_of_file(file))
         return section.samples(Streams(self.config.seed))
 
-    def to_pandas(self) -> DataFrame:
-        """Return a row for every iteration at which the loss or a measure was recorded; others NaN.
+    def columns(self) -> dict[str, Array]:
+        """Return the columns of a table with a row for every iteration at which something was
+        recorded; numbers that were not recorded there are NaN.
 
-        Columns are `iteration`, `loss`, and the measures by `name`, or `name.column` for those of
-        several numbers.
+        Columns are `iteration`, `loss`, and the measures by `name`, or `name.column` for measures
+        of several numbers.
+
+        Raises UsageError: the run is one of replicas.
+        """
+        if "replicas" in self.info:
+            raise UsageError(f"{self.path} holds replicas: take one of them, {self.path.name}:0")
+        series = {"loss": (self.loss_iterations, self.losses)}
+        for name, values in self.measures.items():
+            rows = values.reshape(len(values), -1)
+            for k, column in enumerate(columns_of(self, name)):
+                series[column.name] = (self.snapshot_iterations, rows[:, k])
+        every = np.unique(np.concatenate([at for at, _ in series.values()]))
+        columns = {"iteration": every}
+        for name, (at, values) in series.items():
+            columns[name] = np.asarray(values)
+            if len(at) < len(every):
+                columns[name] = np.full(len(every), np.nan, np.result_type(values, np.float32))
+                columns[name][np.searchsorted(every, at)] = values
+        return columns
+
+    def to_pandas(self) -> DataFrame:
+        """Return `columns` as a `pandas.DataFrame`.
 
         Raises UsageError: pandas is not installed, or the run is one of replicas.
         """
         with needing("Run.to_pandas", "pandas"):
             import pandas
-        if "replicas" in self.info:
-            raise UsageError(f"{self.path} holds replicas: take one of them, {self.path.name}:0")
-        series = {"loss": pandas.Series(self.losses, self.loss_iterations)}
-        for name, values in self.measures.items():
-            rows = values.reshape(len(values), -1)
-            for k, column in enumerate(columns_of(self, name)):
-                series[column.name] = pandas.Series(rows[:, k], self.snapshot_iterations)
-        return pandas.DataFrame(series).rename_axis("iteration").reset_index()
+        return pandas.DataFrame(self.columns())
 
     def counted(self, name: str) -> tuple[int, int]:
         """Return the rows and the CRC-32 that an array should have."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+import subprocess
 import sys
+import threading
 
 import pandas
 import pytest
@@ -12,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 import dynamics_cli as dyn
 from dynamics_cli.cli import main
-from dynamics_cli.errors import UsageError
+from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.sweeps.directory import Sweep
 from tests.cases import config_of
 
@@ -54,6 +58,57 @@ def test_a_missing_package_is_named(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="pip install .*pandas"):
         run.to_pandas()
+
+
+def test_csv_needs_no_package_and_has_the_text_that_pandas_writes(run, monkeypatch, tmp_path):
+    """float32 and float64, numbers that were not recorded, text and mappings."""
+    sweep = dyn.sweep(config_of(), {"optimizer.lr": [0.1, 0.2]}, out=tmp_path / "sweep")
+    expected = {
+        "run": run.to_pandas().to_csv(index=False),
+        "sweep": sweep.to_pandas().to_csv(index=False),
+    }
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for name, what in (("run", run), ("sweep", sweep)):
+        file = tmp_path / f"{name}.csv"
+        done = CliRunner().invoke(main, ["export", str(what.path), str(file)])
+        assert (done.exit_code, file.read_text()) == (0, expected[name])
+    assert (tmp_path / "sweep.csv").read_bytes() == sweep.table.read_bytes()
+    with pytest.raises(UsageError, match="pip install pandas"):
+        dyn.export(run, tmp_path / "run.parquet")
+
+
+@pytest.mark.parametrize("command", ["page --output pipe.html", "export pipe.csv"])
+@pytest.mark.parametrize("made", ["pipe", "device"])
+def test_a_pipe_and_a_device_are_written_into(run, command, made, tmp_path):
+    name, *options = command.split()
+    place = tmp_path / options.pop()
+    if made == "pipe":
+        os.mkfifo(place)
+    else:
+        try:
+            os.mknod(place, 0o600 | stat.S_IFCHR, os.makedev(1, 3))  # as /dev/null
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    before = place.stat()
+    received = []
+    reader = threading.Thread(target=lambda: received.append(place.read_bytes()))
+    if made == "pipe":
+        reader.start()
+    words = ["dyn", name, str(run.path), *options, str(place)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, "Error" in done.stderr) == (0, False)
+    assert (place.stat().st_mode, place.stat().st_rdev) == (before.st_mode, before.st_rdev)
+    if made == "pipe":
+        reader.join(60)
+        (contents,) = received
+        assert contents.startswith((b"<!doctype html>", b"iteration,loss,"))
+        assert contents.endswith((b"</html>\n", b"\n"))
+
+
+def test_nobody_waits_for_the_reader_of_a_pipe(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RunError, match="cannot write .*pipe: no process reads this pipe"):
+        dyn.page(run).save(tmp_path / "pipe")
 
 
 def test_the_csv_file_of_a_sweep_is_never_read(tmp_path):
