@@ -4,9 +4,12 @@ tensors by name, which a checkpoint holds.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
+_OF_TORCH = {"state", "param_groups", "defaults"} | {
+    "_need_device_dtype_check_for_fused",
+    "_warned_capturable_if_run_uncaptured",
+    "_step_count",
+    "_opt_called",
+}
+"""Attributes that the checkpoint holds otherwise, or in which torch notes what it has told."""
 _REST = "rest"
 """The name of the JSON text, as bytes, of all that an optimizer remembers but its tensors."""
 
@@ -178,6 +188,7 @@ class TorchUpdater:
         self._parameters = dict(zip(names, parameters, strict=True))
         self._optimizer = kind.optimizer(list(parameters))
         self._new_groups = deepcopy(self._groups())
+        self._new_attributes = self._attributes()
 
     def update(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, **_: Any
@@ -195,10 +206,17 @@ class TorchUpdater:
         """Return all that the optimizer remembers, by name.
 
         Raises:
-            InputError: it remembers something that a checkpoint cannot hold.
+            InputError: it remembers something that a checkpoint cannot hold, or an attribute is
+                another than in an optimizer that is read from it.
         """
         import torch
 
+        for name, value in self._attributes().items():
+            if name not in self._keeps and self._new_attributes.get(name) != value:
+                raise InputError(
+                    f"{self._title}: its attribute {name} changes from update to update, and no"
+                    f" checkpoint holds it: say keeps = ({name!r},) in the kind"
+                )
         kept: dict[str, Tensor] = {}
         state = {
             name: self._split(self._optimizer.state[w], name, kept)
@@ -262,6 +280,18 @@ class TorchUpdater:
         for name in self._keeps:
             setattr(self._optimizer, name, deepcopy(getattr(other._optimizer, name)))
 
+    def _attributes(self) -> dict[str, str]:
+        """Return a digest of each attribute of the object but its memory."""
+        optimizer = self._optimizer
+        names = {id(w): name for name, w in self._parameters.items()}
+        for kept in (optimizer, optimizer.state, optimizer.param_groups, *optimizer.param_groups):
+            names[id(kept)] = "of the optimizer"
+        return {
+            name: _digest(value, names)
+            for name, value in vars(optimizer).items()
+            if name not in _OF_TORCH
+        }
+
     def _groups(self) -> list[dict[str, Any]]:
         """Return the settings of the groups of tensors, but the step size."""
         return [_without_parameters(group) for group in self._optimizer.param_groups]
@@ -290,22 +320,91 @@ class TorchUpdater:
 
         if value is None or isinstance(value, bool | int | float | str):
             return value
+        what = f"a {type(value).__name__}"
         if isinstance(value, torch.Tensor):
-            kept[place] = value
-            return ["tensor", place, value.device.type]
-        if isinstance(value, set):
+            what = self._no_copy(value, kept)
+            if not what:
+                kept[place] = value
+                if not _in_numpy(value.dtype):  # its bytes are
+                    kept[place] = value.contiguous().flatten().view(torch.uint8)
+                dtype = str(value.dtype).removeprefix("torch.")
+                return ["tensor", place, value.device.type, dtype, list(value.shape)]
+        elif type(value) is set:
             return ["set", self._split(sorted(value, key=repr), place, kept)]
-        if isinstance(value, list | tuple):
+        elif type(value) in (list, tuple, torch.Size):
             items = [self._split(item, f"{place}/{k}", kept) for k, item in enumerate(value)]
             return [type(value).__name__, items]
-        if isinstance(value, dict) and all(isinstance(key, str | int) for key in value):
+        elif type(value) is dict and all(isinstance(key, str | int) for key in value):
             pairs = [
                 [key, self._split(item, f"{place}/{key}", kept)] for key, item in value.items()
             ]
             return ["dict", pairs]
-        raise InputError(
-            f"{self._title}: {place} is a {type(value).__name__}, which a checkpoint cannot hold"
-        )
+        raise InputError(f"{self._title}: {place} is {what}, which a checkpoint cannot hold")
+
+    def _no_copy(self, tensor: Tensor, kept: Mapping[str, Tensor]) -> str:
+        """Return why a copy of a tensor does not stand for it; empty where it does."""
+        import torch
+
+        if tensor.layout != torch.strided:
+            return "a sparse tensor"
+        if tensor.numel():
+            storage = tensor.untyped_storage().data_ptr()
+            if any(w.untyped_storage().data_ptr() == storage for w in self._parameters.values()):
+                return "a weight itself, or a part of it"
+            if any(other.data_ptr() == tensor.data_ptr() for other in kept.values()):
+                return "a tensor that stands in another place too"
+        return ""
+
+
+def _in_numpy(dtype: Any) -> bool:
+    """Return whether NumPy has a type of tensors."""
+    import torch
+
+    try:
+        torch.empty(0, dtype=dtype).numpy()
+    except TypeError:
+        return False
+    return True
+
+
+def _digest(value: Any, names: Mapping[int, str]) -> str:
+    """Return a text that differs where two values do; objects of `names` are called by them."""
+    import torch
+
+    if id(value) in names:
+        return names[id(value)]
+    names = {**names, id(value): "itself"}
+    parts: Iterable[Any]
+    match value:
+        case torch.Tensor():
+            dense = value.detach().cpu().to_dense().contiguous().flatten()
+            parts = [value.dtype, value.shape, _sha256(dense.view(torch.uint8).numpy())]
+        case np.ndarray():
+            parts = [value.dtype, value.shape, _sha256(np.ascontiguousarray(value))]
+        case torch.Generator():
+            parts = [value.get_state()]
+        case np.random.Generator():
+            parts = [value.bit_generator.state]
+        case random.Random():
+            parts = [value.getstate()]
+        case Mapping():
+            parts = chain.from_iterable(value.items())
+        case set() | frozenset():
+            parts = sorted(_digest(item, names) for item in value)
+        case list() | tuple() | deque():
+            parts = value
+        case _ if hasattr(value, "__qualname__"):  # a function or a class
+            parts = [value.__module__, value.__qualname__]
+        case _ if hasattr(value, "__dict__"):
+            parts = [vars(value)]
+        case _:
+            return repr(value)
+    texts = [_digest(part, names) for part in parts]
+    return f"{type(value).__name__}({', '.join(texts)})"
+
+
+def _sha256(array: Any) -> str:
+    return hashlib.sha256(array).hexdigest()
 
 
 def _without_parameters(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -325,16 +424,20 @@ def _are_same(a: Any, b: Any) -> bool:
 
 def _joined(value: Any, kept: Mapping[str, Tensor]) -> Any:
     """Return the value that was split."""
+    import torch
+
     match value:
-        case ["tensor", name, device]:
+        case ["tensor", name, device, *form]:
+            tensor = kept[name].detach()
+            if form and str(tensor.dtype) != f"torch.{form[0]}":
+                tensor = tensor.view(getattr(torch, form[0])).reshape(form[1])
             # Adam counts its updates on the CPU, wherever the weights are
-            return kept[name].to(device).clone()
+            return tensor.to(device).clone()
         case ["dict", pairs]:
             return {key: _joined(item, kept) for key, item in pairs}
-        case ["list", items]:
-            return [_joined(item, kept) for item in items]
         case ["set", items]:
             return set(_joined(items, kept))
-        case ["tuple", items]:
-            return tuple(_joined(item, kept) for item in items)
+        case ["list" | "tuple" | "Size" as kind, items]:
+            made = {"list": list, "tuple": tuple, "Size": torch.Size}[kind]
+            return made([_joined(item, kept) for item in items])
     return value
