@@ -8,7 +8,8 @@ from numpy.testing import assert_array_equal
 
 from dynamics_cli.datasets.algorithmic import ModularArithmetic
 from dynamics_cli.datasets.points import File, Points
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.datasets.sequences import Series
+from dynamics_cli.errors import DataMissingError, InputError, RunWarning
 from dynamics_cli.kinds import Streams, stream
 
 
@@ -96,6 +97,67 @@ def test_bad_csv(tmp_path, content, message):
     (tmp_path / "d.csv").write_text(content)
     with pytest.raises(InputError, match=message):
         file_dataset(tmp_path / "d.csv")
+
+
+R_FRAME = '"a","y"\n"1",0.5,1\n"2",0.25,0\n'
+"""`write.table(frame, sep = ",")` of R: the header is one cell short."""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    {
+        "label first": ("y,x1,x2\n1,0.1,0.2\n0,0.3,0.1\n", "'x2', at the end .* 'y' as an input"),
+        "R: write.table": (R_FRAME, ":1: the header has 2 names, the line below 3 columns, as R"),
+        "R: write.csv": ('"","a","y"\n"1",0.5,1\n', ":1: the first column has no name"),
+        "R: names of rows": ('"a","y"\n"Fiat",0.5,1\n', ":1: the header has 2 names"),
+        "R: write.csv2": ('"a";"y"\n0,5;1\n', "not a table of numbers"),
+        "R: missing": ("NA,NA\n0.5,1\n", ":1: the line holds no number: 'NA'"),
+        "pandas: to_csv": (",a,y\n0,0.5,1\n", ":1: the first column has no name"),
+        "pandas: index with a name": ("id,a,y\n0,0.5,1\n1,0.2,0\n", "'id', numbers the rows"),
+        "pandas: index from 1": ("Index,a,y\n1,0.5,1\n2,0.2,0\n", "'Index', numbers the rows"),
+        "pandas: columns": ("0,1,2\n0.5,0.2,1\n", ":1: the line holds 0 to 2"),
+        "columns from 1": ("1,2,3\n0.5,0.2,1\n", ":1: the line holds 1 to 3, as numbers of col"),
+        "years": ("2019,2020,2021\n0.5,0.2,1\n", ":1: the line holds 2019 to 2021"),
+        "Excel: semicolons": ("\ufeffa;y\r\n0,5;1\r\n0,2;0\r\n", ":2: column 2 holds '5;1'"),
+        "Excel: separator": ("sep=,\na,y\n0.5,1\n", ":2: column 1 holds 'a'"),
+        "Excel: decimal commas": ('"0,5","0,25"\n"0,1","0,2"\n', ":2: column 1 holds '0,1'"),
+        "Excel: tabs": ("a\ty\n0.5\t1\n", "it has 1; needed are at least 2 columns"),
+        "Excel: an empty column": ("a,y,\n0.5,1,\n", ":2: column 3 holds ''"),
+    }.values(),
+)
+def test_tables_of_other_programs_that_would_be_read_wrong(tmp_path, content, message):
+    (tmp_path / "d.csv").write_bytes(content.encode())
+    with pytest.raises(InputError, match=message) as error:
+        file_dataset(tmp_path / "d.csv")
+    assert "\n" not in str(error.value)
+    if "label" not in content and "y,x1" not in content:
+        with pytest.raises(InputError):
+            Series(path=str(tmp_path / "d.csv"), length=1).load(Streams(0))
+
+
+@pytest.mark.parametrize(
+    "content",
+    {
+        "R: write.csv(row.names = FALSE)": '"a","b","y"\n0.5,0.25,1\n0.1,-2,0\n',
+        "pandas: to_csv(index=False)": "a,b,y\n0.5,0.25,1\n0.1,-2.0,0\n",
+        "Excel: UTF-8": "\ufeffa,b,Y\r\n0.5,0.25,1\r\n0.1,-2,0\r\n",
+        "all quoted": '"a","b","label"\n"0.5","0.25","1"\n"0.1","-2","0"\n',
+        "savetxt": "5.0e-01,2.5e-01,1.0e+00\n1.0e-01,-2.0e+00,0.0e+00\n",
+        "a grid as an input": "time,b,y\n0.5,0.25,1\n0.1,-2,0\n",
+    }.values(),
+)
+def test_tables_of_other_programs_are_read(tmp_path, content):
+    (tmp_path / "d.csv").write_bytes(content.encode())
+    data = file_dataset(tmp_path / "d.csv")
+    assert_array_equal(data.x, [[0.5, 0.25], [0.1, -2]])
+    assert_array_equal(data.y, [1, 0])
+
+
+def test_the_label_is_told_where_its_name_does_not_say_so(tmp_path):
+    (tmp_path / "d.csv").write_text("size,price\n0.5,1\n0.25,0\n")
+    with pytest.warns(RunWarning, match="'price', at the end of a row, is taken as the label"):
+        assert_array_equal(file_dataset(tmp_path / "d.csv").y, [1, 0])
+    file_dataset(tmp_path / "d.csv")  # once a process
 
 
 TWO = {"x": np.ones((2, 1)), "y": np.ones(2)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+import re
+import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.errors import DataMissingError, InputError, did_you_mean
+from dynamics_cli.errors import DataMissingError, InputError, RunWarning, did_you_mean
 from dynamics_cli.kinds import Floats
 from dynamics_cli.memory import refuse_beyond_memory
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
 from dynamics_cli.runs.store import files
+
+_LABEL = re.compile(r"(y|labels?|targets?|class|classes|outcome|response)[ _.]?\d*", re.IGNORECASE)
+"""Names of columns that are labels."""
+_ROW_NUMBERS = ("index", "id", "row", "rows", "row.names", "rownames", "row_names", "rowid")
+"""Names of columns that number the rows, in small letters."""
+_MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")
+"""Cells without a value, in small letters."""
+_DIGITS = 16
+"""The number of a row or a column has fewer."""
+_TOLD: set[str] = set()
+"""Labels that this process has told."""
 
 
 def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
@@ -90,11 +103,9 @@ def read_series(path: Path, columns: Sequence[str] | None = None) -> tuple[list[
     rows = _rows(path)
     if columns is None:
         _refuse_row_and_column_numbers(path, rows)
-    width = len(rows[0][1]) if rows else 0
-    names = [str(k + 1) for k in range(width)]
-    if rows and all(_number(cell) is None for cell in rows[0][1]):
-        names = [cell.strip() for cell in rows[0][1]]
-        rows = rows[1:]
+    header, rows = _split(path, rows)
+    width = len(header) or (len(rows[0][1]) if rows else 0)
+    names = header or [str(k + 1) for k in range(width)]
     chosen = list(range(width))
     if columns is not None:
         for name in columns:
@@ -114,14 +125,31 @@ def read_series(path: Path, columns: Sequence[str] | None = None) -> tuple[list[
 def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     rows = _rows(path)
     _refuse_row_and_column_numbers(path, rows)
-    if rows and all(_number(cell) is None for cell in rows[0][1]):
-        rows = rows[1:]  # a header
+    header, rows = _split(path, rows)
     width = len(rows[0][1]) if rows else 0
     if width <= outputs:
         needed = f"at least {outputs + 1} columns between commas, inputs and, last, labels"
         raise InputError(f"{path}: it has {width}; needed are {needed}")
     table = _numbers(path, rows, width, range(width))
+    _tell_labels(path, header[:-outputs], header[-outputs:])
     return {"x": table[:, :-outputs], "y": table[:, -outputs:]}
+
+
+def _tell_labels(path: Path, inputs: Sequence[str], labels: Sequence[str]) -> None:
+    """Warn of labels, the last columns, whose names do not say so, once a process.
+
+    Raises InputError: an input is named as a label.
+    """
+    if any(_LABEL.fullmatch(name) for name in labels):
+        return
+    taken = f"{path}: {' '.join(map(repr, labels))}, at the end of a row, is taken as the label"
+    if named := [name for name in inputs if _LABEL.fullmatch(name)]:
+        raise InputError(
+            f"{taken}, and {named[0]!r} as an input: move {named[0]!r} to the end, or rename it"
+        )
+    if labels and taken not in _TOLD:
+        _TOLD.add(taken)
+        warnings.warn(taken, RunWarning, stacklevel=2)
 
 
 Row = tuple[int, list[str]]
@@ -141,6 +169,26 @@ def _rows(path: Path) -> list[Row]:
     except (OSError, ValueError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: not a table of numbers ({reason})") from error
+
+
+def _split(path: Path, rows: list[Row]) -> tuple[list[str], list[Row]]:
+    """Return the names in the header, none without one, and the rows below it.
+
+    Raises InputError: the header has other columns than the row below, or is a row without values.
+    """
+    if not rows or any(_number(cell) is not None for cell in rows[0][1]):
+        return [], rows
+    line, cells = rows[0]
+    names = [cell.strip() for cell in cells]
+    if all(name.lower() in _MISSING for name in names):
+        raise InputError(f"{path}:{line}: the line holds no number: {names[0]!r}; leave it out")
+    if rows[1:] and len(rows[1][1]) == len(names) + 1 and not _otherwise(names):
+        raise InputError(
+            f"{path}:{line}: the header has {len(names)} names, the line below"
+            f" {len(names) + 1} columns, as R writes row names: use"
+            " `write.table(..., row.names = FALSE)`, or name the first column"
+        )
+    return names, rows[1:]
 
 
 def _numbers(path: Path, rows: Sequence[Row], width: int, columns: Sequence[int]) -> Floats:
@@ -165,12 +213,13 @@ def _numbers(path: Path, rows: Sequence[Row], width: int, columns: Sequence[int]
 
 
 def _refuse_row_and_column_numbers(path: Path, rows: Sequence[Row]) -> None:
-    """Refuse a table with the numbers of its rows or columns, which pandas writes by default.
+    """Refuse a table with the numbers of its rows or columns, as pandas and R write by default.
 
     Raises InputError: they would be read as an input or a sample.
     """
     if not rows:
         return
+    _refuse_row_numbers(path, rows)
     line, cells = rows[0]
     first, *others = [cell.strip() for cell in cells]
     columns = [str(k) for k in range(len(cells))]
@@ -187,6 +236,32 @@ def _refuse_row_and_column_numbers(path: Path, rows: Sequence[Row]) -> None:
             " pandas writes: use `to_csv(..., header=False, index=False)`, or write 0.0 for 0 if"
             " the line is a sample"
         )
+    numbers = [_number(cell) or 0.0 for _, row in rows[1:] for cell in row]
+    fractions = any(math.isfinite(number) and number % 1 for number in numbers)
+    if others and fractions and _are_consecutive([first, *others]):
+        raise InputError(
+            f"{path}:{line}: the line holds {first} to {others[-1]}, as numbers of columns: leave"
+            f" it out, or write {first}.0 for {first} if the line is a sample"
+        )
+
+
+def _refuse_row_numbers(path: Path, rows: Sequence[Row]) -> None:
+    """Refuse a first column that is named as one of row numbers, and holds them."""
+    line, cells = rows[0]
+    name = cells[0].strip()
+    numbers = [row[0].strip() for _, row in rows[1:]]
+    if name.lower() in _ROW_NUMBERS and _are_consecutive(numbers) and int(numbers[0]) < 2:
+        raise InputError(
+            f"{path}:{line}: the first column, {name!r}, numbers the rows: leave it out, or rename"
+            " it if it is an input"
+        )
+
+
+def _are_consecutive(cells: Sequence[str]) -> bool:
+    """Return whether texts are whole numbers, each one more than the number before."""
+    if not cells or not all(cell.isdecimal() and len(cell) < _DIGITS for cell in cells):
+        return False
+    return [int(cell) for cell in cells] == [int(cells[0]) + k for k in range(len(cells))]
 
 
 def _otherwise(cells: Sequence[str]) -> bool:
