@@ -7,9 +7,10 @@ knows how one follows from the one before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,17 @@ from pydantic import ValidationError
 from dynamics_cli.config.check import check_files, check_sections
 from dynamics_cli.config.errors import KeyPath, Mistake
 from dynamics_cli.config.explain import explain
-from dynamics_cli.config.schema import CHANGES
+from dynamics_cli.config.schema import CHANGES, look
 from dynamics_cli.config.source import Place, Written
-from dynamics_cli.kinds import RunConfig
+from dynamics_cli.formulas.tracing import remembered
+from dynamics_cli.kinds import Optimizer, RunConfig
 from dynamics_cli.kinds.problem import Change
 from dynamics_cli.kinds.registry import find_kind
 
 SECTIONS = ("dataset", "loss", "optimizer", "record")
 """Sections of a config that may change on the way."""
-_LENGTH = ("iterations", "epochs")
-"""Keys of an optimizer that say how long a run is: one that takes its place keeps them."""
+_CHOOSING = ("kind", "name")
+"""Keys that decide on the other keys of a section."""
 _FIXED = {
     "optimizer": ("iterations", "epochs", "until", "points", "spacing", "first"),
     "record": ("parameters", "measures", "checkpoints", "limit_gib"),
@@ -46,6 +48,21 @@ class Segment:
     """Without `changes`."""
     change: Change | None = None
     """What was changed at its first state; None of the first segment."""
+    frozen: tuple[str, ...] = ()
+    """The weights that `freeze` of this change, or of an earlier one, names."""
+    anew: bool = False
+    """Whether the optimizer does not take over memory that has the names of its own."""
+
+    @property
+    def resolved(self) -> Mapping[str, Any]:
+        """What identifies the change, however it was written, beside the config."""
+        assert self.change is not None
+        plain = self.change.model_dump(exclude_none=True, exclude={*SECTIONS, "freeze"})
+        if self.frozen:
+            plain["frozen"] = self.frozen
+        if self.anew:
+            plain["memory"] = "new"
+        return plain
 
 
 def nest_changes(source: Written) -> None:
@@ -77,7 +94,6 @@ def spread(source: Written) -> Iterator[tuple[int, Written]]:
         return
     whole = {key: value for key, value in source.data.items() if key != CHANGES}
     before = Written(deepcopy(whole), source.origins)
-    frozen: list[str] = []
     for k, change in enumerate(changes):
         if not isinstance(change, dict):
             continue
@@ -85,49 +101,31 @@ def spread(source: Written) -> Iterator[tuple[int, Written]]:
         for name in SECTIONS:
             if change.get(name) is not None:
                 _put(before, (name,), change[name], source, (CHANGES, k, name))
-        if isinstance(change.get("freeze"), list):
-            frozen = change["freeze"]
-        yield k, _frozen(before, frozen, source.origin((CHANGES, k)))
+        yield k, before
 
 
 def _put(
     written: Written, path: tuple[str, ...], value: Any, source: Written, place: KeyPath
 ) -> None:
-    """Assign a value of a change: keys of a section, or a section with a kind as a whole."""
+    """Assign a value of a change: keys of a section, or a section with a kind as a whole.
+
+    Of an optimizer the keys that a change does not name stay, as far as its kind knows them.
+    """
     there = written.data
     for key in path:
         there = there.get(key) if isinstance(there, dict) else None
-    if _is_another_class(there, value):
-        value = {"kind": there["kind"], **value}
-    if isinstance(value, dict) and "kind" not in value and isinstance(there, dict):
-        for key, below in value.items():
-            _put(written, (*path, key), below, source, (*place, key))
+    both = isinstance(value, dict) and isinstance(there, dict)
+    if both and ("kind" not in value or path == ("optimizer",)):
+        before = {key: there.get(key) for key in _CHOOSING}
+        for key in sorted(value, key=lambda key: key != "kind"):
+            _put(written, (*path, key), value[key], source, (*place, key))
+        if before != {key: there.get(key) for key in _CHOOSING}:
+            for stale in there.keys() - {*look(path, written.data).keys(), *value}:
+                del there[stale]
         return
-    if path == ("optimizer",) and isinstance(value, dict) and isinstance(there, dict):
-        kept = {key: there[key] for key in _LENGTH if key in there}
-        if not value.keys() & {*_LENGTH}:
-            value = {**value, **kept}
     written.assign(path, deepcopy(value), source.origin(place))
     for key in value if isinstance(value, dict) else ():
         written.origins[*path, key] = source.origin((*place, key))
-
-
-def _is_another_class(there: Any, value: Any) -> bool:
-    """Return whether a change names another class of `torch.optim`, with arguments of its own."""
-    both = isinstance(there, dict) and isinstance(value, dict)
-    if not both or there.get("kind") != "torch" or "kind" in value:
-        return False
-    return bool(value.get("name", there.get("name")) != there.get("name"))
-
-
-def _frozen(written: Written, names: list[str], origin: Place) -> Written:
-    """Return a config in which weights do not move: their step is 0."""
-    if not names:
-        return written
-    frozen = Written(deepcopy(written.data), dict(written.origins))
-    for name in names:
-        frozen.assign(("optimizer", "layer_lr", str(name)), 0.0, origin)
-    return frozen
 
 
 def mistakes_of_changes(
@@ -152,7 +150,7 @@ def mistakes_of_changes(
         before = change.at
 
     seen: set[tuple[str, str]] = set()
-    for k, written in spread(source):
+    for k, written in spread(_resolved(config, source.origins)):
         change = changes[k]
         found = _mistakes_from(written, config, check_files_exist=check_files_exist)
         where = source.origin((CHANGES, k))
@@ -165,7 +163,24 @@ def mistakes_of_changes(
             if getattr(change, section, None) is None:  # a section that the change does not suit
                 problem = replace(problem, file=where.file, line=where.line)  # noqa: PLW2901
             problems.append(replace(problem, key=key))
-    return problems
+    if problems:
+        return problems
+    return [
+        source.problem((CHANGES, k, "optimizer", key), told)
+        for k, key, told in _without_effect(segments_of(config))
+    ]
+
+
+def _without_effect(segments: Sequence[Segment]) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of a change, the key of an optimizer, and why it changes nothing."""
+    for k, (before, after) in enumerate(pairwise(segments)):
+        old, new = (segment.config.optimizer for segment in (before, after))
+        name = getattr(new, "name", new.kind)
+        if name != getattr(old, "name", old.kind):
+            continue
+        for key in new.read_once:
+            if getattr(new, key, None) != getattr(old, key, None):
+                yield k, key, f"{name} takes it for its first update alone; leave the change out"
 
 
 def _mistakes_from(
@@ -209,7 +224,9 @@ def _fixed(config: RunConfig, following: RunConfig) -> Iterator[tuple[KeyPath, s
         old = getattr(config, name)
         new = getattr(following, name)
         for key in keys:
-            if getattr(new, key, None) != getattr(old, key, None):
+            given = getattr(new, key, None)
+            silent = key == "measures" and given is None  # `_resolved` leaves them out
+            if given != getattr(old, key, None) and not silent:
                 yield (name, key), "is that of the whole run, it cannot change on the way"
 
 
@@ -219,25 +236,33 @@ def segments_of(config: RunConfig) -> list[Segment]:
     segments = [Segment(0, base)]
     if not config.changes:
         return segments
-    plain = config.model_dump(exclude_none=True)
-    plain["record"].pop("measures", None)  # they stay, and may be functions without a name
-    written = Written(plain, {(): _NOWHERE})
-    for k, following in spread(written):
+    frozen: tuple[str, ...] = ()
+    for k, spoken in spread(_resolved(config, {(): _NOWHERE})):
         change = config.changes[k]
-        made = RunConfig.model_validate(following.data)
+        made = RunConfig.model_validate(spoken.data)
         # sections that stay are the same objects, as of data sets of code that is not bundled
         same = {
             name: value for name, value in base if name not in SECTIONS or value == dict(made)[name]
         }
         kept = {key: value for key, value in base.record if key in _FIXED["record"]}
         same["record"] = made.record.model_copy(update=kept)
-        segments.append(Segment(change.at, made.model_copy(update=same), change))
+        if change.freeze is not None:
+            frozen = tuple(sorted(set(change.freeze)))
+        following = made.model_copy(update=same)
+        anew = _forgets(following.optimizer, segments[-1].config.optimizer)
+        segments.append(Segment(change.at, following, change, frozen, anew))
     return segments
 
 
-def resolved_changes(config: RunConfig) -> list[Mapping[str, Any]]:
-    """Return what identifies each change, however it was written, beside its config."""
-    return [
-        change.model_dump(exclude_none=True, exclude={*SECTIONS, "freeze"})
-        for change in config.changes or []
-    ]
+def _resolved(config: RunConfig, origins: dict[KeyPath, Place]) -> Written:
+    """Return a config with all its settings, as it is checked and trained."""
+    plain = config.model_dump(exclude_none=True)
+    plain["record"].pop("measures", None)  # they stay, and may be functions without a name
+    return Written(plain, origins)
+
+
+def _forgets(optimizer: Optimizer, before: Optimizer) -> bool:
+    """Return whether memory of the optimizer before has equal names, but another meaning."""
+    if optimizer.goes_on_from(before):
+        return False
+    return not {*remembered(optimizer)}.isdisjoint(remembered(before))

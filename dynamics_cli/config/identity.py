@@ -11,7 +11,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.config.changes import SECTIONS, resolved_changes, segments_of
+from dynamics_cli.config.changes import SECTIONS, segments_of
 from dynamics_cli.config.check import named_files
 from dynamics_cli.config.errors import ConfigError, Mistake, key_text
 from dynamics_cli.config.reader import MAPPING
@@ -40,9 +40,10 @@ def canonical(
     sources = foreign_sources([segment.config for segment in (first, *others)])
     if others:
         plain["changes"] = []
-        for resolved, segment in zip(resolved_changes(config), others, strict=True):
+        for segment in others:
             contents = _contents(segment.config, digests)
-            plain["changes"].append({**resolved, **{key: contents[key] for key in SECTIONS}})
+            sections = {key: contents[key] for key in SECTIONS}
+            plain["changes"].append({**segment.resolved, **sections})
     plain |= {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION}
     if sources:
         plain["sources"] = {kind: source.sha256 for kind, source in sources.items()}

@@ -99,6 +99,8 @@ class Facts:
     """
     loss: bool
     """Of an update: whether it depends on the loss."""
+    counts: bool
+    """Of an update: whether it depends on the number of updates done."""
 
 
 _FACTS: dict[tuple[type, str], tuple[Facts | None, str | None]] = {}
@@ -136,7 +138,8 @@ def _facts_and_obstacle(kind: Any) -> tuple[Facts | None, str | None]:
             symbols = [node.arguments[0] for node in nodes if node.operation == "symbol"]
             of_tensor = any(name.startswith("whole_") for name in symbols)
             sums = of_tensor or not operations.isdisjoint(formulas.SUMS)
-            _FACTS[key] = Facts(sums, "total_of_all" in operations, "loss" in symbols), None
+            of_network = "total_of_all" in operations
+            _FACTS[key] = Facts(sums, of_network, "loss" in symbols, "iteration" in symbols), None
     return _FACTS[key]
 
 
@@ -244,6 +247,21 @@ class StepNumbers:
     """Of the batch."""
     memory: OptimizerMemory = field(default_factory=dict[str, Any])
     """The memory for the tensor, or for all weights, as a whole: 0 at first."""
+
+
+def remembered(optimizer: Any) -> tuple[str, ...]:
+    """Return the names of what an update remembers; none where it is no formula."""
+    names: tuple[str, ...] = ()
+
+    def trace_update(kind: Any, trace: Trace) -> list[Expression]:
+        nonlocal names
+        weight, memory, whole = update(kind, trace)
+        names = (*memory.read, *whole.read)
+        return [weight, *memory.values(), *whole.values()]
+
+    if hasattr(optimizer, "updated") and facts(optimizer) is not None:
+        traced(optimizer, trace_update)
+    return names
 
 
 def update(optimizer: Any, trace: Trace) -> tuple[Expression, TracedMemory, TracedMemory]:

@@ -35,6 +35,7 @@ from dynamics_cli.formulas.tracing import (
     curve,
     facts,
     loss_and_slope,
+    remembered,
     traced,
     update,
 )
@@ -85,6 +86,8 @@ class Unit:
     """(q,), its last argument; at least one, so that they have an address."""
     slots: tuple[str, ...] = ()
     """The memory of an update, by name."""
+    of_network: tuple[str, ...] = ()
+    """Those of them that hold a number of all weights together, in the place of the first."""
 
 
 # -- sources
@@ -112,6 +115,18 @@ class Writer:
         lines: list[str] = []
         for node in formulas.ordered(nodes):
             if node.level != EACH and node not in self._known:
+                lines += self._assigned(node, self._known)
+        return lines
+
+    def again(self, nodes: Sequence[Expression], name: str) -> list[str]:
+        """Return lines of the operations at level `NUMBER` that depend on a symbol of this name."""
+        depending: set[Any] = set()
+        lines: list[str] = []
+        for node in formulas.ordered(nodes):
+            if node.operation == "symbol" and node.arguments[0] == name:
+                depending.add(node)
+            elif node.level == NUMBER and not depending.isdisjoint(node.arguments):
+                depending.add(node)
                 lines += self._assigned(node, self._known)
         return lines
 
@@ -205,10 +220,11 @@ def _unit(
     trace: Trace,
     source: str,
     slots: tuple[str, ...] = (),
+    of_network: tuple[str, ...] = (),
     at_once: int = 0,
 ) -> Unit:
     numbers = np.array([*trace.numbers.values()] or [0.0])
-    return Unit(_compiled(dtype, source, at_once), numbers, slots)
+    return Unit(_compiled(dtype, source, at_once), numbers, slots, of_network)
 
 
 @cache
@@ -360,7 +376,7 @@ def update(
     tiny = real({tiny})
     {of_network}
     for q in range(S):
-        first, last = segments[2 * q], segments[2 * q + 1]
+        first, last = segments[3 * q], segments[3 * q + 1]
         {of_tensor}
         for i in range(first, last):
             {read}
@@ -372,25 +388,15 @@ def update(
 
 def memory_slots(optimizer: Traceable) -> int:
     """Return how many numbers an update remembers of each weight; 2 where it is no formula."""
-    if facts(optimizer) is None:
-        return 2
-    read: list[str] = []
-
-    def trace_update(kind: Any, trace: Trace) -> list[Expression]:
-        weight, memory, whole = update(kind, trace)
-        read[:] = [*memory.read, *whole.read]
-        return [weight, *memory.values(), *whole.values()]
-
-    traced(optimizer, trace_update)
-    return len(read)
+    return 2 if facts(optimizer) is None else len(remembered(optimizer))
 
 
 def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
     """Return `_UPDATE`, the compiled update of an optimizer.
 
-    `theta`, `g` (P,), `memory` (slots, P); `segments` (S, 2) says where trained tensors begin and
-    end, `factors` (S,) the factors of their steps. The memory of a tensor stands in the place of
-    its first weight.
+    `theta`, `g` (P,), `memory` (slots, P); `segments` (S + 1, 3) says where trained tensors begin
+    and end, and from which iteration their updates count, last those of all together; `factors`
+    (S,) the factors of their steps. The memory of a tensor stands in the place of its first weight.
 
     Raises:
         NotAFormulaError: the update is no formula.
@@ -408,11 +414,11 @@ def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
     of_network = any(node.operation == "total_of_all" for node in formulas.ordered(nodes))
 
     # a number of a weight is kept at its place, one of a tensor at its first weight
-    names = {"w": "w", "g": "g[i]", "lr": "step", "iteration": "iteration", "loss": "loss"}
+    names = {"w": "w", "g": "g[i]", "lr": "step", "iteration": "done", "loss": "loss"}
     names |= _numbers(trace)
     at = {}
     read = ["w = theta[i]"]
-    begin = ["step = lr * factors[q]"]
+    begin = ["step = lr * factors[q]", "done = iteration - segments[3 * counted + 2]"]
     for k, name in enumerate(memory.read):
         at[name] = f"memory[{k} * P + i]"
         names[f"weight_{name}"] = f"m{k}"
@@ -424,7 +430,7 @@ def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
 
     def loop(lines: Sequence[str]) -> list[str]:
         if of_network:
-            over = "for i in range(segments[2 * p], segments[2 * p + 1]):"
+            over = "for i in range(segments[3 * p], segments[3 * p + 1]):"
             return ["for p in range(S):", *_indented([over, *_indented([*read, *lines])])]
         return ["for i in range(first, last):", *_indented([*read, *lines])]
 
@@ -433,11 +439,12 @@ def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
     count = len(memory)
     for name, node in zip(whole, nodes[1 + count :], strict=True):
         begin.append(f"{at[name]} = real({writer.name(node)})")
-    of_tensor: list[str] = begin
+    of_tensor = ["counted = q", *begin]
     once: list[str] = []
     if of_network:
-        once = ["q, first = 0, segments[0]", *begin]
-        of_tensor = []
+        once = ["q, counted, first = 0, S, segments[0]", *begin]
+        of_tensor = ["done = iteration - segments[3 * q + 2]"]
+        of_tensor += writer.again(nodes, "iteration")
 
     each, (weight, *values) = writer.each(nodes[: 1 + count])
     remember = []
@@ -455,4 +462,4 @@ def update_unit(optimizer: Traceable, dtype: np.dtype[Any]) -> Unit:
         weight=weight,
         remember=remember,
     )
-    return _unit(dtype, trace, source, slots)
+    return _unit(dtype, trace, source, slots, tuple(whole.read) if of_network else ())

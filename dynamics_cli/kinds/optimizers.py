@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -93,9 +93,22 @@ class Optimizer(Kind):
         """
         return False
 
+    @property
+    def read_once(self) -> Collection[str]:
+        """Settings that matter at the first update alone: a later change would have no effect."""
+        return ()
+
     @abstractmethod
     def count(self, steps_per_epoch: int) -> int:
         """Return the number of the last state of a whole run."""
+
+    def goes_on_from(self, before: Optimizer) -> bool:
+        """Return whether memory of another optimizer means the same here: both have one formula,
+        or the class of one writes the formula of the other again, as `gd` and `sgd`.
+        """
+        here = _formula_owner(type(self))
+        there = _formula_owner(type(before))
+        return issubclass(here, there) or issubclass(there, here)
 
     def clock(self, iterations: int) -> Clock | None:
         """Return the clock of a run; None where time is iterations times the step."""
@@ -104,6 +117,12 @@ class Optimizer(Kind):
     def advice(self) -> str:
         """Return advice for a run that diverges."""
         return ""
+
+
+def _formula_owner(cls: type) -> type:
+    """Return the class that defines the update of an optimizer."""
+    owners = (base for base in cls.__mro__ if {"updated", "update"} & vars(base).keys())
+    return next(owners, cls)
 
 
 class Descent(Optimizer):
@@ -248,7 +267,11 @@ class Descent(Optimizer):
         """
         step = StepNumbers(lr, iteration, loss)
         known = facts(self)
-        if len(parameters) > 1 and known is not None and known.over_all:
+        # a single weight had a memory of its own name before 2026-11-29
+        apart = list(names) == ["all"] or f"{names[0]}/whole" in {
+            k.rpartition("/")[0] for k in state
+        }
+        if known is not None and known.over_all and not apart:
             import torch
 
             w, g = (

@@ -138,6 +138,10 @@ class Problem:
     """Samples per update; None for the full batch."""
     start: Parameters | None = field(default=None, repr=False, compare=False)
     """The weights with which training goes on after a change; None at the beginning of a run."""
+    resting: tuple[str, ...] = ()
+    """Weights that a change has frozen: `architecture.train` leaves them out, the optimizer keeps
+    its memory of them.
+    """
     shared: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Intermediate results that all states of the problem share."""
 

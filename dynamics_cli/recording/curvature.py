@@ -147,19 +147,25 @@ class OfBlocks(OfMode):
         return np.asarray(values[0])
 
     def places(self, derivatives: Derivatives) -> list[Ints]:
-        """Return the places of the blocks among the trained weights; a single block is the whole.
+        """Return the places of the blocks among the trained weights; a single block is the whole,
+        weights that a change has frozen have none.
 
         Raises:
             InputError: a pattern matches the name of no trained weight.
         """
         if self.blocks is None:
             return [np.arange(derivatives.size)]
+        problem = derivatives.problem
+        frozen = [name for name in problem.shapes if name in problem.resting]
         layers: dict[str, Ints] = {}
         end = 0
         for name in derivatives.names:
             begin = end
-            end += math.prod(derivatives.problem.shapes[name])
+            end += math.prod(problem.shapes[name])
             layers[name] = np.arange(begin, end)
+        if frozen:
+            nowhere = np.arange(0)
+            layers = {n: layers.get(n, nowhere) for n in problem.shapes if n in (*layers, *frozen)}
         if self.blocks == "layer":
             return list(layers.values())
 
@@ -202,12 +208,16 @@ class Sharpness(OfBlocks, kind="sharpness"):
         """Return the eigenvalues, as `measure` does, of S H S with a diagonal S of `scale` (P,)."""
         derivatives = self.derivatives(state)
         near = state.memory.get("vectors")
+        if near is not None and len(near) != derivatives.size:  # other weights are trained now
+            near = None
         places = self.places(derivatives)
         values = np.full((len(places), self.top), np.nan)
         vectors = np.zeros((self.top, derivatives.size)).T
         for row, place in zip(values, places, strict=True):
             size = len(place)
             k = min(self.top, size)
+            if not size:
+                continue
             if near is None:
                 start = _first(size, k, 1.0)
             else:
@@ -353,8 +363,13 @@ class HessianSpectrum(OfMode, kind="hessian_spectrum"):
         return True
 
     def measure(self, state: State) -> Floats:
-        """Return the eigenvalues (P,)."""
-        return eigenvalues(self.derivatives(state).hessian())
+        """Return the eigenvalues (P,), and NaN in place of those of weights that a change has
+        frozen.
+        """
+        problem = state.problem
+        frozen = sum(math.prod(problem.shapes[name]) for name in problem.resting)
+        known = eigenvalues(self.derivatives(state).hessian())
+        return np.concatenate([known, np.full(frozen, np.nan)])
 
 
 class SpectralDensity(OfMode, kind="spectral_density"):
@@ -415,7 +430,10 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
                 np.mean([v[place] @ Hv[place] for v, Hv in zip(signs, turned, strict=True)])
                 for place in places
             ]
-        return self.of_blocks(np.array(traces))
+        known = [
+            trace if len(place) else np.nan for trace, place in zip(traces, places, strict=True)
+        ]
+        return self.of_blocks(np.array(known))
 
 
 class GaussNewton(OfMode, kind="gauss_newton"):
@@ -435,8 +453,9 @@ class GaussNewton(OfMode, kind="gauss_newton"):
         derivatives = self.derivatives(state)
         rng = stream(state.problem.config.seed, self.kind, state.iteration)
         start = rng.standard_normal(derivatives.size)
-        if "vector" in state.memory:
-            start = state.memory["vector"] + NUDGE / np.sqrt(len(start)) * start
+        near = state.memory.get("vector")
+        if near is not None and len(near) == len(start):
+            start = near + NUDGE / np.sqrt(len(start)) * start
         values, vectors = derivatives.largest(start, whole=False)
         state.memory["vector"] = vectors[:, 0]
         return float(values[0])

@@ -10,7 +10,7 @@ import numpy as np
 from dynamics_cli.gradients.derivatives import KERNEL, derivatives_of
 from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State, stream
 from dynamics_cli.measures.spectra import eigenvalues
-from dynamics_cli.recording.measures import once
+from dynamics_cli.recording.measures import of_first, once
 
 
 class TangentKernel(Measure):
@@ -32,7 +32,7 @@ class TangentKernel(Measure):
 
     def first(self, state: State) -> Floats:
         """Return the kernel of the initial network."""
-        return once(state.memory, "kernel", lambda: self.kernel(state.first))
+        return of_first(state, "kernel", self.kernel)
 
 
 class KernelDistance(TangentKernel, kind="kernel_distance"):

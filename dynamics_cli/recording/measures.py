@@ -7,6 +7,7 @@ import types
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, ClassVar, Literal
+from zlib import crc32
 
 import numpy as np
 
@@ -20,6 +21,21 @@ def once(memory: MutableMapping[str, Any], key: str, compute: Callable[[], Float
     if key not in memory:
         memory[key] = compute()
     value: Floats = memory[key]
+    return value
+
+
+def of_first(state: State, key: str, compute: Callable[[State], Floats]) -> Floats:
+    """Return what the initial network gives, computed once for the samples and the trained weights
+    of a run; a change on the way may replace either.
+    """
+    problem = state.problem
+    trained = ",".join(problem.config.architecture.train or ())
+    samples = once(problem.shared, "samples", lambda: np.array(crc32(problem.dataset.x.tobytes())))
+    of = np.array([samples, crc32(trained.encode())])
+    if not np.array_equal(state.memory.get(f"{key} of", ()), of):
+        state.memory[key] = compute(state.first)
+        state.memory[f"{key} of"] = of
+    value: Floats = state.memory[key]
     return value
 
 

@@ -91,7 +91,9 @@ class Update(OfUpdates, OfBlocks, kind="update"):
         for place in places:
             size = float(np.linalg.norm(u[place]))
             against = float(np.linalg.norm(other[place]))
-            if self.of == "norm":
+            if not len(place):  # frozen
+                values.append(math.nan)
+            elif self.of == "norm":
                 values.append(size)
             elif self.of == "relative":
                 values.append(size / against if against else math.nan)

@@ -26,7 +26,7 @@ from dynamics_cli.kinds import (
 )
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import imbalances
-from dynamics_cli.recording.measures import labelled, once
+from dynamics_cli.recording.measures import labelled, of_first
 
 
 class OfLayer(Measure):
@@ -203,7 +203,7 @@ class ActivationFlips(Measure, kind="activation_flips"):
 
     def measure(self, state: State) -> float:
         """Return the share."""
-        at_first = once(state.memory, "active", lambda: self.active(state.first))
+        at_first = of_first(state, "active", self.active)
         return float(np.mean(self.active(state) != at_first))
 
 

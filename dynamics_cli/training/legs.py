@@ -7,7 +7,7 @@ records the states a + 1 to b; the first leg records state 0 too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.changes import Segment, segments_of
 from dynamics_cli.errors import InputError, did_you_mean
+from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Clock, Floats, Problem, RescaledClock
 from dynamics_cli.kinds.problem import Change
 from dynamics_cli.kinds.snapshots import Iterations
@@ -90,8 +91,9 @@ def _problem_of(whole: Problem, segment: Segment, k: int) -> Problem:
     if config.dataset == whole.config.dataset:
         dataset = whole.dataset
     try:
+        _check_weights(whole, segment.change)
         problem = build_problem(config.model_copy(update={"record": record}), dataset)
-        _check_weights(problem, segment.change)
+        problem = _with_frozen(problem, segment.frozen)
         _ = problem.measures
     except InputError as error:
         raise InputError(f"changes[{k}]: {error}") from error
@@ -103,6 +105,21 @@ def _problem_of(whole: Problem, segment: Segment, k: int) -> Problem:
             f" {whole.dataset.y.shape[1:]}"
         )
     return problem
+
+
+def _with_frozen(problem: Problem, names: Sequence[str]) -> Problem:
+    """Return a problem whose weights of these names are not trained."""
+    architecture = problem.config.architecture
+    trained = trained_among(architecture, problem.shapes)
+    resting = tuple(name for name in trained if name in names)
+    if not resting:
+        return problem
+    rest = [name for name in trained if name not in resting]
+    if not rest:
+        raise InputError("freeze: no weight is left that is trained; leave one out")
+    architecture = architecture.model_copy(update={"train": rest})
+    config = problem.config.model_copy(update={"architecture": architecture})
+    return replace(problem, config=config, resting=resting)
 
 
 def _of_equal_length(whole: Problem, config: RunConfig) -> RunConfig:
@@ -124,8 +141,6 @@ def _check_weights(problem: Problem, change: Change | None) -> None:
                 raise InputError(
                     f"{key}: no weight {name!r}; there are {', '.join(problem.shapes)}{close}"
                 )
-    if change.freeze and problem.config.optimizer.is_flow:
-        raise InputError("freeze: gradient flow moves all weights that architecture.train names")
 
 
 def changed_weights(change: Change, weights: dict[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,9 @@ class Measuring:
             return None
         name, watch = self._watch
         former = self.memories[0].get(name, {})
-        if "vectors" not in former:
+        if len(former.get("vectors", ())) != len(
+            watch.vector
+        ):  # at first, and where others are trained
             return None
         watching = watch.begin(former["vectors"][:, 0], len(due), keeps=bool(keeps))
         losses = stepper.advance_watched(n, due, watch, watching)

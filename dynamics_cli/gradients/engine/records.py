@@ -100,7 +100,12 @@ TASK = Record(
         ("activation_numbers_step", "int", ""),
         ("update", "Address", "of the optimizer"),
         ("update_numbers", "Floats", "the numbers of its formula"),
-        ("segments", "Ints", "(S, 2) where trained tensors begin and end"),
+        (
+            "segments",
+            "Ints",
+            "(S + 1, 3) where trained tensors begin and end, and from where their updates count;"
+            " last of the network as a whole",
+        ),
         ("segment_count", "int", "S"),
         ("rate_factors", "Floats", "(S,) by which the step of a segment is multiplied"),
         ("gradient", "Reals", "(P,)"),

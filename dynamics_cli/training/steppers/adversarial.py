@@ -41,7 +41,9 @@ class AdversarialStepper(AutogradStepper):
 
     def _parts(self) -> dict[str, list[str]]:
         return {
-            player: [name for name in self._trained if name.startswith(player)]
+            player: [
+                name for name in self._weights if name.startswith(player) and self._has_memory(name)
+            ]
             for player in PLAYERS
         }
 
@@ -78,7 +80,9 @@ class AdversarialStepper(AutogradStepper):
     def _move(self, player: str, i: int, loss: Tensor) -> None:
         weights: dict[str, Tensor] = {}
         for group in self._groups[player]:
-            weights |= group.weights
+            weights |= {name: w for name, w in group.weights.items() if name in self._trained}
+        if not weights:  # all of them are frozen
+            return
         gradients = torch.autograd.grad(loss, list(weights.values()))
         self._update(player, i, dict(zip(weights, gradients, strict=True)), loss)
 

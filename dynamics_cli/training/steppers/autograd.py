@@ -37,6 +37,7 @@ from dynamics_cli.kinds.torch_optimizers import TorchUpdater
 from dynamics_cli.memory import ON_GPU, exact_convolutions, threads_for
 from dynamics_cli.training.steppers.base import StateDict, Stepper
 from dynamics_cli.training.steppers.side_by_side import (
+    NETWORK,
     Memories,
     SideBySide,
     Weights,
@@ -86,7 +87,7 @@ def update_in_place(
             state[place] = flat.new_zeros(len(unit.slots), P)
 
         addresses = (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
-        segment = (ctypes.c_int64 * 2)(0, P)
+        segment = (ctypes.c_int64 * 6)(0, P)
         unit.native.call(*addresses, P, segment, 1, _WHOLE, lr, iteration, of_batch, numbers)
         if flat is not w:
             w.copy_(flat)
@@ -164,6 +165,8 @@ class WeightGroup:
     """As `Descent.update`."""
     labels: list[str] | None = None
     """What the slots of its memory are called; None where the update is no compiled formula."""
+    counts_each: bool = False
+    """Whether the update is told how many updates each weight had, since it moves one by one."""
     memory: Tensors = field(default_factory=dict)
     """The optimizer's memory of these weights, unless an `updater` keeps it."""
     updater: TorchUpdater | None = None
@@ -175,18 +178,27 @@ class WeightGroup:
         *,
         lr: float | Tensor,
         iteration: int | Tensor,
+        counted_from: Mapping[str, int],
     ) -> None:
-        """Update the weights by the gradients and losses of all replicas."""
-        names = [*self.weights]
-        self.update(
-            list(self.weights.values()),
-            [gradients[name][self.replicas] for name in names],
-            lr=lr,
-            names=names,
-            state=self.memory,
-            iteration=iteration,
-            loss=loss[self.replicas],
-        )
+        """Update the weights that have gradients by those and the losses of all replicas.
+
+        `counted_from` has the states from which updates are counted, see `SideBySide`.
+        """
+        moving = [name for name in self.weights if name in gradients]
+        firsts = {name: counted_from[name] for name in moving}
+        if not self.counts_each:
+            firsts = dict.fromkeys(moving, counted_from[NETWORK])
+        for first in dict.fromkeys(firsts.values()):
+            names = [name for name in moving if firsts[name] == first]
+            self.update(
+                [self.weights[name] for name in names],
+                [gradients[name][self.replicas] for name in names],
+                lr=lr,
+                names=names,
+                state=self.memory,
+                iteration=iteration - first,
+                loss=loss[self.replicas],
+            )
 
     @property
     def called(self) -> str:
@@ -280,8 +292,13 @@ class AutogradStepper(SideBySide):
         self._groups = {part: list(self._grouped(names)) for part, names in self._parts().items()}
 
     def _parts(self) -> dict[str, list[str]]:
-        """Return the names of weights that one update moves, by a name of the update."""
-        return {"all": list(self._trained)}
+        """Return the names of weights that one update moves, by a name of the update; those that
+        rest have their memory among them.
+        """
+        return {"all": [name for name in self._weights if self._has_memory(name)]}
+
+    def _has_memory(self, name: str) -> bool:
+        return name in self._trained or name in self._resting
 
     def _grouped(self, names: Sequence[str]) -> Iterator[WeightGroup]:
         """Yield the groups of these weights, of neighbouring replicas with equal optimizers."""
@@ -298,6 +315,7 @@ class AutogradStepper(SideBySide):
                 unit = update_unit(optimizer, self.dtype)
                 update = partial(update_in_place, unit)
                 labels = memory_labels(optimizer, unit)
+            each = of_update is not None and not of_update.over_all
 
             for factor in dict.fromkeys(factors[name] for name in names):
                 moved = {name: self._weights[name] for name in names if factors[name] == factor}
@@ -306,10 +324,10 @@ class AutogradStepper(SideBySide):
                     update = updater.update
                     yield WeightGroup(optimizer, factor, moved, ..., update, updater=updater)
                 elif self._single:
-                    yield WeightGroup(optimizer, factor, moved, ..., update, labels)
+                    yield WeightGroup(optimizer, factor, moved, ..., update, labels, each)
                 else:
                     parts = {name: w[replicas] for name, w in moved.items()}
-                    yield WeightGroup(optimizer, factor, parts, replicas, update, labels)
+                    yield WeightGroup(optimizer, factor, parts, replicas, update, labels, each)
 
     def _runs_of_equal_optimizers(self) -> Iterator[tuple[Descent, int]]:
         """Yield optimizers along the replicas, each with the number of those that follow it and
@@ -441,7 +459,7 @@ class AutogradStepper(SideBySide):
             for group in self._groups[part]:
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
                 if group.factor or group.updater is None:  # Rprop moves by a step of 0, too
-                    group.step(gradients, loss, lr=lr, iteration=i - self.memory_from)
+                    group.step(gradients, loss, lr=lr, iteration=i, counted_from=self._counted_from)
                 kept = group.optimizer.average
                 if kept is not None:
                     for name, w in group.weights.items():
@@ -507,17 +525,19 @@ class AutogradStepper(SideBySide):
 
     def preconditioner(self) -> dict[str, NDArray[np.floating]]:
         """Return the optimizer's preconditioner; see `Stepper.preconditioner`."""
-        steps = self.iteration - self.memory_from
         diagonals: dict[str, NDArray[np.floating]] = {}
-        if not steps:
+        updates = dict(zip(self._counted_from, self.updates(), strict=True))
+        if not all(updates[name] for name in self._trained):
             return diagonals
         for _, group in self._places():
             if group.updater is not None:
                 diagonals |= group.updater.preconditioner()
                 continue
             for name, w in group.weights.items():
+                if name not in self._trained:
+                    continue
                 whole = diagonals.setdefault(name, np.empty(np.shape(self._weights[name])))
-                diagonal = group.optimizer.preconditioner(group.memory_of(name), steps)
+                diagonal = group.optimizer.preconditioner(group.memory_of(name), updates[name])
                 whole[group.replicas] = diagonal.reshape(np.shape(w))
         return diagonals
 
@@ -527,8 +547,6 @@ class AutogradStepper(SideBySide):
         others = before.updaters() if isinstance(before, AutogradStepper) else []
         for updater in self.updaters():
             begun += updater.follow(others)
-        if begun:
-            self.memory_from = self.iteration
         return list(dict.fromkeys(begun))
 
     def updaters(self) -> list[TorchUpdater]:

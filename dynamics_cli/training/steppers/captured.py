@@ -157,13 +157,15 @@ class CapturedStepper(AutogradStepper):
         if i >= 0:
             self._number.fill_(i)
         # powers of an integer would be integers
-        iteration = (self._number[0] - self.memory_from).double()
+        iteration = self._number[0].double()
         with torch.no_grad():
             gradients = self._clipped(gradients)
             for group, rates in zip(self._groups[part], self._rates, strict=True):
                 kept = dict(group.memory)
                 lr = rates.index_select(0, self._number)[0]
-                group.step(gradients, loss, lr=lr, iteration=iteration)
+                group.step(
+                    gradients, loss, lr=lr, iteration=iteration, counted_from=self._counted_from
+                )
                 group.memory.update(_in_place(kept, group.memory))
 
     def put(self, state: StateDict) -> None:

@@ -27,6 +27,7 @@ from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import (
+    NETWORK,
     Memories,
     SideBySide,
     Threads,
@@ -70,7 +71,8 @@ class LayersStepper(SideBySide):
 
         # weights, and the optimizer's memory of them
         first, initial = self._in_span(first)
-        self._layout = Layout(first, trained_names(first), self.dtype)
+        self._trained = trained_names(first)
+        self._layout = Layout(first, self._trained, self.dtype)
         P = self._layout.P
         slots = len(self._optimizer.slots)
         self._theta = self._zeros(R, P)
@@ -188,9 +190,9 @@ class LayersStepper(SideBySide):
     def _common_fields(self) -> dict[str, Any]:
         """Return the fields of `TASK` that are the same in every call, or in most."""
         addresses, numbers = self._activations()
-        names = trained_names(self.problems[0])
+        names = self._trained
         factors = self.problems[0].step_factors()
-        segments = [[self._layout.at[name].start, self._layout.at[name].stop] for name in names]
+        places = [self._layout.at[name] for name in names]
         return {
             "labels": self._data[1].shape[2],
             "outputs": self._data[2].shape[2],
@@ -204,8 +206,8 @@ class LayersStepper(SideBySide):
             "activation_numbers": numbers,
             "update": self._optimizer.native.address,
             "update_numbers": self._optimizer.numbers,
-            "segments": np.array(segments),
-            "segment_count": len(segments),
+            "segments": np.array([[place.start, place.stop, 0] for place in places] + [[0, 0, 0]]),
+            "segment_count": len(names),
             "rate_factors": np.array([factors.get(name, 1.0) for name in names], np.float64),
             "sample_weight": self.sample_weight,
             "mean": False,
@@ -266,7 +268,7 @@ class LayersStepper(SideBySide):
         _, losses, done, tasks = self._last
         if self._rows == self._samples:
             for task in tasks:
-                task.iteration = self.iteration - self.memory_from
+                task.iteration = self.iteration
             self._train(tasks)
             return losses, done
         done[:] = n
@@ -355,7 +357,7 @@ class LayersStepper(SideBySide):
                     done=done,
                     sample_weight=1.0,
                     mean=mean,
-                    iteration=at - self.memory_from,
+                    iteration=at,
                     full_batch=False,
                     batch_ends=ends,
                 )
@@ -420,7 +422,6 @@ class LayersStepper(SideBySide):
 
     def _update(self, r: int, iteration: int, lr: float, loss: float) -> None:
         """Update replica r from state `iteration` by `_gradient`."""
-        iteration -= self.memory_from
         fields = self._fields
         P = self._layout.P
         S = fields["segment_count"]
@@ -477,6 +478,9 @@ class LayersStepper(SideBySide):
         """Return the optimizer's memory, in the coordinates of the weights themselves."""
         memories = {}
         for slot, label in enumerate(self._labels):
+            if self._of_network(slot) is not None:
+                memories[label, NETWORK] = self._of_network(slot).copy()
+                continue
             for name, view in self._layout.views(self._memory[:, slot]).items():
                 value = view.copy()
                 if self._span is not None and name == self._first:
@@ -484,16 +488,26 @@ class LayersStepper(SideBySide):
                 memories[label, name] = value
         return memories
 
+    def _of_network(self, slot: int) -> Any:
+        """Return the view (R,) of a slot that holds a number of the whole network; None of others,
+        which hold a number of each weight or tensor.
+        """
+        if self._optimizer.slots[slot] not in self._optimizer.of_network:
+            return None
+        return self._memory[:, slot, self._layout.at[self._trained[0]].start]
+
     def preconditioner(self) -> dict[str, NDArray[np.floating]]:
         """Return the optimizer's preconditioner; see `Stepper.preconditioner`."""
-        steps = self.iteration - self.memory_from
-        if not steps:
-            return {}
+        updates = dict(zip(self._counted_from, self.updates(), strict=True))
         slots: dict[str, dict[str, Floats]] = {}
         for (label, name), value in self.memories().items():
             slots.setdefault(name, {})[label] = value.astype(np.float64)
         diagonals = {}
-        for name, memory in slots.items():
+        for name in self._trained:
+            memory = slots.get(name, {})
+            steps = updates[name]
+            if not steps:
+                return {}
             rows = []
             for r, optimizer in enumerate(self.optimizers):
                 of_replica = {label: value[r] for label, value in memory.items()}
@@ -504,16 +518,22 @@ class LayersStepper(SideBySide):
     def remember(self, memories: Memories) -> list[str]:
         """Take over memory; see `SideBySide.remember`."""
         for slot, label in enumerate(self._labels):
+            if self._of_network(slot) is not None:
+                self._of_network(slot)[:] = memories.get((label, NETWORK), 0.0)
+                continue
             for name, view in self._layout.views(self._memory[:, slot]).items():
-                if (label, name) in memories:
-                    value = memories[label, name]
-                    if self._span is not None and name == self._first:
-                        value = np.stack(
-                            [self._span.inside(rows, r) for r, rows in enumerate(value)]
-                        )
-                    view[...] = value
+                value = memories.get((label, name), np.zeros(view.shape))
+                if self._span is not None and name == self._first and (label, name) in memories:
+                    value = np.stack([self._span.inside(rows, r) for r, rows in enumerate(value)])
+                view[...] = value
         known = {label for label, _ in memories}
         return [label for label in self._labels if label not in known]
+
+    def _set_updates(self, updates: Sequence[int]) -> None:
+        """Set the numbers of updates; see `SideBySide.updates`."""
+        super()._set_updates(updates)
+        firsts = [self._counted_from[name] for name in (*self._trained, NETWORK)]
+        self._fields["segments"][:, 2] = firsts
 
     @property
     def _labels(self) -> list[str]:

@@ -27,6 +27,8 @@ from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_
 Weights = NDArray[np.floating]
 Memories = dict[tuple[str, str], NDArray[Any]]
 """An optimizer's memory by its label and the weight."""
+NETWORK = ""
+"""In place of the name of a weight: all weights together."""
 _WHYS: tuple[Any, Halt, Halt] = (None, "stopped", "diverged")
 """Why a replica halted, by its number in a checkpoint."""
 
@@ -126,8 +128,12 @@ class SideBySide(Stepper):
         self.x: Weights = np.stack([samples.x for samples in data]).astype(self.dtype)  # (Q, n, d)
         self.y: Weights = np.stack([samples.y for samples in data]).astype(self.dtype)  # (Q, n)
 
-        self.memory_from = 0
-        """The state at which the memory of the optimizer began: its formula counts from there."""
+        self._counted_from = dict.fromkeys([NETWORK, *first.shapes], 0)
+        """Weight, or the whole network -> the state from which the formula of the optimizer counts
+        updates.
+        """
+        self._resting = dict.fromkeys(first.resting, 0)
+        """Weight that a change has frozen -> its updates before."""
         self.halted_at: list[tuple[int, Halt] | None] = [None] * len(problems)
         self._fresh: list[Fresh] = []
         self._batches: list[Batches] = []
@@ -255,9 +261,29 @@ class SideBySide(Stepper):
         """Go on at the state of another stepper; see `Stepper.follow`."""
         super().follow(before)
         assert isinstance(before, SideBySide)
-        begun = self.remember(before.memories())
-        self.memory_from = self.iteration if begun else before.memory_from
+        optimizer = self.optimizers[0]
+        same = optimizer.goes_on_from(before.optimizers[0])
+        begun = self.remember(before.memories() if same else {})
+        known = facts(optimizer)
+        if begun and known is not None and known.counts:  # of all its memory alike
+            begun = self.remember({})
+        self._set_updates([0 if begun or not same else n for n in before.updates()])
         return begun
+
+    def updates(self) -> list[int]:
+        """Return the numbers of updates of the network, and of each weight, since the optimizer's
+        memory of it began.
+        """
+        return [
+            self._resting.get(name, self.iteration - first)
+            for name, first in self._counted_from.items()
+        ]
+
+    def _set_updates(self, updates: Sequence[int]) -> None:
+        """Set the numbers that `updates()` returned at the current state."""
+        known = dict(zip(self._counted_from, updates, strict=True))
+        self._counted_from = {name: self.iteration - n for name, n in known.items()}
+        self._resting = {name: known[name] for name in self._resting}
 
     def memories(self) -> Memories:
         """Return the optimizer's memory by label and weight, (R, ...) of the weight's shape."""
@@ -284,15 +310,18 @@ class SideBySide(Stepper):
             if halt is not None:
                 row[:] = halt[0], _WHYS.index(halt[1])
         state = {**self.kept(), "iteration": np.array(self.iteration), "halts": halts}
-        if self.memory_from:
-            state["memory_from"] = np.array(self.memory_from)
+        updates = np.array(self.updates())
+        if (updates != self.iteration).any():
+            state["updates"] = updates
         return state
 
     def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
         self.put(state)
         self.iteration = int(state["iteration"])
-        self.memory_from = int(state.get("memory_from", 0))
+        earlier = np.array(self.iteration - state.get("memory_from", 0))  # before 2026-11-29
+        updates = np.broadcast_to(state.get("updates", earlier), len(self._counted_from))
+        self._set_updates(updates.tolist())
         self.halted_at = [None] * len(self.problems)
         for r, (at, code) in enumerate(state["halts"].tolist()):
             if code:

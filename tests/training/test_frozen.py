@@ -1,0 +1,344 @@
+"""Weights that are frozen on the way and trained again: every optimizer against torch's, and
+every measure against a network in which they never were trained.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import dynamics_cli as dyn
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import State, all_kinds
+from dynamics_cli.optimizers.descent import orthogonal_factor
+from dynamics_cli.optimizers.torch_optim import class_names
+from dynamics_cli.training import loop
+from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.session import obtain_run, plan_run
+from tests.runs.damage import arrays_of
+from tests.training.test_changes import BASE, interrupted_everywhere
+
+CHANGES = [
+    {"at": 8, "freeze": ["hidden_weight"]},
+    {"at": 17, "freeze": ["output_weight"]},
+    {"at": 25, "freeze": []},
+]
+LENGTH = 40
+EVERY = {"snapshots": {"kind": "every", "interval": 1}, "measures": []}
+
+
+def frozen_at(i):
+    """Return the weight that the update from state i leaves as it is."""
+    return "hidden_weight" if 8 <= i < 17 else "output_weight" if 17 <= i < 25 else None
+
+
+class GroupRMSprop(torch.optim.Optimizer):
+    """As the released code of Arora et al. 2019, of the weights that have gradients."""
+
+    def __init__(self, tensors, lr):
+        super().__init__(tensors, {"lr": lr})
+        self.v = 0.0
+        self.count = 0
+
+    def step(self, closure=None):
+        self.count += 1
+        ((group),) = self.param_groups
+        moved = [w for w in group["params"] if w.grad is not None]
+        self.v = 0.99 * self.v + 0.01 * sum(float((w.grad**2).sum()) for w in moved)
+        root = (self.v / (1 - 0.99**self.count)) ** 0.5 + 1e-6
+        for w in moved:
+            w.data -= group["lr"] / root * w.grad
+
+
+class Muon(torch.optim.Optimizer):
+    """As Jordan 2024, of matrices and of vectors as rows."""
+
+    def __init__(self, tensors, lr):
+        super().__init__(tensors, {"lr": lr})
+
+    def step(self, closure=None):
+        ((group),) = self.param_groups
+        for w in group["params"]:
+            if w.grad is None:
+                continue
+            state = self.state[w]
+            state["b"] = 0.95 * state.get("b", 0.0) + w.grad
+            matrix = (w.grad + 0.95 * state["b"]).reshape(
+                -1 if w.ndim == 1 else len(w), w.shape[-1]
+            )
+            scale = max(1.0, matrix.shape[0] / matrix.shape[1]) ** 0.5
+            w.data -= group["lr"] * scale * orthogonal_factor(matrix).reshape(w.shape)
+
+
+def _of(name, **arguments):
+    return lambda tensors: getattr(torch.optim, name)(tensors, lr=0.02, **arguments)
+
+
+ONE: dict[str, tuple[dict[str, Any], Any]] = {
+    "gd": ({"momentum": 0.9}, _of("SGD", momentum=0.9)),
+    "sgd": (
+        {"momentum": 0.9, "nesterov": True, "batch_size": 4},
+        _of("SGD", momentum=0.9, nesterov=True),
+    ),
+    "adam": ({"weight_decay": 0.1}, _of("Adam", weight_decay=0.1)),
+    "adamw": ({}, _of("AdamW")),
+    "rmsprop": ({"momentum": 0.5}, _of("RMSprop", momentum=0.5)),
+    "group_rmsprop": ({}, lambda tensors: GroupRMSprop(tensors, 0.02)),
+    "muon": ({}, lambda tensors: Muon(tensors, 0.02)),
+}
+CLASSES = [name for name in class_names() if name != "Muon"]  # which takes matrices alone
+CASES: dict[str, tuple[dict[str, Any], Any]] = {
+    **{kind: ({"kind": kind, **given}, make) for kind, (given, make) in ONE.items()},
+    **{f"torch {name}": ({"kind": "torch", "name": name}, _of(name)) for name in CLASSES},
+}
+
+
+def settings_of(optimizer, **given):
+    optimizer = {"lr": 0.02, "iterations": LENGTH, **optimizer}
+    return {**BASE, "optimizer": optimizer, "record": EVERY, "changes": CHANGES, **given}
+
+
+def test_all_optimizers_are_tested():
+    own = {
+        kind for kind, cls in all_kinds("optimizer").items() if "experiments" not in cls.__module__
+    }
+    assert own == {*ONE, "torch", "gradient_flow"}
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_memory_of_frozen_weights_rests_as_in_torch(tmp_path, case, backend, clip):
+    optimizer, make = CASES[case]
+    if clip is not None:
+        optimizer = {**optimizer, "clip": clip}
+    able = backend == "torch" or optimizer["kind"] not in ("torch", "muon")
+    if not able or (clip is not None and case == "group_rmsprop"):
+        pytest.skip("no such stepper")
+    run = dyn.train(settings_of(optimizer, backend=backend), out=tmp_path / "run")
+
+    w = {name: torch.tensor(value, requires_grad=True) for name, value in run.state(0).items()}
+    x = torch.tensor(run.dataset().x)
+    y = torch.tensor(run.dataset().y)
+    made = make([*w.values()])
+    for i in range(LENGTH):
+        for name, tensor in w.items():
+            tensor.requires_grad_(name != frozen_at(i))
+        made.zero_grad()
+        ((torch.tanh(x @ w["hidden_weight"].T) @ w["output_weight"] - y) ** 2).mean().backward()
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_([*w.values()], clip)
+        made.step()
+        for name, tensor in w.items():
+            np.testing.assert_allclose(
+                run.state(i + 1)[name],
+                tensor.detach().numpy(),
+                rtol=1e-9,
+                atol=1e-12,
+                err_msg=f"{name} at {i + 1}",
+            )
+
+
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+@pytest.mark.parametrize("case", ["gd", "adamw", "rmsprop", "group_rmsprop", "torch Adam"])
+def test_a_run_with_frozen_weights_resumes_bit_for_bit(in_memory, monkeypatch, case, backend):
+    optimizer, _ = CASES[case]
+    if optimizer["kind"] == "torch" and backend == "compiled":
+        pytest.skip("no such stepper")
+    config = load_config(settings_of(optimizer, backend=backend))
+    obtain_run(plan_run(config, in_memory / "whole"))
+    monkeypatch.setattr(loop, "CALL_SECONDS", 1e-9)
+    interrupted_everywhere(plan_run(config, in_memory / "stopped"), [5, 8, 12, 19, 30])
+    assert arrays_of(in_memory / "stopped") == arrays_of(in_memory / "whole")
+
+
+BLOCKS = {"head": "output_weight", "rest": "hidden*"}
+MEASURES: list[dict[str, Any]] = [
+    {"kind": "alignment", "directions": [[1.0, 0.0, 0.0]]},
+    {"kind": "spectral_density", "probes": 2, "steps": 20},
+    {"kind": "llc", "burn_in": 5, "draws": 5},
+    {"kind": "singular_values", "layer": "hidden_weight"},
+    *(
+        {"kind": kind, "blocks": blocks}
+        for kind in ("sharpness", "hessian_trace", "update")
+        for blocks in ("layer", BLOCKS)
+    ),
+    *(
+        {"kind": "update", "of": of}
+        for of in ("norm", "relative", "cosine_last", "cosine_gradient")
+    ),
+]
+
+
+def measures_of(config):
+    """Return every measure that a run offers."""
+    given = {measure["kind"] for measure in MEASURES}
+    problem = build_problem(load_config(config))
+    others = [cls() for kind, cls in all_kinds("measure").items() if kind not in given]
+    return [*MEASURES, *(measure.kind for measure in others if measure.offered(problem))]
+
+
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+def test_measures_are_of_the_weights_that_are_trained(tmp_path, backend):
+    """Of every measure the number that a network with `architecture.train` has there."""
+    settings = settings_of({"kind": "adam"}, backend=backend)
+    measures = measures_of(settings)
+    assert len(measures) > 25
+    settings["record"] = {**EVERY, "measures": measures}
+    run = dyn.train(settings, out=tmp_path / "run")
+    for i, trained in ((4, [*run.parameters]), (12, ["output_weight"]), (22, ["hidden_weight"])):
+        network = {**settings["architecture"], "train": trained}
+        problem = build_problem(load_config({**settings, "architecture": network, "changes": None}))
+        state = State(
+            problem,
+            run.state(i),
+            lambda: run.state(0),
+            i,
+            before=(run.state(i - 1), run.state(i - 2)),
+            preconditioner=_of_adam(run, i),
+        )
+        for name, measure in problem.measures.items():
+            found = run.measures[name][i]
+            if getattr(measure, "blocks", None):  # a number for each weight, in some order
+                by_layer = measure.model_copy(update={"blocks": "layer"}).measure(state)
+                known = dict(zip(trained, by_layer, strict=True))
+                order = [*run.parameters] if measure.blocks == "layer" else [*run.parameters][::-1]
+                expected = np.array([known.get(weight, np.nan) for weight in order])
+            else:
+                expected = np.asarray(measure.measure(state))
+            if name == "hessian_spectrum":
+                assert np.isnan(found[expected.size :]).all()
+                found = found[: expected.size]
+            np.testing.assert_allclose(
+                found, expected, rtol=1e-5, atol=1e-10, err_msg=f"{name} at {i}"
+            )
+
+
+def _of_adam(run, i):
+    """Return Adam's preconditioner at a state, from the gradients of a loop of torch."""
+    w = {name: torch.tensor(value) for name, value in run.state(0).items()}
+    x = torch.tensor(run.dataset().x)
+    y = torch.tensor(run.dataset().y)
+    v = dict.fromkeys(w, 0.0)
+    t = dict.fromkeys(w, 0)
+    for k in range(i):
+        w = {name: torch.tensor(run.state(k)[name], requires_grad=True) for name in w}
+        ((torch.tanh(x @ w["hidden_weight"].T) @ w["output_weight"] - y) ** 2).mean().backward()
+        for name in w.keys() - {frozen_at(k)}:
+            v[name] = 0.999 * v[name] + 0.001 * w[name].grad.numpy() ** 2
+            t[name] += 1
+    return {n: (1 - 0.9 ** t[n]) * (np.sqrt(v[n] / (1 - 0.999 ** t[n])) + 1e-8) for n in w}
+
+
+def test_gradient_flow_leaves_frozen_weights(tmp_path):
+    """As gradient descent by small steps does."""
+    flow = {"kind": "gradient_flow", "until": 0.4, "points": 40}
+    runs = [
+        dyn.train(
+            {**BASE, "optimizer": optimizer, "changes": changes, "record": EVERY},
+            out=tmp_path / optimizer["kind"],
+        )
+        for optimizer, changes in (
+            (flow, CHANGES),
+            (
+                {"kind": "gd", "lr": 1e-5, "iterations": 40000},
+                [{**c, "at": 1000 * c["at"]} for c in CHANGES],
+            ),
+        )
+    ]
+    hidden = runs[0].parameters["hidden_weight"]
+    assert (hidden[8:18] == hidden[8]).all()
+    for name, w in runs[0].state(-1).items():
+        np.testing.assert_allclose(w, runs[1].state(-1)[name], atol=5e-5)
+
+
+def test_a_player_rests(tmp_path):
+    """Nothing but the discriminator is trained, from the weights that it has."""
+    gan = {
+        "name": "gan",
+        "dataset": {"kind": "mixture", "n": 24},
+        "architecture": {
+            "kind": "gan",
+            "noise_dim": 2,
+            "generator_widths": [3],
+            "discriminator_widths": [3],
+        },
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": "logistic"},
+        "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 4, "iterations": 12},
+        "record": {"snapshots": {"kind": "every", "interval": 1}, "parameters": "all"},
+    }
+    plain = dyn.train(gan, out=tmp_path / "plain")
+    generator = [name for name in plain.parameters if name.startswith("generator")]
+    run = dyn.train({**gan, "changes": [{"at": 6, "freeze": generator}]}, out=tmp_path / "run")
+    for name, weights in run.parameters.items():
+        still = (weights[6:] == weights[6]).all()
+        assert still == (name in generator), name
+
+
+def test_all_weights_cannot_be_frozen(tmp_path):
+    names = ["hidden_weight", "output_weight"]
+    with pytest.raises(
+        InputError, match=r"changes\[0\]: freeze: no weight is left that is trained"
+    ):
+        plan_run(load_config({**BASE, "changes": [{"at": 3, "freeze": names}]}), tmp_path / "run")
+
+
+def test_runs_that_freeze_other_weights_are_other_runs(tmp_path):
+    def hash_of(*changes):
+        return plan_run(load_config({**BASE, "changes": [*changes]}), tmp_path / "run").hash
+
+    lr = {"at": 9, "optimizer.lr": 0.03}
+    frozen = {"at": 3, "freeze": ["hidden_weight"]}
+    hashes = {
+        hash_of(lr),
+        hash_of(frozen, lr),
+        hash_of({**frozen, "freeze": ["output_weight"]}, lr),
+    }
+    assert len(hashes) == 3
+    assert hash_of(frozen, lr) == hash_of(frozen, {**lr, "freeze": ["hidden_weight"]})
+
+
+OTHERS = {
+    "rmsprop": {"kind": "rmsprop", "lr": 0.01},
+    "rmsprop with momentum": {"kind": "rmsprop", "lr": 0.01, "momentum": 0.9},
+    "adam": {"kind": "adam", "lr": 0.01},
+    "gd": {"kind": "gd", "lr": 0.01, "momentum": 0.9},
+}
+
+
+PAIRS = [
+    p
+    for p in product(OTHERS, OTHERS)
+    if p[0] == p[1] or {*p} != {"rmsprop", "rmsprop with momentum"}
+]
+
+
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_another_optimizer_begins_as_a_new_one(tmp_path, first, second, backend):
+    """Unless both have one formula, as the settings of one do, it is a new object of torch."""
+    settings = {**BASE, "record": EVERY, "backend": backend}
+    settings["optimizer"] = {**OTHERS[first], "iterations": 24}
+    settings["changes"] = [{"at": 10, "optimizer": OTHERS[second]}]
+    if first == second:
+        settings["changes"] = [{"at": 10, "optimizer.lr": 0.01}]
+    run = dyn.train(settings, out=tmp_path / "run")
+    classes = {"rmsprop": "RMSprop", "adam": "Adam", "gd": "SGD"}
+    w = {name: torch.tensor(value, requires_grad=True) for name, value in run.state(0).items()}
+    x = torch.tensor(run.dataset().x)
+    y = torch.tensor(run.dataset().y)
+    for i in range(24):
+        if i == 0 or (i == 10 and first != second):
+            given = dict(OTHERS[first if i == 0 else second])
+            made = getattr(torch.optim, classes[given.pop("kind")])([*w.values()], **given)
+        made.zero_grad()
+        ((torch.tanh(x @ w["hidden_weight"].T) @ w["output_weight"] - y) ** 2).mean().backward()
+        made.step()
+    for name, tensor in w.items():
+        np.testing.assert_allclose(run.state(-1)[name], tensor.detach().numpy(), rtol=1e-9)
