@@ -107,6 +107,8 @@ class Node:
     def keys(self) -> list[str]:
         """Return the keys that the section may have, its kind first, inherited keys last."""
         keys = list(getattr(self.section, "model_fields", ()))
+        if self.section is not None and isinstance(self.value, Mapping):
+            keys += self.section.further_keys(self.value)
         if self.section is RunConfig:
             keys.append(SWEEP)
             keys.remove(RECORDED)  # nobody writes it

@@ -14,7 +14,7 @@ kinds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -65,6 +65,11 @@ class Section(BaseModel):
     """YAML that `dyn explain` shows: the section, a kind as `{kind: ..., key: ...}`, or lines with
     all sections among which it makes sense.
     """
+
+    @classmethod
+    def further_keys(cls, given: Mapping[str, Any]) -> Collection[str]:
+        """Return the keys that a section, as it is given, may have besides its fields."""
+        return ()
 
 
 class Kind(Section):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
@@ -24,6 +24,11 @@ REFUSED = {
     "SparseAdam": "it needs sparse gradients, and those of a network are dense",
 }
 """Class of `torch.optim` -> why it cannot train."""
+READ_ONCE = {
+    "Adagrad": ("initial_accumulator_value",),
+    "Rprop": ("lr", "layer_lr", "schedule"),
+}
+"""Class of `torch.optim` -> arguments that only its first update reads."""
 _UNSUITED = {"capturable", "differentiable"}
 """Arguments for graphs of CUDA, and for derivatives of an update."""
 
@@ -50,6 +55,11 @@ class NamedTorchOptimizer(TorchOptimizer, kind="torch"):
         """Whether the class has a preconditioner that is known."""
         return self.name in PRECONDITIONERS
 
+    @property
+    def read_once(self) -> Collection[str]:
+        """What `READ_ONCE` says of the class."""
+        return READ_ONCE.get(self.name, ())
+
     @model_validator(mode="before")
     @classmethod
     def _with_defaults(cls, value: Any, info: ValidationInfo) -> Any:
@@ -61,6 +71,19 @@ class NamedTorchOptimizer(TorchOptimizer, kind="torch"):
             return {"lr": 1.0, **value}
         given = {key: value[key] for key in value if key in arguments.model_fields}
         return {**value, **arguments.model_validate(given).model_dump(exclude_none=True)}
+
+    @classmethod
+    def further_keys(cls, given: Mapping[str, Any]) -> list[str]:
+        """Return the arguments of the class that is named, but those that are given as lists where
+        it takes numbers, and the reverse.
+        """
+        arguments = arguments_of(str(given.get("name")))
+        fields = {} if arguments is None else arguments.model_fields
+        return [
+            key
+            for key, field in fields.items()
+            if key not in given or isinstance(given[key], list) == isinstance(field.default, list)
+        ]
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a name that no class of `torch.optim` has, and arguments that the class does not
@@ -83,8 +106,9 @@ class NamedTorchOptimizer(TorchOptimizer, kind="torch"):
             own = [name for name in type(self).model_fields if name not in (*allowed, "kind")]
             told = f"unknown key of torch.optim.{self.name}; allowed are {', '.join(allowed)}"
             yield ("optimizer", key), f"{told}{did_you_mean(key, [*allowed, *own])}"
-        if self.name == "Rprop" and self.schedule is not None:
-            told = "Rprop takes the step size for its first update alone; leave the schedule out"
+        if "schedule" in self.read_once and self.schedule is not None:
+            told = f"{self.name} takes the step size for its first update alone"
+            told += "; leave the schedule out"
             yield ("optimizer", "schedule"), told
         if not unknown:
             yield from self._refused_values()

@@ -11,7 +11,7 @@ from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.formulas.units import memory_slots
 from dynamics_cli.kinds import Descent, Problem, RunConfig
 from dynamics_cli.memory import GIB, refuse_beyond_memory
-from dynamics_cli.training.backends import Choice, multiply_adds
+from dynamics_cli.training.backends import Choice, choose, cuda_available, multiply_adds
 from dynamics_cli.training.legs import Leg, legs_of
 from dynamics_cli.training.problem import build_problem
 
@@ -197,4 +197,6 @@ def check_problem(config: RunConfig) -> None:
         problem.step_factors()
         _ = problem.measures
         recorded_parameters(problem)
-        legs_of([problem])
+        _, *later = legs_of([problem])
+        if config.device != "cuda" or cuda_available():  # which the machine that trains may have
+            choose([problem], [leg.problem for leg in later])
