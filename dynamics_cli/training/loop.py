@@ -19,7 +19,7 @@ from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.estimate import loss_interval, recorded_parameters
-from dynamics_cli.training.measuring import Measuring, Seen
+from dynamics_cli.training.measuring import BEFORE, Measuring, Seen
 from dynamics_cli.training.signals import SignalWatch
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper
 
@@ -41,6 +41,8 @@ MOST_WATCHED = 1024
 """States that a call of a stepper measures, at most."""
 _CLOCK = "clock/time"
 _MEASURE = "measure/"
+HISTORY = f"{_MEASURE}{BEFORE}/"
+"""In checkpoints: the start of the names of weights before the state."""
 
 
 class RecordBuffer:
@@ -264,25 +266,33 @@ class TrainingLoop:
         """Do up to `chunk` updates, not past the next recording point, and record."""
         stepper = self.stepper
         first = self.stepper.iteration
-        due = between(self.snapshots, first, min(self.total, first + chunk))[:MOST_WATCHED]
-        if len(due) > 1 and stepper.watchable and self.recorder.advance(stepper, int(due[-1]), due):
-            self._record()
-            return
-        following = next_after(self.snapshots, first)
+        kept = [i for i in self.kept if i > first][:1]
+        last = min([first + chunk, self.total, *kept])
+        due = between(self.snapshots, first, last)[:MOST_WATCHED]
+        watched = len(due) > 1 and stepper.watchable
+        if not watched or not self.recorder.advance(stepper, int(due[-1]), due):
+            self._advance_unwatched(last, kept)
+        self._record()
+        if stepper.iteration in self.kept and not stepper.halted:
+            self.recorder.write()
+            self._writer.keep(*self._state())
+
+    def _advance_unwatched(self, last: int, kept: Sequence[int]) -> None:
+        """Do updates up to state `last`, not past the next recording point; keep the weights that
+        measures of updates will need there, and at the next state whose checkpoint is `kept`.
+        """
+        stepper = self.stepper
+        first = self.stepper.iteration
         history = self.recorder.measuring.history
-        if history.wants(first, following):
+        stops = [next_after(self.snapshots, first), *kept]
+        if any(history.wants(first, stop) for stop in stops):
             history.keep(first, stepper.parameters())
-        target = min(self.total, first + chunk, history.next_stop(first, following))
-        target = min([target, *(i for i in self.kept if i > first)])
+        target = min([last, *(history.next_stop(first, i) for i in stops)])
         if not stepper.full_batch:
             target = min(target, (first // self.recorder.loss_every + 1) * self.recorder.loss_every)
         losses = stepper.advance(target - first)
         if stepper.full_batch:
             self.recorder.losses(first, losses, last_state=stepper.halted is not None)
-        self._record()
-        if stepper.iteration in self.kept and not stepper.halted:
-            self.recorder.write()
-            self._writer.keep(*self._state())
 
     def _record(self) -> None:
         """Record the loss and the snapshot of the current state, where they are due."""

@@ -24,7 +24,7 @@ from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.waiting import PATIENCE_SECONDS, tell
 
 _SHAPE = "shape of a state"
-_BEFORE = "before"
+BEFORE = "before"
 Weights = Mapping[str, NDArray[np.floating]]
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 """Recorded weights and measures of one state."""
@@ -216,7 +216,7 @@ class Measuring:
         for name, shape in self._shapes.items():
             state[f"0/{name}/{_SHAPE}"] = np.array(shape, int)
         for iteration, weights in self.history:
-            state |= {f"{_BEFORE}/{iteration}/{key}": value for key, value in weights.items()}
+            state |= {f"{BEFORE}/{iteration}/{key}": value for key, value in weights.items()}
         return state
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -224,7 +224,7 @@ class Measuring:
         history: dict[int, dict[str, NDArray[Any]]] = {}
         for key, value in state.items():
             r, name, remembered = key.split("/", 2)
-            if r == _BEFORE:
+            if r == BEFORE:
                 history.setdefault(int(name), {})[remembered] = np.array(value)
             elif remembered == _SHAPE:
                 self._shapes[name] = tuple(value.tolist())

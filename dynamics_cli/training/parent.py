@@ -2,7 +2,8 @@
 
 A *parent* has the same config up to a change, and keeps a checkpoint of a state before it
 (`record.checkpoints`, or the last one of an interrupted run). Its rows are copied, and its state is
-where training goes on: the bits are those of training from nothing.
+where training goes on: the bits are those of training from nothing. A checkpoint that does not hold
+what training from nothing would have there is passed over.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ import numpy as np
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Floats
-from dynamics_cli.kinds.snapshots import Iterations
+from dynamics_cli.kinds.snapshots import Iterations, next_after
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.arrays import check_array, map_array
 from dynamics_cli.runs.store.checkpoints import Checkpoint, kept_checkpoints, read_checkpoint
 from dynamics_cli.runs.writer import RunWriter
+from dynamics_cli.training.estimate import loss_interval
 from dynamics_cli.training.legs import Leg, LegClock, keeps_time, of_states
+from dynamics_cli.training.loop import HISTORY
 
 MOST_PARENTS = 100
 """Runs beside a new one that are looked at, those of its name."""
@@ -44,18 +47,20 @@ class Parent:
         return int(self.checkpoint.meta["iteration"])
 
 
-def parent_of(config: RunConfig, directory: Path, given: Sequence[Path] = ()) -> Parent | None:
+def parent_of(
+    config: RunConfig, legs: Sequence[Leg], directory: Path, given: Sequence[Path] = ()
+) -> Parent | None:
     """Return the run with the latest state that a run with changes can begin with.
 
-    `config` is the resolved one. `given` are looked at first, then the runs of the same name beside
-    `directory` and below the root of all runs. None of a run without changes.
+    `config` is the resolved one, `legs` are its own. `given` are looked at first, then the runs of
+    the same name beside `directory` and below the root of all runs. None of a run without changes.
     """
     if not config.changes:
         return None
     best: Parent | None = None
     for path in _candidates(config.name, directory, given):
         with suppress(DynError, OSError):  # a damaged run is nobody's parent
-            found = _latest(Run(path), config)
+            found = _latest(Run(path), config, legs)
             if found is not None and (best is None or found.iteration > best.iteration):
                 best = found
     return best
@@ -70,7 +75,7 @@ def _candidates(name: str, directory: Path, given: Sequence[Path]) -> Iterator[P
                 yield path
 
 
-def _latest(run: Run, config: RunConfig) -> Parent | None:
+def _latest(run: Run, config: RunConfig, legs: Sequence[Leg]) -> Parent | None:
     """Return a run with its latest checkpoint that a config can begin with; None without one."""
     limit = common_states(run.config, config)
     if limit is None or "replicas" in run.info:
@@ -86,6 +91,7 @@ def _latest(run: Run, config: RunConfig) -> Parent | None:
         if checkpoint is not None
         and 0 < checkpoint.meta["iteration"] <= limit
         and checkpoint.meta.get("halted") is None
+        and _is_on_the_way(run, checkpoint, legs)
     ]
     if not usable:
         return None
@@ -95,6 +101,36 @@ def _latest(run: Run, config: RunConfig) -> Parent | None:
     if run_hash(run.config, device=device, backend=backend) != run.hash:
         return None
     return Parent(run, max(usable, key=lambda checkpoint: checkpoint.meta["iteration"]))
+
+
+def _is_on_the_way(run: Run, checkpoint: Checkpoint, legs: Sequence[Leg]) -> bool:
+    """Return whether legs trained from nothing come by a checkpoint: with the same recorded states
+    and losses, and with the weights that measures of updates will need.
+    """
+    reached = int(checkpoint.meta["iteration"])
+    states = np.unique(np.concatenate([leg.recorded_states for leg in legs]))
+    losses = np.unique(np.concatenate([_loss_states(leg, reached) for leg in legs]))
+    measured = run.snapshot_iterations[: checkpoint.rows.get(layout.SNAPSHOT_ITERATIONS, 0)]
+    seen = run.loss_iterations[: checkpoint.rows.get(layout.LOSS_ITERATIONS, 0)]
+    for recorded, due in ((measured, states), (seen, losses)):
+        # that of the state itself may not be recorded yet
+        if not np.array_equal(recorded[recorded < reached], due[due < reached]):
+            return False
+        if reached in recorded and reached not in due:
+            return False
+
+    held = {key.split("/")[2] for key in checkpoint.arrays if key.startswith(HISTORY)}
+    wanted = max((measure.updates for measure in legs[0].problem.measures.values()), default=0)
+    next_due = next_after(states, reached - (reached not in measured))
+    needed = range(max(0, next_due - wanted), reached)
+    return held.issuperset(map(str, needed))
+
+
+def _loss_states(leg: Leg, last: int) -> Iterations:
+    """Return the states up to `last` whose losses a leg records."""
+    interval = loss_interval(leg.problem)
+    states = np.arange(0, min(leg.last, last) + 1, interval)
+    return np.append(states[(states > leg.first) | (states == 0)], leg.last)
 
 
 def common_states(parent: RunConfig, config: RunConfig) -> int | None:

@@ -186,7 +186,7 @@ def obtain_run(
         if run is None:
             parent = None
             if not force and len(plan.problems) == 1:
-                parent = parent_of(plan.config, plan.directory, plan.parents)
+                parent = parent_of(plan.config, plan.legs, plan.directory, plan.parents)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan), force=force)
             if parent is not None:
                 begin_with(parent, writer, plan.legs)
@@ -293,7 +293,7 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
     if run is None:
         parent = None
         if len(plan.problems) == 1 and not force:
-            parent = parent_of(plan.config, plan.directory, plan.parents)
+            parent = parent_of(plan.config, plan.legs, plan.directory, plan.parents)
         if parent is not None:
             from_there = f"train from iteration {parent.iteration} of {parent.run.path}"
             return Prospect(plan, None, from_there)

@@ -347,9 +347,9 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     child = {**settings, "changes": [LR]}
     assert kept_checkpoints(parent) == ["checkpoints/12.npz", "checkpoints/8.npz"]
     other = plan_run(load_config(child, ["dataset.y=[1.0,2.0,3.0,4.0]"]), in_memory / "o")
-    assert parent_of(other.config, other.directory) is None
+    assert parent_of(other.config, other.legs, other.directory) is None
     plan = plan_run(load_config(child), in_memory / "c")
-    found = parent_of(plan.config, plan.directory)
+    found = parent_of(plan.config, plan.legs, plan.directory)
     assert found is not None
     assert found.iteration == 12
     damaged = parent / "checkpoints" / "12.npz"
@@ -357,7 +357,7 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     contents[200] ^= 1
     damaged.write_bytes(contents)
     assert [fault.file for fault in verify_run(parent)] == [damaged]
-    found = parent_of(plan.config, plan.directory)
+    found = parent_of(plan.config, plan.legs, plan.directory)
     assert found is not None
     assert found.iteration == 8
 
@@ -410,3 +410,58 @@ def test_readers_take_the_data_of_the_time(in_memory):
     assert View(run).no_dataset == "its data change on the way, at iteration 12"
     with pytest.raises(InputError, match="changes on the way, at iteration 12"):
         predictions(run)
+
+
+UPDATES = [
+    "sharpness",
+    "directional_sharpness",
+    "critical_lr",
+    *({"kind": "update", "of": of} for of in ("norm", "cosine_last")),
+]
+WAYS: dict[str, dict[str, Any]] = {
+    "full batch": {},
+    "one measure": {"record": {**BASE["record"], "measures": ["sharpness"]}},
+    "batches": {"optimizer": {"kind": "sgd", "lr": 0.02, "batch_size": 3, "iterations": 40}},
+    "torch": {"backend": "torch", "optimizer": {"kind": "adam", "lr": 0.02, "iterations": 40}},
+    "flow": {"optimizer": FLOW, "record": {**BASE["record"], "measures": ["sharpness"]}},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("at", [16, 19])
+@pytest.mark.parametrize("kept", [[16], [9, 19]])
+def test_a_branch_has_the_arrays_of_training_from_nothing(in_memory, way, at, kept):
+    """At states that the parent recorded (16) and others, from checkpoints at, before, after."""
+    case = WAYS[way]
+    record = {"measures": UPDATES, "loss_every": 5, **BASE["record"], **case.get("record", {})}
+    if "record" not in case:
+        record["measures"] = UPDATES
+    settings = settings_of({**case, "record": record})
+    parent = load_config({**settings, "record": {**record, "checkpoints": kept}})
+    obtain_run(plan_run(parent, in_memory / "changes-parent"))
+    assert len(kept_checkpoints(in_memory / "changes-parent")) == len(kept)
+    key = "optimizer.rtol" if way == "flow" else "optimizer.lr"
+    child = load_config({**settings, "changes": [{"at": at, key: 0.01}]})
+    run = obtain_run(plan_run(child, in_memory / "changes-child")).run
+    begun = [state for state in kept if state <= at]
+    assert run.info.get("parent", {}).get("iteration") == (max(begun) if begun else None)
+    obtain_run(plan_run(child, in_memory / "fresh"), force=True)
+    assert arrays_of(in_memory / "fresh") == arrays_of(in_memory / "changes-child")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("cut", [13, 16])
+def test_a_parent_that_was_interrupted_at_its_own_change(in_memory, monkeypatch, way, cut):
+    """Its last state is recorded, which that of its branch is not."""
+    settings = settings_of(WAYS[way])
+    key = "optimizer.rtol" if way == "flow" else "optimizer.lr"
+    first, second = ({"at": state, key: 0.01} for state in (cut, 22))
+    monkeypatch.setattr(loop, "CALL_SECONDS", 1e-9)
+    parent = plan_run(load_config({**settings, "changes": [first]}), in_memory / "changes-parent")
+    with pytest.raises(Interrupted):
+        obtain_run(parent, progress=_interrupting(cut))
+    assert Run(in_memory / "changes-parent").iterations == cut
+    child = load_config({**settings, "changes": [second]})
+    obtain_run(plan_run(child, in_memory / "changes-child"))
+    obtain_run(plan_run(child, in_memory / "fresh"), force=True)
+    assert arrays_of(in_memory / "fresh") == arrays_of(in_memory / "changes-child")
