@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dynamics_cli.kinds.streams import stream
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
 
@@ -39,6 +40,32 @@ def put_buffers(module: nn.Module, arrays: Mapping[str, NDArray[Any]]) -> None:
         for name, buffer in buffers_of(module).items():
             if name in arrays:
                 buffer.copy_(torch.from_numpy(np.array(arrays[name])))
+
+
+def cast(module: nn.Module, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
+    """Move a module to a device and its numbers to a precision.
+
+    Complex ones become complex numbers of two such parts: `Module.to` drops imaginary parts.
+    """
+    if not any(t.is_complex() for t in (*module.parameters(), *module.buffers())):
+        return module.to(device, dtype)
+
+    def moved(t: Tensor) -> Tensor:
+        if t.is_complex():
+            return t.to(device, dtype.to_complex())
+        if t.is_floating_point():
+            return t.to(device, dtype)
+        return t.to(device)
+
+    moved_module: nn.Module = module._apply(moved)  # type: ignore[no-untyped-call]
+    return moved_module
+
+
+def as_real(t: Tensor) -> Tensor:
+    """Return a tensor, a complex one as pairs of numbers (..., 2)."""
+    import torch
+
+    return torch.view_as_real(t) if t.is_complex() else t
 
 
 def has_modes(module: nn.Module) -> bool:

@@ -17,7 +17,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.formulas import tracing
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes
 from dynamics_cli.kinds.base import Kind, Positive, from_outside
-from dynamics_cli.kinds.modules import buffers_of, has_modes, put_buffers
+from dynamics_cli.kinds.modules import buffers_of, cast, has_modes, put_buffers
 
 if TYPE_CHECKING:
     import torch
@@ -174,6 +174,17 @@ class Architecture(Kind):
                     f"architecture.kind {self.kind}: {name} is of a lazy module and has no shape"
                     " yet: give its sizes, or call the network once in build()"
                 )
+            if parameter.is_complex():
+                raise InputError(
+                    f"architecture.kind {self.kind}: {name} is complex, and weights are real: make"
+                    " two weights of its real and imaginary parts"
+                )
+        for name, buffer in buffers_of(model).items():
+            if buffer.is_complex():
+                raise InputError(
+                    f"architecture.kind {self.kind}: the buffer {name} is complex, which runs do"
+                    " not record: register it with persistent=False"
+                )
         return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
     def buffers(self, d: int) -> dict[str, NDArray[Any]]:
@@ -230,7 +241,7 @@ class Architecture(Kind):
         """
         import torch
 
-        network = self.build(d).to(device=device, dtype=dtype)
+        network = cast(self.build(d), dtype, device)
         weights = dict(network.named_parameters())
         self.refuse_unknown_weights(weights)
         with torch.no_grad():
@@ -262,7 +273,7 @@ class Architecture(Kind):
         dtype = torch.float64
         if self.own_precision:
             dtype = next(iter(tensors.values())).dtype
-        model = self.build(d).to(dtype).eval()
+        model = cast(self.build(d), dtype).eval()
         given = model.load_state_dict(tensors, strict=False)
         # a weight that two layers share has one name
         missing = [name for name, _ in model.named_parameters() if name in given.missing_keys]

@@ -18,6 +18,7 @@ import numpy as np
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds.arrays import Floats, Shapes
+from dynamics_cli.kinds.modules import as_real
 from dynamics_cli.kinds.optimizers import Minibatch
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ def torch_preconditioner(
     Raises:
         InputError: the optimizer does not update one of the tensors, or the state is of another.
     """
+    import torch
+
     formula = PRECONDITIONERS[type(optimizer).__name__]
     places = {
         id(w): place
@@ -138,15 +141,16 @@ def torch_preconditioner(
         if not state:
             unmoved.append(name)
             continue
+        state = {key: as_real(v) if isinstance(v, torch.Tensor) else v for key, v in state.items()}
         diagonal = formula(groups[place], state)
-        if diagonal.shape != w.shape:
+        if diagonal.shape != as_real(w).shape:
             raise InputError(
                 f"optimizer: its saved state of {name} is {tuple(diagonal.shape)}, the weight is"
-                f" {tuple(w.shape)}"
+                f" {tuple(as_real(w).shape)}"
             )
         diagonals[name] = diagonal.cpu().numpy()
     if diagonals:
-        diagonals |= {name: np.full(tuple(named[name].shape), np.inf) for name in unmoved}
+        diagonals |= {name: np.full(tuple(as_real(named[name]).shape), np.inf) for name in unmoved}
     return diagonals
 
 

@@ -38,6 +38,8 @@ class Net(nn.Module):
         self.norm = nn.BatchNorm1d(5) if how == "batch norm" else None
         if how == "frozen": self.first.requires_grad_(False)
         if how == "lazy": self.last = nn.LazyLinear(1)
+        if how == "complex buffer": self.register_buffer("turn", torch.ones(5, dtype=torch.cfloat))
+        if how == "complex": self.turn = nn.Parameter(torch.ones(5, dtype=torch.cfloat))
         self.always = Always() if how == "layer" else None
         self.register_buffer("calls", torch.zeros(()))
         made = torch.Generator().manual_seed(0) if how == "seeded constant" else None
@@ -102,6 +104,8 @@ REFUSED = {
     "nothing": ({}, "its outputs are a NoneType: return one tensor"),
     "frozen": ({}, r"its weight first.weight has requires_grad=False.*layer_lr"),
     "lazy": ({}, "architecture.kind own: last.weight is of a lazy module"),
+    "complex": ({}, "architecture.kind own: turn is complex, and weights are real: make two"),
+    "complex buffer": ({}, "the buffer turn is complex, which runs do not record: register it"),
     "numpy": ({}, IN_EVALUATION),
     "python": ({}, IN_EVALUATION),
     "own generator": ({}, EACH_TIME),
