@@ -22,10 +22,9 @@ from torch import Tensor, nn
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import flat, to_plain
 from dynamics_cli.errors import InputError, UsageError
-from dynamics_cli.instruments.checkpoints import tensors_of
-from dynamics_cli.instruments.instrument import Instrument, own_modes
+from dynamics_cli.instruments.instrument import Instrument, network_of, own_modes
 from dynamics_cli.instruments.modules import opened
-from dynamics_cli.kinds import Kind, Loss, Snapshots, get_kind
+from dynamics_cli.kinds import Kind, Loss, Problem, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
 from dynamics_cli.kinds.history import History
 from dynamics_cli.live import live_curves
@@ -63,10 +62,10 @@ class _Times:
 class Recorder:
     """Records a network in a training loop of your own as a run.
 
-    `step` after each update counts it; at the times of `every` it measures a copy of the network,
-    as `dyn.measure` does, and writes. The network, its mode, gradients and hooks, and torch's
-    random numbers stay as they are. The recorded losses are those of all of `x, y`. State 0 is
-    measured here, the last state when the `with` block ends or at `close()`.
+    `step` after each update counts it; at the times of `every` it measures a whole copy of the
+    network and of the loss, as `dyn.measure` does, and writes. The network, its mode, gradients and
+    hooks, and torch's random numbers stay as they are. The recorded losses are those of all of `x,
+    y`. State 0 is measured here, the last state when the `with` block ends or at `close()`.
 
     Args:
         directory: the run directory; `outputs/runs/NAME` is found by its name.
@@ -155,7 +154,7 @@ class Recorder:
             raise InputError(
                 f"every: there is no kind of snapshots {self._config.record.snapshots['kind']!r}"
             )
-        weights = self._instrument.problem(None).shapes
+        weights = self._instrument.network.shapes(1)
         groups = {"all": list(weights), "none": []}
         asked = self._config.record.parameters
         self._weights = groups[asked] if isinstance(asked, str) else list(asked)
@@ -167,7 +166,7 @@ class Recorder:
             for name, measure in self._instrument.measures.items()
             if measure.at is not None
         }
-        self._history: History[dict[str, Tensor]] = History(self._instrument.updates)
+        self._history: History[Problem] = History(self._instrument.updates)
         self._shapes: dict[str, list[int]] = {}
         self._due = 0
         self._seconds = 0.0
@@ -203,9 +202,7 @@ class Recorder:
         about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
         self._writer = RunWriter.create(self.directory, self._config, about, force=force)
         self._listen()
-        self._instrument.start = self._model.state_dict()
         self._write(self._names)
-        self._instrument.start = None
         self._plan()
         self._keep()
 
@@ -272,12 +269,10 @@ class Recorder:
             self._writer.listen(self._listener)
 
     def _keep(self) -> None:
-        """Keep the weights for the measures of the state that is due, where they are of updates."""
+        """Keep a copy of the network where measures of the state that is due are of updates."""
         if self._history.wants(self.iteration, self._due):
-            weights = tensors_of(self._model)
-            self._history.keep(
-                self.iteration, {name: one.detach().clone() for name, one in weights.items()}
-            )
+            with own_modes():
+                self._history.keep(self.iteration, self._instrument.problem())
 
     def _plan(self) -> None:
         times = [self._every, *self._own_times.values()]
@@ -292,23 +287,30 @@ class Recorder:
         """
         assert self._writer is not None
         now = self.iteration
-        dtype = getattr(torch, self._config.dtype)
         measured = dict.fromkeys(names)
         if "train_loss" not in self._own_times:
             measured["train_loss"] = None
         with own_modes():
-            weights = tensors_of(self._model)
-            kept = {
-                name: weights[name].detach().to("cpu", dtype, copy=True).numpy()[None]
-                for name in self._weights
-            }
+            problem = self._instrument.problem()
+            weights = network_of(problem).weights()
+            kept = {name: weights[name].astype(self._config.dtype)[None] for name in self._weights}
             before = self._history.before(now)
-            preconditioner = self._instrument.preconditioner()
-            numbers = dict(self._instrument.at(weights, now, measured, before, preconditioner))
+            if now == 0:
+                self._instrument.start = problem
+            preconditioner = self._instrument.preconditioner(problem)
+            numbers = dict(self._instrument.at(problem, now, measured, before, preconditioner))
+            if now == 0:
+                self._instrument.start = None
         measures = {}
         for name in self._names:
             shape = self._shapes.setdefault(name, list(np.shape(numbers.get(name, 0.0))))
-            measures[name] = numbers.get(name, np.full(shape, np.nan))[None]
+            row = numbers.get(name, np.full(shape, np.nan))
+            if list(row.shape) != shape:
+                raise InputError(
+                    f"{name}: it gives numbers {row.shape}, before {tuple(shape)}, since other"
+                    " weights are trained now: name the weights by `blocks`, or record another run"
+                )
+            measures[name] = row[None]
         scalars = {name: function() for name, function in self._scalars.items()}
         scalars[BATCH_LOSS] = self._batch_loss
         for name, value in scalars.items():
@@ -342,8 +344,11 @@ class Recorder:
                 name: {key: torch.from_numpy(np.array(value)) for key, value in memory.items()}
                 for name, memory in self._instrument.memories.items()
             },
-            "start": first and first.config.architecture.state_dict(),
-            "before": dict(self._history),
+            "start": first and network_of(first).state_dict(),
+            "before": {
+                iteration: network_of(problem).state_dict() for iteration, problem in self._history
+            },
+            "trained": self._instrument.trained,
             "notes": self._writer.notes if self._writer is not None else [],
         }
 
@@ -387,8 +392,10 @@ class Recorder:
             self._instrument.memories[name] = {
                 key: value.numpy().copy() for key, value in memory.items()
             }
-        for iteration, weights in state.get("before", {}).items():
-            self._history.keep(iteration, weights)
+        self._instrument.trained = state.get("trained", self._instrument.trained)
+        with own_modes():
+            for iteration, weights in state.get("before", {}).items():
+                self._history.keep(iteration, self._instrument.problem(weights))
         self._writer.checkpoint({}, meta)
         self._plan()
 
@@ -440,14 +447,14 @@ class Recorder:
             every = {"kind": "list", "include": list(every)}
         sections: dict[str, dict[str, Any]] = {
             "dataset": {
-                "n": instrument.samples.n,
+                "n": instrument.data.samples.n,
                 "digest": instrument.data.digest(),
                 "inputs": list(map(list, instrument.network.sample)),
             },
             "architecture": {
                 "name": type(model).__name__,
                 "weights": sum(w.numel() for w in weights),
-                "trained": list(instrument.tensors),
+                "trained": instrument.trained,
                 "module": str(model)[:_LONGEST],
             },
             "initialization": {},
@@ -471,7 +478,9 @@ class Recorder:
             "name": re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or RECORDED,
             "seed": instrument.config.seed,
             "device": kind if kind in ("cpu", "cuda") else "auto",
-            "dtype": "float64" if torch.float64 in {w.dtype for w in weights} else "float32",
+            "dtype": "float64"
+            if torch.float64 in {w.dtype.to_real() for w in weights}
+            else "float32",
             **described,
             "record": {
                 "snapshots": every,

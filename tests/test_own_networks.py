@@ -194,6 +194,13 @@ def padded() -> nn.Module:
     return Padded()
 
 
+def penalised(model: nn.Module) -> None:
+    def loss(h: Tensor, y: Tensor) -> Tensor:
+        return cross_entropy(h, y) + 0.1 * model.first.weight.norm()
+
+    dyn.measure(model, X, Y, loss=loss)
+
+
 REFUSED = {
     "meta": (
         lambda: dyn.measure(nn.Linear(3, 3, device="meta"), X, Y),
@@ -218,6 +225,14 @@ REFUSED = {
     "two lengths": (
         lambda: dyn.measure(Two(), (X[:5, :2], Y), Y),
         r"inputs \(5, 2\), \(8,\) and labels \(8,\) differ",
+    ),
+    "complex outputs": (
+        lambda: dyn.measure(nn.Linear(3, 3, dtype=torch.cfloat), X.to(torch.cfloat), Y),
+        r"the model gives complex outputs: let it give real numbers, such as abs\(\)",
+    ),
+    "a penalty of the model itself": (
+        lambda: penalised(Tied()),
+        r"the loss takes weights from the model itself, .*: give a function \(model, batch\)",
     ),
     "several steps": (
         lambda: dyn.measure(Tied(), X, Y, checkpoints=[Tied(), Tied()], step=3),
@@ -311,6 +326,40 @@ def test_wrappers_of_other_libraries_are_opened():
     assert dyn.measure(averaged, X, Y)[0] == pytest.approx(plain)
     with pytest.raises(InputError, match=r"Missing key.* \.\.\. .*layer_99"):  # both ends
         dyn.measure(model, X, Y, checkpoints=[{f"layer_{k}": X for k in range(100)}])
+
+
+def test_hooks_write_to_copies_of_what_they_hold():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+    seen: list[Tensor] = []
+    scale = torch.tensor([1.0, 0.0, 1.0, 1.0])
+    model[0].register_forward_hook(lambda module, inputs, h: seen.append(h))
+    model[1].register_forward_hook(lambda module, inputs, h: scale * h * model[0].bias.cos())
+    model(X)
+    expected = EXPECTED["sharpness"](Dense(Hooked(model, scale), X, Y, cross_entropy))
+    (row,) = dyn.measure(model, X, Y, measures=["sharpness"])
+    assert row["sharpness"] == pytest.approx(expected, rel=1e-6)
+    assert len(seen) == 1
+
+
+class Hooked(nn.Module):
+    """A network with its hooks written out."""
+
+    def __init__(self, model: nn.Sequential, scale: Tensor) -> None:
+        super().__init__()
+        self.first, self.last, self.scale = model[0], model[2], scale
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = nn.functional.linear(x, self.first.weight, self.first.bias)
+        return self.last(self.scale * h.tanh() * self.first.bias.cos())
+
+
+def test_modules_as_checkpoints_are_measured_whole():
+    models = [nn.BatchNorm1d(3), nn.BatchNorm1d(3)]
+    models[1].eps = 0.5
+    table = dyn.measure(models[0], X, Y, measures=["train_loss"], checkpoints=models)
+    alone = [dyn.measure(one, X, Y, measures=["train_loss"])[0]["train_loss"] for one in models]
+    assert table.column("train_loss") == alone
+    assert alone[0] != pytest.approx(alone[1])
 
 
 def test_held_out_losses_are_weighted_by_their_own_classes():

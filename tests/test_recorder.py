@@ -490,6 +490,85 @@ def test_a_run_does_not_go_on_with_another_optimizer_or_network(tmp_path):
             recorder.close()
 
 
+class Gated(nn.Module):
+    """Samples mix behind two gates, which are closed at first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(16, 3)
+        self.gates = nn.Parameter(torch.zeros(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.layer(x.flatten(1))
+        return h + self.gates.prod() * h.softmax(0)
+
+
+def _mixing_later(directory: Path) -> None:
+    model = Gated()
+    with dyn.Recorder(directory, model, X, Y, measures=["train_loss"], every=1) as recorder:
+        recorder.step()
+        nn.init.constant_(model.gates, 0.5)
+        recorder.step()
+
+
+def _unfrozen(directory: Path) -> None:
+    loop = Loop()
+    loop.model[0].requires_grad_(False)
+    asked = {"measures": [{"kind": "hessian_trace", "blocks": "layer"}], "optimizer": None}
+    with loop.recorder(directory, every=1, **asked) as recorder:
+        loop.model.requires_grad_(True)
+        recorder.step()
+
+
+def _widened(directory: Path) -> None:
+    loop = Loop()
+    with loop.recorder(directory, every=1) as recorder:
+        loop.model[5] = nn.Linear(8, 4)
+        recorder.step()
+
+
+REFUSED_LATER = {
+    "samples that mix": (_mixing_later, "the model mixes samples"),
+    "numbers by layer": (
+        _unfrozen,
+        r"numbers \(6,\), before \(4,\), since other weights are trained",
+    ),
+    "other weights": (_widened, "other weights than the model at first.*: 5.bias, 5.weight"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:weights without requires_grad")
+@pytest.mark.parametrize("case", REFUSED_LATER)
+def test_what_becomes_wrong_later_is_refused_in_one_line(tmp_path, case):
+    call, told = REFUSED_LATER[case]
+    with pytest.raises(DynError, match=told) as error:
+        call(tmp_path / "run")
+    assert "\n" not in str(error.value)
+    assert dyn.load_run(tmp_path / "run").status == "failed"
+
+
+def test_counts_of_a_loss_of_model_and_batch_follow_its_weights(tmp_path):
+    weights = torch.tensor([0.2, 1.0, 4.0])
+
+    def loss(model, batch):
+        h = model(batch["x"])
+        summed = cross_entropy(h, batch["y"], weight=weights.to(h), reduction="sum")
+        return summed, weights[batch["y"]].sum()
+
+    model = nn.Sequential(nn.Flatten(), nn.Linear(16, 3))
+    batch = {"x": X, "y": Y % 2 + (Y == 2)}
+    asked = {"loss": loss, "measures": ["gradient_norm"], "every": 1}
+    with dyn.Recorder(tmp_path / "run", model, batch, **asked) as recorder:
+        weights *= torch.tensor([3.0, 0.5, 0.1])
+        recorder.step()
+    run = dyn.load_run(tmp_path / "run")
+    expected = cross_entropy(model(X), batch["y"], weight=weights)
+    slopes = torch.autograd.grad(expected, list(model.parameters()))
+    norm = torch.cat([slope.flatten() for slope in slopes]).norm()
+    assert run.losses[1] == pytest.approx(expected.item(), rel=1e-5)
+    assert run.measures["gradient_norm"][1] == pytest.approx(norm.item(), rel=1e-5)
+
+
 def _trained(directory: Path) -> None:
     dyn.train(TWO_POINTS, out=directory, overrides=["optimizer.iterations=1"])
 

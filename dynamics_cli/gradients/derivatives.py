@@ -419,21 +419,28 @@ class ByEngine(Derivatives):
         return at
 
 
-def functions_in(loss: torch.Tensor) -> list[str]:
-    """Return the names of the `autograd.Function`s defined in Python that a number depends on."""
-    from torch.autograd.function import BackwardCFunction
-
+def nodes_of(number: torch.Tensor) -> Iterator[Any]:
+    """Yield the nodes of the graph that a number depends on."""
     seen: set[Any] = {None}
-    names: dict[str, None] = {}
-    todo: list[Any] = [loss.grad_fn]
+    todo: list[Any] = [number.grad_fn]
     while todo:
         node = todo.pop()
         if node not in seen:
             seen.add(node)
             todo += [before for before, _ in node.next_functions]
-            if isinstance(node, BackwardCFunction):
-                names[type(node).__name__.removesuffix("Backward")] = None
-    return list(names)
+            yield node
+
+
+def functions_in(loss: torch.Tensor) -> list[str]:
+    """Return the names of the `autograd.Function`s defined in Python that a number depends on."""
+    from torch.autograd.function import BackwardCFunction
+
+    names = [
+        type(node).__name__.removesuffix("Backward")
+        for node in nodes_of(loss)
+        if isinstance(node, BackwardCFunction)
+    ]
+    return list(dict.fromkeys(names))
 
 
 def _owner(name: str) -> str:

@@ -70,6 +70,7 @@ class Data:
         """Take the numbers of labels of all samples as labels, for a loss of batches."""
         self._all_labels = counts
         self.labels = counts[: self.trained]
+        vars(self).pop("samples", None)  # of other counts
 
     def inputs(self, numbers: NDArray[np.int64]) -> Any:
         """Return the inputs of samples that are all trained, or all held out."""

@@ -1,10 +1,10 @@
-"""The instrument: a copy of a network, its data and its loss as a problem that is measured."""
+"""The instrument: copies of a network, its data and its loss as problems that are measured."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,15 +18,20 @@ from torch import Tensor, nn
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
+from dynamics_cli.gradients.derivatives import nodes_of
 from dynamics_cli.instruments.data import Data
-from dynamics_cli.instruments.losses import own_loss
+from dynamics_cli.instruments.losses import OwnLoss, copied_loss, own_loss
 from dynamics_cli.instruments.modules import freeze_others, model_copy, opened
 from dynamics_cli.instruments.network import Given
-from dynamics_cli.instruments.obstacles import obstacle, told
+from dynamics_cli.instruments.obstacles import LONGEST, obstacle, told
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State
 from dynamics_cli.kinds.torch_optimizers import PRECONDITIONERS, torch_preconditioner
 from dynamics_cli.recording.measures import measure_of
+from dynamics_cli.text import shorten
 from dynamics_cli.training.problem import check_labels
+
+FEW = 8
+"""Samples by which a loss is tried."""
 
 
 @contextmanager
@@ -49,13 +54,35 @@ def own_modes() -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OwnBuffers(State):
-    """A state whose network has buffers of its own, such as running means.
+class WholeState(State):
+    """A state whose network is a copy of its own, with the buffers and attributes of its time.
 
-    So has the network of the initial state.
+    So have the networks of the states before it, and of the initial state.
     """
 
+    former: tuple[Problem, ...] = field(kw_only=True)
+    """The problems one update ago, two updates ago, ..."""
     origin: Callable[[], Problem] = field(kw_only=True)
+
+    @property
+    def previous(self) -> State | None:
+        """The state one update ago, made once; None where it is not known."""
+        if not self.former:
+            return None
+        if "previous" not in self.shared:
+            self.shared["previous"] = replace(
+                self,
+                problem=self.former[0],
+                parameters=self.before[0],
+                iteration=self.iteration - 1,
+                memory={},
+                shared={},
+                before=self.before[1:],
+                preconditioner={},
+                former=self.former[1:],
+            )
+        previous: State = self.shared["previous"]
+        return previous
 
     @property
     def first(self) -> State:
@@ -86,9 +113,10 @@ class Instrument:
         device: str = "cpu",
         dtype: Literal["float32", "float64"] | None = None,
     ) -> None:
-        """Copy the model, and take data, loss and measures as `measure` does.
+        """Take model, data, loss and measures as `measure` does.
 
-        `start` are the initial weights.
+        The model and the loss are copied whole for each state that is measured. `start` are the
+        initial weights, or their problem.
 
         Raises:
             InputError: model, data, loss and measures do not fit together.
@@ -96,77 +124,153 @@ class Instrument:
         """
         if dtype is None:
             dtype = "float64" if device == "cpu" else "float32"
-        batch_loss = None
+        self._batch_loss = None
         if callable(loss) and next(iter(inspect.signature(loss).parameters), "") == "model":
-            batch_loss = loss
+            self._batch_loss = loss
             loss = lambda h, y: h  # noqa: E731
-        self.data = Data(x, y, x_test, y_test, of_batches=batch_loss is not None)
+        self.data = Data(x, y, x_test, y_test, of_batches=self._batch_loss is not None)
         n = self.data.trained
 
-        module = model_copy(model, device, getattr(torch, dtype))
-        freeze_others(module, parameters)
+        self._model = model
+        self._device = device
+        self._dtype = getattr(torch, dtype)
+        self._patterns = parameters
         self._optimizer = optimizer
-        self.tensors = {
-            name: given
-            for (name, copied), given in zip(
-                module.named_parameters(), opened(model).parameters(), strict=True
-            )
-            if copied.requires_grad
-        }
-        """The trained tensors of the model itself, which the optimizer knows."""
-        self.network = Given.of(module, self.data.inputs, min(n, 2), batch_loss)
-        if batch_loss is not None:
-            counted = self.network.label_counts(n + self.data.held_out)
-            if counted is not None:
-                self.data.count_labels(counted)
-                loss = _sum_and_count
+        self._frozen: list[str] = []
+        self._looked = 0
+        """How many states were looked at for samples that the network mixes."""
+        module = self._copy(model)
+        self.network = Given.of(module, self.data.inputs, min(n, 2), copied_loss(self._batch_loss))
+        self._shapes = self.network.shapes(1)
+        self._counted = self._batch_loss is not None and self._count_labels(self.network)
+        if self._counted:
+            loss = _sum_and_count
         config = _config(loss, measures, optimizer, self.network, n, seed=seed, dtype=dtype)
-        named = isinstance(loss, str | Mapping | Loss)
-        if named and _at_positions(config.loss, self.data.labels, self.network):
-            self.data.positions = True
-            self.network = self.network.by_positions()
-        elif config.loss.labels != "real" and len(self.network._shape) > 1:
-            outputs = self.network._shape
-            needed = "a row of them, or a label at each position"
-            raise InputError(
-                f"outputs {outputs} of a sample: the {config.loss.kind} loss needs {needed}"
-            )
-        self.samples = self.data.samples
+        self._take_positions(config.loss, named=not callable(loss))
         self.config = config.model_copy(update={"architecture": self.network})
-        at_once = self.problem(None).block_samples(self.network.device)
-        self.network.refuse_mixing(n, 0, at_once)
-        self.network.refuse_mixing(self.data.held_out, n, at_once)
-        if isinstance(loss, str | Mapping | Loss):
-            check_labels(self.samples, self.config.loss, self.config)
-        else:
+        first = Problem(self.config, self.data.samples, self.config.loss, self._shapes)
+        self._at_once = first.block_samples(self.network.device)
+        self._refuse_mixing(self.network)
+        if callable(loss):
             own = own_loss(loss, self.network, self.data.labels)
             self.config = self.config.model_copy(update={"loss": own})
+            self._refuse_weights_of_the_model()
+        else:
+            check_labels(self.data.samples, self.config.loss, self.config)
         self.start = start
-        self.measures = self.problem(None).measures
+        self.measures = replace(first, config=self.config, loss=self.config.loss).measures
         self.updates = max((measure.updates for measure in self.measures.values()), default=0)
         """How many updates before a state the measures need."""
         self.preconditioned = any(measure.preconditioned for measure in self.measures.values())
         """Whether a measure needs the preconditioner of the optimizer."""
         self.memories: dict[str, dict[str, Any]] = {name: {} for name in self.measures}
+        self.trained = self.network.trained
+        """Names of the weights that were trained at the state that was measured last."""
 
-    def problem(self, weights: Any) -> Problem:
-        """Return the problem of the network with some weights and buffers, by default its own."""
-        architecture = self.network
-        if weights is not None:
-            architecture = architecture.at(weights)
-        config = self.config.model_copy(update={"architecture": architecture})
-        return Problem(config, self.samples, self.config.loss, architecture.shapes(self.samples.d))
+    def _count_labels(self, network: Given) -> bool:
+        """Count the labels of each sample, and return whether the loss gives (sum, count)."""
+        counted = network.label_counts(range(self.data.trained + self.data.held_out))
+        if counted is not None:
+            self.data.count_labels(counted)
+        return counted is not None
 
-    def preconditioner(self, saved: Mapping[str, Any] | None = None) -> Mapping[str, kinds.Floats]:
-        """Return the preconditioner of the optimizer, of now or of a state dict of it; empty where
-        no measure needs it.
+    def _take_positions(self, loss: Loss, *, named: bool) -> None:
+        """Let the network have outputs at each position where a kind of loss has labels there.
+
+        Raises InputError: outputs and labels do not fit.
+        """
+        if named and _at_positions(loss, self.data.labels, self.network):
+            self.data.positions = True
+            self.network = self.network.by_positions()
+        elif loss.labels != "real" and len(self.network._shape) > 1:
+            outputs = self.network._shape
+            needed = "a row of them, or a label at each position"
+            raise InputError(f"outputs {outputs} of a sample: the {loss.kind} loss needs {needed}")
+
+    def _copy(self, model: Any) -> nn.Module:
+        """Return a whole copy of the model; warn of weights that are frozen."""
+        module = model_copy(model, self._device, self._dtype)
+        frozen = [name for name, w in module.named_parameters() if not w.requires_grad]
+        freeze_others(module, self._patterns)
+        if frozen and frozen != self._frozen and self._patterns is None:
+            names = shorten(", ".join(frozen), LONGEST)
+            warnings.warn(f"weights without requires_grad are left out: {names}", stacklevel=5)
+        self._frozen = frozen
+        return module
+
+    def problem(self, weights: Any = None) -> Problem:
+        """Return the problem of the model as it is now, or with other weights and buffers, or of a
+        module.
+
+        Raises InputError: they do not fit the model, or the model has other weights than at first.
+        """
+        as_it_is = isinstance(weights, nn.Module) and type(opened(weights)) is type(
+            opened(self._model)
+        )
+        module = self._copy(weights if as_it_is else self._model)
+        network = self.network.of_module(module, copied_loss(self._batch_loss))
+        if weights is not None and not as_it_is:
+            network.load(weights)
+        shapes = network.shapes(1)
+        if changed := sorted(dict(shapes.items() ^ self._shapes.items())):
+            raise InputError(
+                "the network has other weights than the model at first, measure it on its own:"
+                f" {shorten(', '.join(changed), LONGEST)}"
+            )
+        if self._counted:
+            some = np.random.default_rng(self._looked).choice(self.data.trained, FEW).tolist()
+            counted = network.label_counts(some)
+            if counted is not None and not torch.equal(counted, self.data.labels[some]):
+                self._count_labels(network)
+        trained = [name for name, weight in module.named_parameters() if weight.requires_grad]
+        network = network.training(trained)
+        loss = self.config.loss
+        if isinstance(loss, OwnLoss):
+            loss = loss.as_now()
+        config = self.config.model_copy(update={"architecture": network, "loss": loss})
+        return Problem(config, self.data.samples, loss, shapes)
+
+    def preconditioner(
+        self, problem: Problem, saved: Mapping[str, Any] | None = None
+    ) -> Mapping[str, kinds.Floats]:
+        """Return the preconditioner of the optimizer for the trained weights of a problem, of now
+        or of a state dict of it; empty where no measure needs it.
 
         Raises InputError: the optimizer does not update all trained weights.
         """
         if not self.preconditioned:
             return {}
         assert self._optimizer is not None
-        return torch_preconditioner(self._optimizer, self.tensors, saved)
+        trained = network_of(problem).trained
+        # the tensors of the model itself, which the optimizer knows
+        named = zip(problem.shapes, opened(self._model).parameters(), strict=True)
+        tensors = {name: tensor for name, tensor in named if name in trained}
+        return torch_preconditioner(self._optimizer, tensors, saved)
+
+    def _refuse_weights_of_the_model(self) -> None:
+        """Refuse a loss that takes weights from the model itself: no derivative sees them.
+
+        Raises InputError: it does.
+        """
+        problem = self.problem()
+        network = network_of(problem)
+        h = network.build(1)(network.inputs_of(self.data.samples.x)[:FEW])
+        y = torch.tensor(problem.loss.numbered(self.data.samples.y[:FEW]), device=h.device)
+        own = {id(weight) for weight in opened(self._model).parameters()}
+        if any(
+            id(getattr(node, "variable", None)) in own
+            for node in nodes_of(problem.loss.total(h, y))
+        ):
+            raise InputError(
+                "the loss takes weights from the model itself, which is measured by a copy: give a"
+                " function (model, batch), and take them from its argument"
+            )
+
+    def _refuse_mixing(self, network: Given, which: int | None = None) -> None:
+        """Refuse a network or a loss that mixes samples; see `Given.refuse_mixing`."""
+        n = self.data.trained
+        network.refuse_mixing(n, 0, self._at_once, which)
+        network.refuse_mixing(self.data.held_out, n, self._at_once, which)
 
     @cached_property
     def first(self) -> Problem:
@@ -176,40 +280,49 @@ class Instrument:
         """
         if self.start is None:
             raise InputError("start is missing: the initial weights, with which a measure compares")
+        if isinstance(self.start, Problem):
+            return self.start
         return self.problem(self.start)
 
     def at(
         self,
-        weights: Any,
+        problem: Problem,
         iteration: int,
         names: Iterable[str] | None = None,
-        before: Sequence[Any] = (),
+        before: Sequence[Problem] = (),
         preconditioner: Mapping[str, kinds.Floats] = MappingProxyType({}),
     ) -> Iterator[tuple[str, kinds.Floats]]:
         """Yield name and numbers of each measure of a state, or of the measures of some names.
 
-        `before` are the weights one update ago, two updates ago, ..., where they are known;
+        `before` are the problems one update ago, two updates ago, ..., where they are known;
         `preconditioner` that of the state.
 
-        Raises InputError: the weights do not fit, or torch cannot compute a measure.
+        Raises InputError: samples are mixed, or torch cannot compute a measure.
         """
-        problem = self.problem(weights)
+        network = network_of(problem)
+        self._refuse_mixing(network, self._looked)
+        self._looked += 1
+        if network.trained != self.trained:
+            self.trained = network.trained
+            for memory in self.memories.values():
+                memory.clear()  # of vectors of other weights
         shared = dict[str, Any]()
         now = _parameters(problem)
-        former = tuple(_parameters(self.problem(given)) for given in before)
-        start = lambda: _parameters(self.first)  # noqa: E731
+        former = tuple(_training(problem, self.trained) for problem in before)
+        origin = lambda: _training(self.first, self.trained)  # noqa: E731
         for name in self.measures if names is None else names:
             measure = self.measures[name]
-            state = OwnBuffers(
+            state = WholeState(
                 problem,
                 now,
-                start,
+                lambda: _parameters(self.first),
                 iteration,
                 self.memories[name],
                 shared,
-                former,
+                tuple(map(_parameters, former)),
                 preconditioner=preconditioner,
-                origin=lambda: self.first,
+                former=former,
+                origin=origin,
             )
             try:
                 numbers = np.asarray(measure.measure(state), np.float64)
@@ -221,10 +334,24 @@ class Instrument:
             yield name, numbers
 
 
-def _parameters(problem: Problem) -> Parameters:
+def network_of(problem: Problem) -> Given:
+    """Return the network of a problem of an instrument."""
     network = problem.config.architecture
     assert isinstance(network, Given)
-    return kinds.read_only(network.weights(), problem.shapes)
+    return network
+
+
+def _training(problem: Problem, names: Collection[str]) -> Problem:
+    """Return the problem of another state, whose trained weights are those of now."""
+    network = network_of(problem)
+    if network.trained == names:
+        return problem
+    config = problem.config.model_copy(update={"architecture": network.training(names)})
+    return replace(problem, config=config)
+
+
+def _parameters(problem: Problem) -> Parameters:
+    return kinds.read_only(network_of(problem).weights(), problem.shapes)
 
 
 def _config(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -14,32 +15,74 @@ from torch import Tensor, nn
 
 from dynamics_cli import kinds
 from dynamics_cli.errors import InputError
-from dynamics_cli.instruments.modules import counts
-from dynamics_cli.instruments.network import ROUNDING, Given
+from dynamics_cli.instruments.modules import copied, counts
+from dynamics_cli.instruments.network import CLOSE, ROUNDING, Given
 from dynamics_cli.instruments.obstacles import told
 from dynamics_cli.kinds import Loss, formulas
 
 OfBoth = Callable[[Tensor, Tensor], Any]
 """Outputs and labels -> a number for each sample, or their mean or sum; or (sum, count)."""
+ROUNDED = 1e-12
+"""Relative difference to a whole number that is rounding."""
+
+
+class Form(NamedTuple):
+    """A loss of single samples and of several."""
+
+    each: OfBoth
+    """Gives a number for each sample."""
+    whole: OfBoth
+    """Gives the reduced loss, or (sum, count)."""
+    counts: bool = False
+    """Whether it is (sum, count): the labels of some samples decide what their mean divides by."""
 
 
 class OwnLoss(Loss):
     """A function of outputs and labels, of the shapes that the network and the data give them."""
 
-    _each: Any = PrivateAttr()
-    _whole: Any = PrivateAttr()
+    _function: Any = PrivateAttr()
+    """The function itself, which training may change."""
+    _form: Any = PrivateAttr()
+    """A function of outputs and labels -> its form."""
+    _now: Form = PrivateAttr()
     _shaped: Any = PrivateAttr()
+    _shape: tuple[int, ...] = PrivateAttr()
+    """The shape of the outputs for a sample."""
+
+    def as_now(self) -> OwnLoss:
+        """Return the loss with a copy of its function as it is now."""
+        loss = self.model_copy()
+        loss._now = self._form(copied_loss(self._function))
+        return loss
 
     def values(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
         """Return the loss of each sample (n,)."""
         if isinstance(h, formulas.Expression):
             raise formulas.NotAFormulaError("a function of outputs and labels is no formula")
-        return self._each(*self._shaped(h, y))
+        return self._now.each(*self._shaped(h, y))
+
+    def total(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
+        """Return the mean loss over the labels of some samples, or over samples."""
+        if not self._now.counts:
+            return super().total(h, y)
+        summed, count = self._now.whole(*self._shaped(h, y))
+        return summed / _divisor(count)
 
     def whole(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
-        """Return the loss of some samples as the function gives it, which may weight them."""
-        loss = self._whole(*self._shaped(h, y))
+        """Return the loss of some samples as the function gives it."""
+        if self._now.counts:
+            return self.total(h, y)
+        loss = self._now.whole(*self._shaped(h, y))
         return loss.mean() if loss.ndim else loss
+
+    def count(self, y: kinds.Array) -> kinds.Array:
+        """Return the number of labels of some samples, or the sum of their weights."""
+        if not self._now.counts:
+            return super().count(y)
+        y = torch.as_tensor(y)
+        h = _elsewhere((len(y), *self._shape), y.device)
+        _, count = self._now.whole(*self._shaped(h, y))
+        return _divisor(count)
 
 
 class OwnClasses(OwnLoss):
@@ -53,26 +96,20 @@ class OwnClasses(OwnLoss):
         return h.argmax(-1)
 
 
-class OwnCounted(OwnLoss):
-    """A function that gives the sum of losses over the labels of some samples, and their number."""
+def _divisor(count: Any) -> Tensor:
+    """Return a number of labels, in double precision; 1 where there is none."""
+    count = torch.as_tensor(count).double()
+    return torch.where(count == 0, torch.ones_like(count), count)
 
-    _shape: Any = PrivateAttr()
 
-    def total(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
-        """Return the mean loss over the labels of some samples."""
-        summed, count = self._whole(*self._shaped(h, y))
-        return summed / torch.as_tensor(count).clip(1)
-
-    def whole(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
-        """Return the mean loss over the labels of some samples."""
-        return self.total(h, y)
-
-    def count(self, y: kinds.Array) -> kinds.Array:
-        """Return the number of labels of some samples."""
-        y = torch.as_tensor(y)
-        h = torch.zeros((len(y), *self._shape), dtype=torch.float64, device=y.device)
-        _, count = self._whole(*self._shaped(h, y))
-        return torch.as_tensor(count).clip(1)
+def copied_loss(function: Any) -> Any:
+    """Return a copy of a loss, with the state that an object holds; weights of its own rest."""
+    try:
+        if isinstance(function, nn.Module):
+            return copied(function).requires_grad_(False)
+        return copy.deepcopy(function)
+    except Exception as error:
+        raise InputError(f"the loss cannot be copied: {told(error)}") from error
 
 
 def _anywhere(function: Any, **settings: Any) -> OfBoth:
@@ -85,9 +122,9 @@ def _anywhere(function: Any, **settings: Any) -> OfBoth:
 
     @cache
     def like(device: torch.device, dtype: torch.dtype) -> Any:
-        copied = copy.deepcopy(function).to(device, dtype)
-        vars(copied).update(settings)
-        return copied
+        module = copied(function).to(device, dtype)
+        vars(module).update(settings)
+        return module
 
     return lambda h, y: like(h.device, h.dtype)(h, y)
 
@@ -110,109 +147,124 @@ def own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) ->
     numbers = np.arange(len(labels), dtype=float)[:, None]
     h, y = shaped(network.function(network.weights())(numbers), labels)
     h = h.where(~h.isnan(), 0.0)  # of which a mean is told from a sum
-    anywhere = _anywhere(function)
+    kind = OwnLoss
+    several = len(network._shape) == 1 and network.outputs is not None
+    if several and integers and y.ndim == 1 and y.min() >= 0 and y.max() < network._shape[0]:
+        kind = OwnClasses
     try:
-        whole = anywhere(h, y)
-        if counts(whole):
-            counted = _counted(anywhere, network, shaped)
-            _refuse_other_counts(counted, whole, h, y)
-            return counted
-        each, reduction = _singly(function, whole, h, y)
+        form, reduction = _form_of(copied_loss(function), h, y)
     except InputError:
         raise
     except Exception as error:
         raise InputError(
             f"the loss of outputs {tuple(h.shape)} and labels {tuple(y.shape)}: {told(error)}"
         ) from error
-    if reduction is None:
-        needed = (
-            "a number for each sample, nor their mean or sum; of a mean over labels whose number"
-        )
-        needed += " differs from sample to sample, return (sum, count)"
-        raise InputError(
-            f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither {needed}"
-        )
-    kind = OwnLoss
-    several = len(network._shape) == 1 and network.outputs is not None
-    if several and integers and y.ndim == 1 and y.min() >= 0 and y.max() < network._shape[0]:
-        kind = OwnClasses
     loss = kind(reduction=reduction)
-    loss._each = each
-    loss._whole = anywhere
-    loss._shaped = shaped
-    return loss
-
-
-def _counted(
-    anywhere: OfBoth,
-    network: Given,
-    shaped: Callable[[Any, Any], tuple[Tensor, Tensor]],
-) -> OwnCounted:
-    """Return the loss of a function that gives (sum, count)."""
-
-    def each(h: Tensor, y: Tensor) -> Tensor:
-        values: Tensor = torch.func.vmap(lambda h, y: anywhere(h[None], y[None])[0].reshape(()))(
-            h, y
-        )
-        return values
-
-    loss = OwnCounted()
-    loss._each = each
-    loss._whole = anywhere
+    loss._function = function
+    loss._form = form
     loss._shaped = shaped
     loss._shape = network._shape
-    return loss
+    return loss.as_now()
 
 
-def _refuse_other_counts(loss: OwnCounted, given: Any, h: Tensor, y: Tensor) -> None:
-    """Raise InputError where a sum is not that of samples, or a count depends on outputs."""
-    summed = loss.values(h, y).sum()
-    if not torch.allclose(torch.as_tensor(given[0]).to(summed), summed, rtol=ROUNDING):
-        raise InputError("the loss gives (sum, count), but its sum is not that of single samples")
-    count = torch.as_tensor(given[1])
-    if count.ndim or float(loss.count(y)) != max(1.0, float(count)):
-        raise InputError("the loss gives (sum, count), but the count depends on the outputs")
+def _form_of(
+    function: Callable[..., Any], h: Tensor, y: Tensor
+) -> tuple[Callable[[Any], Form], Literal["mean", "sum"]]:
+    """Return the form of a function as a function of it, and its reduction.
 
-
-def _singly(
-    function: Callable[..., Tensor], whole: Tensor, h: Tensor, y: Tensor
-) -> tuple[OfBoth, Literal["mean", "sum"] | None]:
-    """Return the function for each sample, and the reduction by which it gives `whole`.
-
-    The reduction is None where it is neither the mean nor the sum.
+    Raises InputError: it gives neither a number for each sample, nor their mean or sum, nor the sum
+    over labels and their number.
     """
+    whole = _anywhere(function)(h, y)
+    if counts(whole):
+        if wrong := _miscounts(_counted(function), h, y):
+            raise InputError(f"the loss gives (sum, count), but {wrong}")
+        return _counted, "mean"
+    if whole.ndim:
+        if whole.shape == y.shape[:1]:
+            return _of_samples, "mean"
+        raise _no_reduction(whole, y)
+    reduction = getattr(function, "reduction", None)
+    if isinstance(function, nn.Module) and reduction == "mean":
+        # a loss of torch may weight classes, leave some out, and change both during training
+        apart = _anywhere(function, reduction="none")(h, y)
+        if apart.shape[:1] == y.shape[:1] and _miscounts(_weighted(function), h, y) is None:
+            return _weighted, "mean"
+    values = _singly(function).each(h, y)
+    if values.shape == y.shape[:1]:
+        if torch.allclose(whole, values.mean(), rtol=ROUNDING):
+            return _singly, "mean"
+        if torch.allclose(whole, values.sum(), rtol=ROUNDING):
+            return _singly, "sum"
+    raise _no_reduction(whole, y)
+
+
+def _no_reduction(whole: Tensor, y: Tensor) -> InputError:
+    return InputError(
+        f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither a number for"
+        " each sample, nor their mean or sum; of a mean over labels whose number differs from"
+        " sample to sample, return (sum, count)"
+    )
+
+
+def _of_samples(function: Any) -> Form:
+    """Return the form of a function that gives a number for each sample."""
+    anywhere = _anywhere(function)
+    return Form(anywhere, anywhere)
+
+
+def _singly(function: Any) -> Form:
+    """Return the form of a function that gives a mean or sum over samples."""
     anywhere = _anywhere(function)
 
-    def singly(h: Tensor, y: Tensor) -> Tensor:
-        values: Tensor = torch.func.vmap(lambda h, y: anywhere(h[None], y[None]).reshape(()))(h, y)
-        return values
+    def one(h: Tensor, y: Tensor) -> Tensor:
+        value: Tensor = anywhere(h[None], y[None])
+        return value.reshape(())
 
-    each: OfBoth = anywhere
-    values = whole
-    reduction = getattr(function, "reduction", None)
-    if not whole.ndim:
-        each = singly
-        if reduction in ("mean", "sum"):
-            # a loss of torch gives the numbers of samples itself
-            apart = _anywhere(function, reduction="none")
-            if apart(h, y).shape == y.shape[:1]:
-                each = apart
-        values = each(h, y)
-    mean = values.mean()
-    if values.shape != y.shape[:1]:
-        return each, None
-    if whole.ndim or torch.allclose(whole, mean, rtol=ROUNDING):
-        return each, "mean"
-    if torch.allclose(whole, values.sum(), rtol=ROUNDING):
-        return each, "sum"
-    if each is singly or reduction != "mean":
-        return each, None
+    return Form(torch.func.vmap(one), anywhere)
 
-    # weights of classes, or classes left out
-    share = float(whole / mean)
 
-    def weighted(h: Tensor, y: Tensor) -> Tensor:
-        values: Tensor = share * each(h, y)
-        return values
+def _counted(function: Any) -> Form:
+    """Return the form of a function that gives (sum, count)."""
+    anywhere = _anywhere(function)
 
-    return weighted, "mean"
+    def one(h: Tensor, y: Tensor) -> Tensor:
+        value: Tensor = anywhere(h[None], y[None])[0]
+        return value.reshape(())
+
+    return Form(torch.func.vmap(one), anywhere, counts=True)
+
+
+def _weighted(function: nn.Module) -> Form:
+    """Return the form of a loss of torch that gives a mean: its sum, and the sum over the mean."""
+    apart, total, mean = (_anywhere(function, reduction=how) for how in ("none", "sum", "mean"))
+
+    def each(h: Tensor, y: Tensor) -> Tensor:
+        values: Tensor = apart(h, y)
+        return values.reshape(len(values), -1).sum(1)
+
+    def whole(h: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        summed = total(h, y)
+        count = (summed / mean(h, y)).nan_to_num(0.0).detach()  # 0 / 0 where no sample counts
+        whole = count.round()
+        return summed, torch.where((count - whole).abs() < ROUNDED * whole, whole, count)
+
+    return Form(each, whole, counts=True)
+
+
+def _miscounts(form: Form, h: Tensor, y: Tensor) -> str | None:
+    """Return that a sum is not that of samples, or that a count depends on outputs."""
+    summed, count = map(torch.as_tensor, form.whole(h, y))
+    values = form.each(h, y).sum()
+    if not torch.allclose(summed.to(values), values, rtol=ROUNDING):
+        return "its sum is not that of single samples"
+    _, elsewhere = map(torch.as_tensor, form.whole(_elsewhere(h.shape, h.device).to(h), y))
+    if count.ndim or not torch.allclose(count.double(), elsewhere.double(), rtol=CLOSE):
+        return "the count depends on the outputs"
+    return None
+
+
+def _elsewhere(shape: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return some outputs, which may be probabilities, for losses whose count needs none."""
+    numbers = torch.linspace(0.1, 0.9, math.prod(shape), dtype=torch.float64, device=device)
+    return numbers.view(shape)

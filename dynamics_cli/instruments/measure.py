@@ -12,6 +12,7 @@ from dynamics_cli import kinds
 from dynamics_cli.errors import InputError, needing
 from dynamics_cli.instruments.checkpoints import listed, optimizer_state
 from dynamics_cli.instruments.instrument import Instrument, own_modes
+from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.history import History
 from dynamics_cli.runs.run import FEW_NUMBERS, columns_in
 from dynamics_cli.text import Table
@@ -55,12 +56,12 @@ def measure(
 ) -> Measured:
     """Measure a network of torch, as runs are measured.
 
-    At its weights, or at each of several checkpoints. A copy of the model computes, in its eval
-    mode, in blocks of samples, outside of `torch.autocast`, `torch.no_grad` and
-    `torch.inference_mode`; the model itself stays as it is. In eval mode dropout is off, so
-    measures are those of the whole network, not of the loss with dropout that your loop descends; a
-    model that draws random numbers in eval mode too is refused. No derivative is taken of weights
-    without `requires_grad`; a warning names them.
+    At its weights, or at each of several checkpoints. A whole copy of the model computes, with its
+    attributes and forward hooks, in its eval mode, in blocks of samples, outside of
+    `torch.autocast`, `torch.no_grad` and `torch.inference_mode`; the model itself stays as it is.
+    In eval mode dropout is off, so measures are those of the whole network, not of the loss with
+    dropout that your loop descends; a model that draws random numbers in eval mode too is refused.
+    No derivative is taken of weights without `requires_grad`; a warning names them.
 
     Args:
         model: a module with one tensor of outputs, samples along the first axis.
@@ -80,8 +81,8 @@ def measure(
             and those of the kernel, cannot see them behind a function of model and batch.
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or
             functions of a state. All measure every checkpoint, whatever their `at`.
-        checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of
-            them, in the order of training; with their iterations as `{100: state_dict}` or
+        checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, a module, or a
+            list of them, in the order of training; with their iterations as `{100: state_dict}` or
             `[(100, state_dict)]`. Measures of the last update, such as `update`, compare a
             checkpoint with that of the iteration before, and are NaN where it is not given.
         step: the iteration of a single checkpoint, or of the model's own weights.
@@ -100,7 +101,8 @@ def measure(
         device: where the copy computes, such as `cuda`; samplers and Lanczos vectors stay on the
             CPU, in `float64`.
         dtype: precision of the network, by default `float64` on the CPU and `float32` elsewhere,
-            whatever the weights have. In `float32` eigenvectors are found to a residual of 1e-5.
+            whatever the weights have; complex weights are pairs of such numbers. In `float32`
+            eigenvectors are found to a residual of 1e-5.
 
     Returns:
         A row for each checkpoint: the file as `checkpoint`, `iteration` (as given; behind `step`,
@@ -119,19 +121,20 @@ def measure(
     table = Measured()
     table.arrays = {name: [] for name in instrument.measures}
     done = 0
-    history: History[Any] = History(instrument.updates)
+    history: History[Problem] = History(instrument.updates)
     _check_updates(instrument, [iteration for iteration, *_ in states])
     for iteration, file, weights in states:
         row: dict[str, Any] = {"iteration": iteration}
         if file is not None:
             row = {"checkpoint": file, **row}
+        problem = instrument.problem(weights)
         before = history.before(iteration)
-        history.keep(iteration, weights)
+        history.keep(iteration, problem)
         saved = None
         if weights is not None and instrument.preconditioned:
             saved = optimizer_state(weights)
-        preconditioner = instrument.preconditioner(saved)
-        numbers_of = instrument.at(weights, iteration, before=before, preconditioner=preconditioner)
+        preconditioner = instrument.preconditioner(problem, saved)
+        numbers_of = instrument.at(problem, iteration, before=before, preconditioner=preconditioner)
         for name, numbers in numbers_of:
             table.arrays[name].append(numbers)
             row |= _cells(instrument, name, numbers)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
+from types import CellType, FunctionType
 from typing import Any
 
 import torch
@@ -18,12 +18,17 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.obstacles import LONGEST, told
+from dynamics_cli.kinds.modules import cast
 from dynamics_cli.text import shorten
 
 BatchLoss = Callable[[nn.Module, Any], Any]
 """Module and batch -> the mean loss of the samples in it; or (sum, count) of its labels."""
 WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel)
 """Parallel training and averaged weights; `torch.compile` is known by `_orig_mod`."""
+FORWARD_HOOKS = ("_forward_pre_hooks", "_forward_hooks")
+"""Attributes of a module with the hooks of a call."""
+HELD = (list, dict, set, Tensor, nn.Module)
+"""What a copied hook has copies of; other objects, such as a writer of logs, it shares."""
 
 
 def opened(model: nn.Module) -> nn.Module:
@@ -38,20 +43,55 @@ def opened(model: nn.Module) -> nn.Module:
 
 
 def copied(module: nn.Module) -> nn.Module:
-    """Return a copy of a module.
+    """Return a whole copy of a module: weights, buffers, attributes, modes and forward hooks.
 
     Weights that hooks compute, as those of `weight_norm`, are copied by value, which torch refuses.
     """
     memo: dict[int, Any] = {}
     for inner in module.modules():
-        for value in vars(inner).values():
-            if isinstance(value, Tensor) and not value.is_leaf:
-                memo[id(value)] = value.detach().clone()
-    return copy.deepcopy(module, memo)
+        _copy_computed(vars(inner), memo)
+    twin = copy.deepcopy(module, memo)
+    for inner, other in zip(module.modules(), twin.modules(), strict=True):
+        for kind in FORWARD_HOOKS:
+            hooks = getattr(other, kind)
+            hooks |= {key: _copied_hook(hook, memo) for key, hook in getattr(inner, kind).items()}
+    return twin
+
+
+def _copied_hook(hook: Callable[..., Any], memo: dict[int, Any]) -> Callable[..., Any]:
+    """Return a hook that writes to a copy of what it holds, such as a list of activations.
+
+    Python copies objects and their methods, but not functions: their containers, tensors and
+    modules are copied here.
+    """
+    if not isinstance(hook, FunctionType):
+        return copy.deepcopy(hook, memo)
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, HELD):
+            return value
+        _copy_computed(value, memo)
+        return copy.deepcopy(value, memo)
+
+    scope = dict(hook.__globals__)
+    scope |= {name: own(scope[name]) for name in hook.__code__.co_names if name in scope}
+    cells = tuple(CellType(own(cell.cell_contents)) for cell in hook.__closure__ or ())
+    twin = FunctionType(hook.__code__, scope, hook.__name__, hook.__defaults__, cells)
+    twin.__kwdefaults__ = hook.__kwdefaults__
+    return twin
+
+
+def _copy_computed(values: Any, memo: dict[int, Any]) -> None:
+    """Copy the tensors in a container that have a graph, which torch refuses to copy with it."""
+    for value in tree_leaves(values):
+        if isinstance(value, Tensor) and not value.is_leaf:
+            memo[id(value)] = value.detach().clone()
 
 
 def model_copy(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
-    """Return a copy of the user's model on a device, in its eval mode, without its wrappers.
+    """Return a whole copy of the user's model on a device, in its eval mode, without wrappers.
+
+    Backward hooks are left out: a measure is a derivative of the loss, whatever a loop makes of it.
 
     Raises InputError: it is no module, has weights without values, or cannot be copied.
     """
@@ -72,47 +112,65 @@ def model_copy(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
         for inner in list(network.modules()):
             for name, child in inner.named_children():
                 setattr(inner, name, opened(child))
-            _drop_hooks(inner)
-        return network.to(device, dtype).eval()
+            inner._backward_pre_hooks.clear()
+            inner._backward_hooks.clear()
+        return cast(network, dtype, device).eval()
     except Exception as error:
         raise InputError(f"the model cannot be copied to {device}: {told(error)}") from error
 
 
-def _drop_hooks(module: nn.Module) -> None:
-    """Drop the user's hooks, which would log what is measured; torch's own may compute weights."""
-    hooks = (
-        module._forward_pre_hooks,
-        module._forward_hooks,
-        module._backward_pre_hooks,
-        module._backward_hooks,
-    )
-    for named in hooks:
-        for key, hook in list(named.items()):
-            if not f"{hook.__module__}.".startswith("torch."):
-                del named[key]
+def computing_dtype(module: nn.Module) -> torch.dtype:
+    """Return the precision in which a module computes, of complex weights that of their parts."""
+    return next(module.parameters()).dtype.to_real()
 
 
-def freeze_others(module: nn.Module, patterns: str | Sequence[str] | None) -> None:
-    """Freeze the weights whose names match no pattern; None keeps all, and warns of frozen ones.
+def as_real_pairs(module: nn.Module) -> list[tuple[nn.Module, str]]:
+    """Replace complex weights by real ones (..., 2), and return their places.
 
-    Raises InputError: all would be frozen.
+    `complex_weights` gives them back to the module for a call.
+    """
+    pairs: dict[int, nn.Parameter] = {}
+    places = []
+    for inner in module.modules():
+        for name, weight in inner._parameters.items():
+            if weight is not None and weight.is_complex():
+                parts = torch.view_as_real(weight.detach()).clone()
+                pair = nn.Parameter(parts, requires_grad=weight.requires_grad)
+                inner._parameters[name] = pairs.setdefault(id(weight), pair)
+                places.append((inner, name))
+    return places
+
+
+@contextmanager
+def complex_weights(places: Sequence[tuple[nn.Module, str]]) -> Iterator[None]:
+    """Let modules find complex weights where `as_real_pairs` has put real ones."""
+    for module, name in places:
+        vars(module)[name] = torch.view_as_complex(module._parameters[name])  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for module, name in places:
+            del vars(module)[name]
+
+
+def freeze_others(module: nn.Module, patterns: str | Sequence[str] | None) -> list[str]:
+    """Freeze the weights whose names match no pattern, and return those that are trained.
+
+    None keeps all. Raises InputError: all would be frozen.
     """
     wanted = [patterns] if isinstance(patterns, str) else patterns
     weights = dict(module.named_parameters())
-    frozen = ", ".join(name for name, weight in weights.items() if not weight.requires_grad)
     if wanted is not None:
         for name, weight in weights.items():
             matches = any(fnmatchcase(name, pattern) for pattern in wanted)
             weight.requires_grad_(weight.requires_grad and matches)
-    if not any(weight.requires_grad for weight in weights.values()):
+    trained = [name for name, weight in weights.items() if weight.requires_grad]
+    if not trained:
         if wanted is None:
             raise InputError("the model has no weights that are trained (requires_grad)")
         names = shorten(", ".join(weights), LONGEST)
         raise InputError(f"parameters {list(wanted)} match no trained weight of: {names}")
-    if frozen and wanted is None:
-        warnings.warn(
-            f"weights without requires_grad are left out: {shorten(frozen, LONGEST)}", stacklevel=5
-        )
+    return trained
 
 
 def counts(value: Any) -> bool:
@@ -120,43 +178,32 @@ def counts(value: Any) -> bool:
     return isinstance(value, tuple | list) and len(value) == 2
 
 
-def passed(
-    module: nn.Module,
-    batch: Any,
-    loss: BatchLoss | None = None,
-    forward: Callable[..., Any] | None = None,
-) -> Any:
+def passed(module: nn.Module, batch: Any, loss: BatchLoss | None = None) -> Any:
     """Return the outputs for a batch, in the module's precision; of a `loss` its value, once for
     each sample, of (sum, count) the sum over the number of samples.
-
-    `forward` stands in for the module, whose own hooks may compute weights.
     """
-    weight = next(module.parameters())
+    device = next(module.parameters()).device
+    dtype = computing_dtype(module)
 
     def like_weights(t: Tensor) -> Tensor:
         if t.is_floating_point():
-            return t.to(weight.device, weight.dtype)
-        return t.to(weight.device)
+            return t.to(device, dtype)
+        if t.is_complex():
+            return t.to(device, dtype.to_complex())
+        return t.to(device)
 
     batch = tree_map_only(Tensor, like_weights, batch)
     if loss is not None:
-        # the loss calls the module
-        own = module.forward
-        module.forward = forward or own
-        try:
-            value = loss(module, batch)
-            n = len(tree_leaves(batch)[0])
-            if counts(value):
-                value = value[0] / n
-            return value.expand(n)
-        finally:
-            module.forward = own
-    call = forward or module
+        value = loss(module, batch)
+        n = len(tree_leaves(batch)[0])
+        if counts(value):
+            value = value[0] / n
+        return value.expand(n)
     if isinstance(batch, dict):
-        return call(**batch)
+        return module(**batch)
     if isinstance(batch, tuple | list):
-        return call(*batch)
-    return call(batch)
+        return module(*batch)
+    return module(batch)
 
 
 def remedy(module: nn.Module, batch: Any, loss: BatchLoss | None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,11 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.checkpoints import file_name, fitting, tensors_of
 from dynamics_cli.instruments.data import TOGETHER, LookUp, from_all_over
 from dynamics_cli.instruments.modules import (
+    FORWARD_HOOKS,
     BatchLoss,
+    as_real_pairs,
+    complex_weights,
+    computing_dtype,
     copied,
     counts,
     differentiable,
@@ -28,11 +33,15 @@ from dynamics_cli.instruments.modules import (
 )
 from dynamics_cli.instruments.obstacles import told
 from dynamics_cli.kinds import Parameters
+from dynamics_cli.kinds.modules import as_real
 
 ROUNDING = 1e-4
 """Relative difference of numbers that are equal but for rounding, of float32 too."""
 CLOSE = 1e-6
 """The same where the network computes in float64; a layer inside may round to float32."""
+
+BESIDE = 0.1
+"""Relative change of the weights at which gradients of parts are compared."""
 
 
 class Numbered:
@@ -74,7 +83,6 @@ class Given(kinds.Architecture):
                 random numbers.
         """
         weights = dict(module.named_parameters())
-        trained = [name for name, weight in weights.items() if weight.requires_grad]
         kept = {weight.data_ptr(): 0 for weight in weights.values()}
 
         def keep(tensor: Tensor) -> Tensor:
@@ -99,6 +107,11 @@ class Given(kinds.Architecture):
             tried = remedy(module, batch, loss)
             raise InputError(f"{what} inputs {asked}: {told(error)}{tried}") from error
         _check_rows(h, count)
+        if h.is_complex():
+            raise InputError(
+                "the model gives complex outputs: let it give real numbers, such as abs() or"
+                " torch.view_as_real()"
+            )
         if draws:
             why = "so that each measure would see another network: take random layers out of it"
             raise InputError(f"the model draws random numbers in its eval mode, {why}")
@@ -110,22 +123,39 @@ class Given(kinds.Architecture):
             )
 
         size = h[0].numel()
-        network = cls(
-            outputs=size if size > 1 else None,
-            sample=shapes,
-            train=trained if len(trained) < len(weights) else None,
-        )
-        network._module = module
+        network = cls(outputs=size if size > 1 else None, sample=shapes)
         network._look_up = look_up
         network._shape = tuple(h.shape[1:])
-        network._loss = loss
         network._kept = max(size, sum(kept.values()) // count)
+        trained = [name for name, weight in weights.items() if weight.requires_grad]
+        return network.of_module(module, loss).training(trained)
+
+    def of_module(self, module: nn.Module, loss: BatchLoss | None) -> Given:
+        """Return the network with its module, and its loss of batches, at another state."""
+        network = self.model_copy()
+        network._module = module
+        network._loss = loss
         return network
+
+    def training(self, names: Collection[str]) -> Given:
+        """Return the network of which the weights of some names are trained."""
+        weights = dict(self._module.named_parameters())
+        for name, weight in weights.items():
+            weight.requires_grad_(name in names)
+        train = None
+        if len(names) < len(weights):
+            train = list(names)
+        return self.model_copy(update={"train": train})
 
     @property
     def device(self) -> str:
         """That of the module."""
         return next(self._module.parameters()).device.type  # type: ignore[no-any-return]
+
+    @property
+    def trained(self) -> list[str]:
+        """Names of the weights that are trained."""
+        return list(self.train or self.shapes(1))
 
     @property
     def at_positions(self) -> bool:
@@ -146,10 +176,8 @@ class Given(kinds.Architecture):
         network._positions = self._shape[0]
         return network
 
-    def label_counts(self, count: int) -> Tensor | None:
-        """Return the number of labels of each of `count` samples (count,), where the loss gives
-        (sum, count).
-        """
+    def label_counts(self, samples: Iterable[int]) -> Tensor | None:
+        """Return the number of labels of single samples, where the loss gives (sum, count)."""
         loss = self._loss
         assert loss is not None
         numbers: list[float] = []
@@ -160,20 +188,25 @@ class Given(kinds.Architecture):
                 numbers.append(float(value[1]))
             return torch.zeros(())
 
-        for k in range(count):
+        for k in samples:
             with differentiable():
                 passed(self._module, self._look_up(np.array([k])), count_labels)
             if not numbers:
                 return None
         return torch.tensor(numbers, dtype=torch.float64)
 
-    def refuse_mixing(self, count: int, first: int, at_once: int) -> None:
+    def refuse_mixing(self, count: int, first: int, at_once: int, which: int | None = None) -> None:
         """Compare parts of samples from all over the data with halves of them, drawn at random.
+
+        Compared are outputs or losses, and gradients beside the weights: at the beginning of
+        training all samples may give the same numbers, and at its end a gradient is rounding alone.
 
         Args:
             count: number of samples, 0 for none.
             first: number of the first.
             at_once: how many the network takes at once.
+            which: counts the states that were looked at before, of which each takes another part
+                of the samples; None compares them all.
 
         Raises:
             InputError: the outputs of a sample depend on the samples beside it, or the loss is no
@@ -183,73 +216,127 @@ class Given(kinds.Architecture):
             return
         spread = first + from_all_over(count)
         parts = -(-len(spread) // max(2, min(at_once, TOGETHER)))
-        rng = np.random.default_rng(0)
-        double = next(self._module.parameters()).dtype == torch.float64
-        rounding = CLOSE if double else ROUNDING
-
-        def outputs(numbers: NDArray[np.int64]) -> Tensor:
-            batch = self._look_up(numbers)
-            with differentiable(), torch.set_grad_enabled(self._loss is not None):
-                return passed(self._module, batch, self._loss).detach()  # type: ignore[no-any-return]
-
-        for part in range(parts):
+        rng = np.random.default_rng(which or 0)
+        rounding = CLOSE if computing_dtype(self._module) == torch.float64 else ROUNDING
+        beside = self._beside(rng)
+        for part in range(parts) if which is None else [which % parts]:
             numbers = rng.permutation(spread[part::parts])
-            together = outputs(numbers)
-            apart = [outputs(half) for half in np.array_split(numbers, 2) if len(half)]
-            if self._loss is None:
-                same = all(h.shape[1:] == together.shape[1:] for h in apart)
-                if not same or not _equal(torch.cat(apart), together, rounding):
-                    why = "its outputs for a sample change with the samples beside it"
-                    raise InputError(f"the model mixes samples: {why}")
+            halves = [half for half in np.array_split(numbers, 2) if len(half)]
+            together = self._given(self._module, numbers)
+            apart = [self._given(self._module, half) for half in halves]
+            same = all(h.shape[1:] == together.shape[1:] for h in apart)
+            means = (together.mean(), torch.cat([h.flatten() for h in apart]).mean())
+            if self._loss is not None:
+                same = _equal(means[1], means[0], rounding)
+            else:
+                same = same and _equal(torch.cat(apart), together, rounding)
+            slopes = self._slopes(beside, numbers)
+            parted = torch.stack([self._slopes(beside, half) for half in halves])  # (2, P)
+            summed = parted.sum(0)
+            size = parted.norm(dim=1).sum()
+            same_slopes = not bool((summed - slopes).norm() > ROUNDING * size)
+            if same and same_slopes:
                 continue
-            whole = together.mean()
-            cut = torch.cat(apart).mean()
-            if not _equal(cut, whole, rounding):
-                seen = f"{len(numbers)} samples together give {whole:.6g}, in two parts {cut:.6g}"
-                needed = "return (sum, count) of the labels, or the mean of means over samples"
-                raise InputError(f"the loss is no mean over samples: {seen}; {needed}")
+            if self._loss is None:
+                why = "its outputs for a sample change with the samples beside it"
+                raise InputError(f"the model mixes samples: {why}")
+            needed = "return (sum, count) of the labels, or the mean of means over samples"
+            seen = f"{means[0]:.6g}, in two parts {means[1]:.6g}"
+            if same:
+                norms = (slopes.norm() / len(numbers), summed.norm() / len(numbers))
+                seen = "a gradient of norm {:.6g}, in two parts {:.6g}".format(*norms)
+            raise InputError(
+                f"the loss is no mean over samples: {len(numbers)} samples together give {seen};"
+                f" {needed}"
+            )
+
+    def _given(
+        self, module: nn.Module, numbers: NDArray[np.int64], *, graph: bool = False
+    ) -> Tensor:
+        """Return what a module gives for samples: outputs, or the loss."""
+        batch = self._look_up(numbers)
+        with differentiable(), torch.set_grad_enabled(graph or self._loss is not None):
+            h: Tensor = passed(module, batch, self._loss)
+        return h if graph else h.detach()
+
+    def _beside(self, rng: np.random.Generator) -> nn.Module:
+        """Return a copy of the module with trained weights that are changed by about 10 %."""
+        module = copied(self._module)
+        for weight in module.parameters():
+            if weight.requires_grad:
+                noise = torch.from_numpy(rng.standard_normal(weight.shape)).to(weight)
+                weight.data = weight.data * (1 + BESIDE * noise)
+        return module
+
+    def _slopes(self, module: nn.Module, numbers: NDArray[np.int64]) -> Tensor:
+        """Return the gradient (P,) of the sum of what a module gives for samples, of outputs with
+        factors that differ from sample to sample.
+        """
+        h = self._given(module, numbers, graph=True)
+        weights = [w for w in module.parameters() if w.requires_grad]
+        if self._loss is None:
+            factors = torch.cos(torch.from_numpy(numbers).to(h)).view(-1, *[1] * (h.ndim - 1))
+            h = h * factors
+        if not h.requires_grad:
+            return torch.zeros(1)
+        try:
+            slopes = torch.autograd.grad(h.sum(), weights, materialize_grads=True)
+        except RuntimeError:  # an operation without a derivative, which no measure can take then
+            return torch.zeros(1)
+        return torch.cat([as_real(slope).flatten() for slope in slopes])
 
     def inputs_of(self, x: kinds.Floats) -> Numbered:
         """Return the inputs of samples whose numbers are `x` (n, 1)."""
         return Numbered(self._look_up, x)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return weights and buffers by name."""
-        return dict(self._module.state_dict())
+        """Return weights and buffers by name, with the buffers that the module's own leaves out."""
+        return {**dict(self._module.named_buffers()), **self._module.state_dict()}
 
     def weights(self) -> dict[str, kinds.Floats]:
-        """Return the weights of the module by name."""
+        """Return the weights of the module by name; complex ones as pairs of numbers."""
         return {
-            name: weight.detach().cpu().numpy() for name, weight in self._module.named_parameters()
+            name: as_real(weight.detach()).cpu().numpy()
+            for name, weight in self._module.named_parameters()
         }
 
-    def at(self, weights: Any) -> Given:
-        """Return the network with other weights and buffers.
+    def load(self, weights: Any) -> None:
+        """Give the module other weights and buffers.
 
         Raises:
             InputError: they do not fit this network.
         """
-        network = self.model_copy()
-        network._module = copied(self._module)
-        tensors = fitting(tensors_of(weights), network._module.state_dict())
+        module = self._module
+        own = module.state_dict()
+        tensors = fitting(tensors_of(weights), own)
+        beside = {name: b for name, b in module.named_buffers() if name not in own}
+        for name in beside.keys() & tensors.keys():
+            beside[name].copy_(tensors.pop(name))
         try:
-            network._module.load_state_dict(tensors)
+            module.load_state_dict(tensors)
         except RuntimeError as error:
             named = file_name(weights) or "checkpoint"
             raise InputError(f"{named}: it does not fit the model: {told(error)}") from error
-        return network
 
     def build(self, d: int) -> nn.Module:
         """Return a copy of the module that takes inputs as they are looked up.
 
-        Its outputs are (n,) or (n, C), at positions (n, T) or (n, T, C).
+        Its outputs are (n,) or (n, C), at positions (n, T) or (n, T, C). Its complex weights are
+        pairs of numbers.
         """
         module = copied(self._module)
-        forward = module.forward
+        places = as_real_pairs(module)
+        inside = {"forward": module.forward} | {
+            name: getattr(module, name) for name in FORWARD_HOOKS
+        }
 
         def rows(batch: Any) -> Tensor:
-            with differentiable():
-                h: Tensor = passed(module, batch, self._loss, forward)
+            vars(module).update(inside)  # the module as it was, with its own hooks
+            try:
+                with differentiable(), complex_weights(places):
+                    h: Tensor = passed(module, batch, self._loss)
+            finally:
+                vars(module).update(outside)
             shape = [len(h)]
             if self.at_positions:
                 shape.append(self._positions)
@@ -257,19 +344,22 @@ class Given(kinds.Architecture):
                 shape.append(self.outputs)
             return h.reshape(shape)
 
-        module.forward = rows
+        outside: dict[str, Any] = {"forward": rows} | {
+            name: OrderedDict() for name in FORWARD_HOOKS
+        }
+        vars(module).update(outside)
         return module
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return name -> shape of every parameter."""
-        return {name: weight.shape for name, weight in self._module.named_parameters()}
+        return {name: tuple(as_real(w).shape) for name, w in self._module.named_parameters()}
 
     def network(
         self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu"
     ) -> nn.Module:
         """Return the network with some weights, in its own precision and on its own device."""
-        weight = next(self._module.parameters())
-        return super().network(d, initial, weight.dtype, str(weight.device))
+        own = next(self._module.parameters()).device
+        return super().network(d, initial, computing_dtype(self._module), str(own))
 
     def evaluation(self, parameters: Parameters, d: int) -> Callable[[kinds.Floats], kinds.Floats]:
         """Return numbers of samples (n, 1) -> outputs (n,) or (n, C), in float64."""
