@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import read_states
+from .shared import ANOTHER_SIDE, Premise, read_premise, read_states
 from .theory.cones import DEAD, MINUS, PLUS, regions
 
 
@@ -28,6 +28,7 @@ class Evidence:
     y: kit.Floats
     forbidden: int
     died_active: int
+    premise: Premise
     living: Branch
     dying: Branch
 
@@ -63,6 +64,7 @@ def evidence(runs: kit.Runs) -> Evidence:
         **branches,
         forbidden=int(wrong),
         died_active=int((always & touched & (reached[-1] == DEAD)).sum()),
+        premise=read_premise(runs["descent"], states),
     )
 
 
@@ -118,12 +120,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.exactly(1),
             dies and not dying.patterns[:, e.y > 0].any(),
         ),
-        kit.claim(
-            "active-live",
-            "No positive neuron dies that is active on a positive point at first (those that do)",
-            "Theorem 1, Section 3.3",
-            kit.exactly(0),
-            kit.given(dies, e.died_active),
+        e.premise.of_theorem(
+            kit.claim(
+                "active-live",
+                "No positive neuron dies that is active on a positive point at first (those that"
+                " do)",
+                "Theorem 1, Section 3.3",
+                kit.exactly(0),
+                kit.given(dies, e.died_active),
+            )
         ),
     ]
 
@@ -196,11 +201,13 @@ FIGURE = kit.Figure(
         " gains a positive point and reaches S+."
     ),
     configs={"descent": "min2024/two_drops_flow.yaml"},
+    nulls={"data": ANOTHER_SIDE},
     passes={
         "linear": {
             "one-way count end": (
-                "A linear neuron turns to x+ too, which lies on the positive side of every point."
+                "A linear neuron turns to x+ - x-, which is right on every point."
             ),
-        }
+        },
+        "data": {"dies": "A neuron without active points does not move, whatever the data are."},
     },
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import States, read_states
+from .shared import ANOTHER_SIDE, Premise, States, read_premise, read_states
 from .theory.cones import MINUS, PLUS, centres, least_correlation, misplaced, regions
 
 SEEDS = 200
@@ -212,6 +212,7 @@ class Fig6Evidence:
     flow: States
     stable_rank: kit.Floats
     flow_reached: kit.Ints
+    premise: Premise
     moments: list[Moment]
     networks: list[Moment]
 
@@ -225,6 +226,7 @@ def evidence_fig6(runs: kit.Runs) -> Fig6Evidence:
         flow,
         stable_rank=kit.stable_rank(states.W),
         flow_reached=regions(flow.x, flow.y, flow.W),
+        premise=read_premise(runs["flow"], flow),
         moments=[moments_at(runs["descent"], iteration)[0] for iteration in (0, ALIGNED, END)],
         networks=moments_at(runs["seeds"], ALIGNED),
     )
@@ -348,27 +350,37 @@ def claims_fig6(e: Fig6Evidence) -> list[kit.Claim]:
             kit.at_most(2.0),
             rank,
         ),
-        kit.claim(
-            "flow-ends",
-            "Balanced gradient flow: V+ ends in S+ or Sdead, V- in S- or Sdead (neurons elsewhere)",
-            "Theorem 1",
-            kit.exactly(0),
-            flow_wrong,
+        e.premise.of_theorem(
+            kit.claim(
+                "flow-ends",
+                "Balanced gradient flow: V+ ends in S+ or Sdead, V- in S- or Sdead (neurons"
+                " elsewhere)",
+                "Theorem 1",
+                kit.exactly(0),
+                flow_wrong,
+            )
         ),
-        kit.claim(
-            "flow-stays",
-            "Balanced gradient flow: no neuron ever leaves S+, S- and Sdead (departures)",
-            "Theorem 1, Lemma 12",
-            kit.exactly(0),
-            kit.given(flow_wrong == 0, departures),
+        kit.presupposing(
+            kit.claim(
+                "flow-stays",
+                "Balanced gradient flow: no neuron ever leaves S+, S- and Sdead (departures)",
+                "Lemma 12, of a start of any scale",
+                kit.exactly(0),
+                kit.given(flow_wrong == 0, departures),
+            ),
+            "Assumption 1 asks for a positive mu",
+            kit.more_than(0.0),
+            e.premise.constants.mu,
         ),
-        kit.claim(
-            "flow-rate",
-            "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the "
-            "flow)",
-            "Theorem 1",
-            kit.at_most(-1.0),
-            _rate(e.flow),
+        e.premise.of_theorem(
+            kit.claim(
+                "flow-rate",
+                "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of"
+                " the flow)",
+                "Theorem 1",
+                kit.at_most(-1.0),
+                _rate(e.flow),
+            )
         ),
     ]
 
@@ -391,14 +403,21 @@ FIGURE_6 = kit.Figure(
         "flow": "min2024/two_drops_flow.yaml",
         "seeds": kit.Wanted("min2024/two_drops.yaml", MANY_6, replicas=SEEDS),
     },
+    nulls={"data": ANOTHER_SIDE},
     passes={
         "linear": {
             "small": "The start is the same.",
-            "cosine-plus all-placed flow-ends": (
+            "cosine-plus all-placed": (
                 "Linear neurons turn to one direction, which separates the points as x+ does."
             ),
-            "to-zero flow-rate": "The points are linearly separable.",
-        }
+            "to-zero": "The points are linearly separable.",
+        },
+        "data": {
+            "small": "The start is the same.",
+            "cosine-minus": "The cone S- of the negative points is smaller, and not empty.",
+            "two-drops": "Each class is fitted in a drop of its own, as before.",
+            "to-zero": "A line still separates the points.",
+        },
     },
 )
 

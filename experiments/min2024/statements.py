@@ -13,9 +13,9 @@ from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .plane import points
-from .shared import read_states
+from .shared import ANOTHER_SIDE, Premise, read_premise, read_states
 from .theory.cones import MINUS, PLUS, misplaced, regions
-from .theory.early_alignment import DataConstants, alignment_constants, data_constants, turned
+from .theory.early_alignment import DataConstants, alignment_constants, log_scale, turned
 
 ANGLES = (0.1, 0.01, 0.001)
 """mu = sin of these, for the time of alignment."""
@@ -32,20 +32,22 @@ class Evidence:
 
     `deviation` (K - 1,) is how far directions are from Eq. 4 over an interval (largest of the
     neurons whose activation does not change in it), `norm` (K,) the largest `||w_j||^2`, `output`
-    (K,) the largest `|f|`, all for Lemmas 1 and 3. `imbalance` is the largest `|v_j^2 / ||w_j||^2 -
+    (K,) the largest `|f|`, all for Lemmas 1 and 3. `lemma_4` is the largest share of the bound of
+    Lemma 4 that the gradient at any state takes. `imbalance` is the largest `|v_j^2 / ||w_j||^2 -
     1|` of all states, `flips` counts changes of signs of v_j. `sides` (2, K) are the summed
     `||w_j||^2` of the neurons that are in S_+, and in S_-, at the time `t1` of alignment; `t2` is
     when both have fitted a point, by the proof of Theorem 1. `slowest` and `bounds` (A,) are times
     for two points.
     """
 
-    constants: DataConstants
+    premise: Premise
     t: kit.Floats
     t1: float
     t2: float
     deviation: kit.Floats
     norm: kit.Floats
     output: kit.Floats
+    lemma_4: float
     imbalance: float
     flips: int
     sides: kit.Floats
@@ -53,6 +55,11 @@ class Evidence:
     losses: kit.Floats
     slowest: kit.Floats
     bounds: kit.Floats
+
+    @property
+    def constants(self) -> DataConstants:
+        """Those of the theorem."""
+        return self.premise.constants
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -66,7 +73,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     y = states.y
     W = np.asarray(states.W)
     v = np.asarray(states.v)
-    constants = data_constants(x, y, W[0], scale=config.initialization.scale)
+    premise = read_premise(run, states)
     t = states.iterations * config.optimizer.lr / len(x)
     squares = np.sum(W**2, axis=2)
     active = kit.activation_patterns(x, W)  # (K, n, m)
@@ -80,13 +87,14 @@ def evidence(runs: kit.Runs) -> Evidence:
     losses = len(x) * np.interp(states.iterations, states.loss_iterations, states.losses)
     slowest, bounds = np.transpose([two_points(angle) for angle in ANGLES])
     return Evidence(
-        constants,
+        premise,
         t,
         t1,
         t2=kit.first_at(t, fitted[0] & fitted[1]),
         deviation=_deviation(x, y, W, v, t, active),
         norm=squares.max(axis=1),
         output=np.abs(outputs).max(axis=1),
+        lemma_4=_share_of_lemma_4(x, y, W, outputs, active),
         imbalance=float(np.abs(v**2 / squares - 1.0).max()),
         flips=int(np.count_nonzero(np.sign(v[1:]) != np.sign(v[:-1]))),
         sides=np.stack([squares[:, group].sum(axis=1) for group in members]),
@@ -109,6 +117,24 @@ def _deviation(
     kept = (active[1:] == active[:-1]).all(axis=1)
     largest: kit.Floats = np.where(kept, apart, 0.0).max(axis=1)
     return largest
+
+
+def _share_of_lemma_4(
+    x: kit.Floats, y: kit.Floats, W: kit.Floats, outputs: kit.Floats, active: kit.Bools
+) -> float:
+    """Return the largest deviation of the speed of directions from Eq. 4 over `2 n X_max max |f|`,
+    at the states where no |f| is above 1.
+
+    The speed is that of gradient flow at the weights of the state, for the exponential loss.
+    """
+    size = np.abs(outputs).max(axis=1)
+    covered = (size > 0) & (size <= 1)
+    excess = np.expm1(-y * outputs) * y  # (K, n) of the slope of the loss over that at f = 0
+    forces = np.einsum("knm,kn,nd->kmd", active, excess, x)[covered]
+    units = kit.directions(W[covered])
+    across = forces - np.sum(forces * units, axis=2, keepdims=True) * units
+    bound = 2 * len(x) * np.linalg.norm(x, axis=1).max() * size[covered]
+    return float((np.linalg.norm(across, axis=2).max(axis=1) / bound).max(initial=0.0))
 
 
 def two_points(angle: float) -> tuple[float, float]:
@@ -140,6 +166,8 @@ def loss_bound(e: Evidence) -> kit.Floats:
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
+    of_lemma = e.premise.of_lemma
+    of_theorem = e.premise.of_theorem
     c: DataConstants = e.constants
     covered = e.t[-1] >= c.validity
     at_t1 = int(np.searchsorted(e.t, e.t1)) if np.isfinite(e.t1) else 0
@@ -150,26 +178,32 @@ def claims(e: Evidence) -> list[kit.Claim]:
     fits = np.isfinite(e.t2)
     law = np.log(1.0 / np.tan(np.array(ANGLES) / 2))
     return [
-        kit.claim(
-            "lemma-1",
-            "Up to T directions follow Eq. 4 (largest deviation of their speed)",
-            "Lemma 1, Eq. 6",
-            kit.at_most(c.deviation),
-            kit.given(covered, _within(e, e.deviation).max(initial=0.0)),
+        of_lemma(
+            kit.claim(
+                "lemma-1",
+                "Up to T directions follow Eq. 4 (largest deviation of their speed)",
+                "Lemma 1, Eq. 6",
+                kit.at_most(c.deviation),
+                kit.given(covered, _within(e, e.deviation).max(initial=0.0)),
+            )
         ),
-        kit.claim(
-            "lemma-3-norms",
-            "Up to T all neurons stay small (largest squared norm)",
-            "Lemma 3, Eq. 10",
-            kit.at_most(c.norm),
-            kit.given(covered, _within(e, e.norm).max()),
+        of_lemma(
+            kit.claim(
+                "lemma-3-norms",
+                "Up to T all neurons stay small (largest squared norm)",
+                "Lemma 3, Eq. 10",
+                kit.at_most(c.norm),
+                kit.given(covered, _within(e, e.norm).max()),
+            )
         ),
-        kit.claim(
-            "lemma-3-output",
-            "Up to T the output stays small (largest |f|)",
-            "Lemma 3, Eq. 10",
-            kit.at_most(c.output),
-            kit.given(covered, _within(e, e.output).max()),
+        of_lemma(
+            kit.claim(
+                "lemma-3-output",
+                "Up to T the output stays small (largest |f|)",
+                "Lemma 3, Eq. 10",
+                kit.at_most(c.output),
+                kit.given(covered, _within(e, e.output).max()),
+            )
         ),
         kit.claim(
             "balanced",
@@ -185,13 +219,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.exactly(0),
             kit.given(fits, e.flips),
         ),
-        kit.claim(
-            "lemma-13",
-            "At t1 the neurons of a side have kept so much of their squared norm (least sum over"
-            " its bound)",
-            "Lemma 13",
-            kit.at_least(1.0),
-            kept,
+        of_theorem(
+            kit.claim(
+                "lemma-13",
+                "At t1 the neurons of a side have kept so much of their squared norm (least sum"
+                " over its bound)",
+                "Lemma 13",
+                kit.at_least(1.0),
+                kept,
+            )
         ),
         kit.claim(
             "lemma-14",
@@ -200,19 +236,31 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.at_least(0.0),
             kit.given(fits and grown, steps.min(initial=np.inf) / e.sides[:, -1].max()),
         ),
-        kit.claim(
-            "t2",
-            "Both sides have fitted a point by t2 (time over its bound)",
-            "Theorem 1, Eq. 39",
-            kit.at_most(1.0),
-            kit.given(fits and grown, e.t2 / c.t2(e.t1)),
+        of_theorem(
+            kit.claim(
+                "t2",
+                "Both sides have fitted a point by t2 (time over its bound)",
+                "Theorem 1, Eq. 39",
+                kit.at_most(1.0),
+                kit.given(fits and grown, e.t2 / c.t2(e.t1)),
+            )
         ),
-        kit.claim(
-            "loss-bound",
-            "After t2 the loss is below L(t2) / (L(t2) alpha (t - t2) + 1) (largest ratio)",
-            "Theorem 1, Appendix D.2",
+        of_theorem(
+            kit.claim(
+                "loss-bound",
+                "After t2 the loss is below L(t2) / (L(t2) alpha (t - t2) + 1) (largest ratio)",
+                "Theorem 1, Appendix D.2",
+                kit.at_most(1.0),
+                kit.given(fits, np.nanmax(e.losses / loss_bound(e), initial=0.0)),
+            )
+        ),
+        kit.theory(
+            "lemma-4",
+            "While no |f| is above 1 directions follow Eq. 4 within 2 n X_max max |f| (largest"
+            " share of it, by the gradient at all states)",
+            "Lemma 4, Eq. 11",
             kit.at_most(1.0),
-            kit.given(fits, np.nanmax(e.losses / loss_bound(e), initial=0.0)),
+            e.lemma_4,
         ),
         kit.theory(
             "time-law",
@@ -245,12 +293,18 @@ def numbers(e: Evidence) -> dict[str, float]:
     named = {
         f"time to S+, mu = sin {angle:g}": t for angle, t in zip(ANGLES, e.slowest, strict=True)
     }
-    # T of Lemma 1 is at least t1 up to this scale, for the two points and as many neurons
-    needed = -(8 * e.bounds[0] + np.log(np.sqrt(e.constants.width))) / np.log(10.0)
+    c = e.constants
     return {
         **named,
-        "log10 of the scale that Theorem 1 asks for, mu = sin 0.1": needed,
-        "T of Lemma 1": e.constants.validity,
+        "log10 of the scale that Theorem 1 asks for": e.premise.asked,
+        "log10 of the scale up to which T is the measured t1 or more": log_scale(
+            e.t1, c.n, c.x_max, c.width
+        ),
+        "log10 of the scale that Theorem 1 asks for, mu = sin 0.1": log_scale(
+            e.bounds[0], 2, 1.0, c.width
+        ),
+        "largest |f| up to t1": e.output[e.t <= e.t1].max(),
+        "T of Lemma 1": c.validity,
         "t1": e.t1,
         "t2": e.t2,
     }
@@ -295,17 +349,17 @@ FIGURE = kit.Figure(
     configs={"flow": "min2024/two_drops_flow.yaml"},
     passes={
         "slow": {"lemma-3-*": "Slower neurons stay small for longer."},
+        "data": {"lemma-3-*": "The lemma asks nothing of the data."},
         "random_features": {"lemma-3-*": "Neurons that are not trained stay small."},
         "linear": {
             "lemma-3-*": (
                 "Appendix B states the lemma for leaky ReLUs, and a linear activation is one."
             ),
             "balanced signs": "Linear networks keep balance and signs too.",
-            "lemma-13 lemma-14 t2 loss-bound": (
-                "Linear neurons are pulled by the data of both labels, which keeps "
-                "them within the bounds of one."
+            "lemma-14": (
+                "A linear neuron along a direction that separates the points grows by all of them."
             ),
         },
     },
-    nulls={"unbalanced": ("initialization.kind=unbalanced",)},
+    nulls={"unbalanced": ("initialization.kind=unbalanced",), "data": ANOTHER_SIDE},
 )

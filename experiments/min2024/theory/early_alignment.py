@@ -104,6 +104,22 @@ class DataConstants:
         return float(2 * self.scale * np.sqrt(self.width) * self.x_max * self.w_max**2)
 
     @property
+    def largest(self) -> float:
+        """`1 / (4 sqrt(h) X_max W_max^2)`, the largest epsilon of Lemmas 1 and 3."""
+        return float(1 / (4 * np.sqrt(self.width) * self.x_max * self.w_max**2))
+
+    def asked(self, alignment: AlignmentConstants) -> float:
+        """Return log10 of the largest epsilon of Theorem 1 (Eq. 28), which float64 cannot hold."""
+        least = min(alignment.mu, alignment.zeta, alignment.xi)
+        share = least * np.sqrt(alignment.mu) * self.x_min / (self.n * self.x_max)
+        return float(
+            min(
+                log_scale(alignment.t1, self.n, self.x_max, self.width),
+                np.log10(self.largest * share),
+            )
+        )
+
+    @property
     def deviation(self) -> float:
         """`4 epsilon n sqrt(h) X_max^2 W_max^2`, above the deviation from Eq. 4 up to T (Lemma
         1).
@@ -120,6 +136,11 @@ class DataConstants:
         root = np.sqrt(self.mu) * self.x_min
         start = np.log(2 / (self.scale**2 * root * self.w_min**2))
         return float(t1 + (6 + 4 * (start + 4 * self.n * self.x_max * t1)) / (root * self.fewest))
+
+
+def log_scale(t1: float, n: int, x_max: float, width: int) -> float:
+    """Return log10 of the largest epsilon for which T of Lemma 1 is `t1` or more."""
+    return float(-(4 * n * x_max * t1 + np.log(np.sqrt(width))) / np.log(10.0))
 
 
 def data_constants(x: Floats, y: Floats, W: Floats, scale: float) -> DataConstants:
