@@ -268,14 +268,14 @@ def claims(e: Evidence, figure: str, text: bool) -> list[kit.Claim]:
         kit.claim(
             "rank-below-2",
             "The stable rank decreases below 2 (at the end)",
-            f"Section 4, {figure} (third)",
+            f"Section 4, Theorem 1, {figure} (third)",
             kit.less_than(2.0),
             e.stable_rank[-1],
         ),
         kit.claim(
             "loss-end",
             "The loss converges to 0 (last loss over the first)",
-            f"{figure} (third); a fifth is our reading of the figure",
+            f"Theorem 1, {figure} (third); a fifth is our reading of the figure",
             kit.at_most(0.2),
             losses[-1] / losses[0],
         ),

@@ -192,6 +192,9 @@ def _draw_branch(axes: kit.Axes, y: kit.Floats, branch: Branch) -> None:
     axes.margins(y=0.12)
 
 
+DEAD_STAYS = (
+    "A neuron without active points has no gradient, of these data or others, right or not."
+)
 FIGURE = kit.Figure(
     id="min2024-fig4",
     caption=(
@@ -208,6 +211,7 @@ FIGURE = kit.Figure(
                 "A linear neuron turns to x+ - x-, which is right on every point."
             ),
         },
-        "data": {"dies": "A neuron without active points does not move, whatever the data are."},
+        "data": {"dies": DEAD_STAYS},
+        "wrong_gradient": {"dies": DEAD_STAYS},
     },
 )

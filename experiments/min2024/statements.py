@@ -349,6 +349,11 @@ FIGURE = kit.Figure(
     configs={"flow": "min2024/two_drops_flow.yaml"},
     passes={
         "slow": {"lemma-3-*": "Slower neurons stay small for longer."},
+        "wrong_gradient": {
+            "lemma-3-*": (
+                "The bounds are from above; w and v turn about each other in place of growing."
+            ),
+        },
         "data": {"lemma-3-*": "The lemma asks nothing of the data."},
         "random_features": {"lemma-3-*": "Neurons that are not trained stay small."},
         "linear": {
