@@ -124,10 +124,11 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "random",
-            "Modes are learnt later than by Eq. 12 on average (mean delay of these modes)",
+            "Modes are learnt later than by Eq. 12 on average (mean delay of these modes, less that"
+            " from a decoupled start, which is Euler's error)",
             "Figure 3 right",
             kit.more_than(0),
-            linear.mean(),
+            np.mean(linear - exact.delays[chosen]),
         ),
         kit.claim(
             "tanh",
@@ -137,6 +138,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
             np.sum(tanh > linear),
         ),
     ]
+
+
+def numbers(e: Evidence) -> dict[str, float]:
+    """Return the mean delay of a random start, and of the decoupled one."""
+    chosen = np.array(MODES) - 1
+    return {
+        "mean delay, random start": e.delays["linear"].mean(),
+        "mean delay, decoupled start": e.paths["decoupled"].delays[chosen].mean(),
+    }
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -184,7 +194,7 @@ FIGURE = kit.Figure(
     configs={
         "linear": "saxe2014/tree.yaml",
         "tanh": kit.Wanted("saxe2014/tree.yaml", ("architecture.activation=tanh",)),
-        "decoupled": kit.Wanted("saxe2014/tree.yaml", (DECOUPLED, "optimizer.iterations=500")),
+        "decoupled": kit.Wanted("saxe2014/tree.yaml", (DECOUPLED,)),
     },
     presets={
         "full": {
