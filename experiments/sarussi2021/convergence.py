@@ -15,7 +15,19 @@ from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import LINEAR, SMALL, SOON, Groups, Plane, plane, read_groups
+from .groups import (
+    ALIKE,
+    ANY_SLOPE,
+    LINEAR,
+    SEPARABLE,
+    SLIPS,
+    SMALL,
+    SOON,
+    Groups,
+    Plane,
+    plane,
+    read_groups,
+)
 from .theory.clustering import outside_linear_regime, signs_differ
 from .theory.convergence import epochs_bound
 
@@ -236,9 +248,13 @@ FIGURE = kit.Figure(
         },
         "bias": with_bias(),
     },
+    nulls={"data": SLIPS},
     passes={
         "linear": {
-            "reached-* bound polynomial bias-*": LINEAR,
+            "reached-* bound polynomial": ANY_SLOPE,
+            "bias-separated": SEPARABLE,
+            "bias-outside": ALIKE,
+            "bias-linear": LINEAR,
         },
         "early": {"bias-separated": SOON},
         "slow": {"bias-separated": SOON},

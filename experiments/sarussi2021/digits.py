@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from dynamics_cli import kit
 
 from .groups import (
+    ALIKE,
     DASHED,
     LARGE,
     LINEAR,
@@ -64,8 +65,6 @@ LEARNT = (
     " linear least squares."
 )
 """The sentence of the captions that says what `ONCE_LEARNT` means."""
-ALIKE = "All neurons of a group of a linear network get the same updates, so they cluster too."
-"""Why neurons cluster under `linear`; from a large start they do not."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:

@@ -13,8 +13,10 @@ from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
 from .groups import (
+    ALIKE,
     LARGE,
     LINEAR,
+    SLIPS,
     SMALL,
     Groups,
     Plane,
@@ -158,10 +160,11 @@ FIGURE = kit.Figure(
         "small": kit.Wanted(CONFIG, (EPOCHS,)),
         "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10")),
     },
-    nulls=LARGE,
+    nulls={**LARGE, "data": SLIPS},
     passes={
         "linear": {
-            "small-*": LINEAR,
+            "small-linear": LINEAR,
+            "small-outside small-clusters": ALIKE,
             "large-clusters": "A large start is kept.",
             "separated": "The data are linearly separable.",
         }

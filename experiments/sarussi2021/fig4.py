@@ -21,7 +21,19 @@ from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, LINEAR, SMALL, SOON, Groups, Plane, draw_neurons, plane, read_groups
+from .groups import (
+    ALIKE,
+    DASHED,
+    MAX_MARGIN,
+    ONE_DIRECTION,
+    SMALL,
+    SOON,
+    Groups,
+    Plane,
+    draw_neurons,
+    plane,
+    read_groups,
+)
 from .theory import agreement
 from .theory.clustering import clustering_ratio, largest_angle, linear_classifier
 
@@ -66,6 +78,9 @@ class Evidence:
     symmetric_sgd: Groups
     """The same by plain SGD."""
     symmetric_predicted: agreement.Directions
+    symmetric_margins: Margins
+    exposed: tuple[int, int]
+    """Points of the symmetric set, and of the sample, that assumption 4 of Theorem 6.2 excludes."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -73,6 +88,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     groups = {role: read_groups(run) for role, run in runs.items()}
     limit = groups["limit"]
     predicted = perfect_agreement(limit)
+    symmetric_predicted = perfect_agreement(groups["symmetric"])
+    datas = (groups[role].data for role in ("symmetric", "limit"))
+    exposed = (int(agreement.wrongly_classifiable(data.x, data.y).sum()) for data in datas)
     return Evidence(
         plane=plane(groups["symmetric"]),
         sgd=groups["sgd"],
@@ -82,7 +100,9 @@ def evidence(runs: kit.Runs) -> Evidence:
         plain_margin=plain_margin(limit, predicted),
         symmetric=groups["symmetric"],
         symmetric_sgd=groups["symmetric_sgd"],
-        symmetric_predicted=perfect_agreement(groups["symmetric"]),
+        symmetric_predicted=symmetric_predicted,
+        symmetric_margins=margins(groups["symmetric"], symmetric_predicted),
+        exposed=(next(exposed), next(exposed)),
     )
 
 
@@ -170,31 +190,43 @@ def max_margin_angle(groups: Groups, predicted: agreement.Directions) -> float:
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
-    exposed = agreement.wrongly_classifiable(e.symmetric.data.x, e.symmetric.data.y)
+    in_par = min(
+        np.min(share[groups.late], initial=np.inf)
+        for groups in (e.symmetric, e.limit)
+        for share in groups.par_shares.values()
+    )
+    directions, *boundaries = _agreement_claims(
+        "", "Symmetric set", e.symmetric, e.symmetric_sgd, e.symmetric_predicted
+    )
     return [
-        *_agreement_claims(
-            "", "Symmetric set", e.symmetric, e.symmetric_sgd, e.symmetric_predicted
-        ),
+        _of_theorem_6_2(directions, e.symmetric_margins, e.exposed[0]),
+        *boundaries,
         *_agreement_claims("gaussians-", "Gaussian sample", e.limit, e.sgd, e.predicted),
         *[
             kit.claim(
                 f"par-{kind}",
                 f"All neurons {kind} are in the PAR and stay there (least share since the summed"
                 " loss is below log 2, plain SGD on the Gaussian sample)",
-                "Section 6.3, Theorem 6.2",
+                "Section 6.3",
                 kit.exactly(1),
                 np.min(share[e.sgd.late], initial=np.inf),
             )
             for kind, share in e.sgd.par_shares.items()
         ],
-        kit.claim(
-            "clustered",
-            r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, the"
-            r" larger of "
-            "both training sets, rescaled time)",
-            "Theorem 6.1",
-            kit.less_than(SMALL),
-            max(clustered(e.symmetric), clustered(e.limit)),
+        kit.presupposing(
+            kit.claim(
+                "clustered",
+                r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, the"
+                r" larger of "
+                "both training sets, rescaled time)",
+                "Theorem 6.1",
+                kit.less_than(SMALL),
+                max(clustered(e.symmetric), clustered(e.limit)),
+            ),
+            "Theorem 6.1 asks that the flow stays in an NAR, here the PAR (least share of neurons"
+            " since the summed loss is below log 2)",
+            kit.exactly(1),
+            in_par,
         ),
         kit.theory(
             "kkt",
@@ -218,20 +250,42 @@ def claims(e: Evidence) -> list[kit.Claim]:
             "of the other (points for which there is one, of 50)",
             "Lemma 6.1",
             kit.exactly(0),
-            int(exposed.sum()),
+            e.exposed[0],
         ),
-        kit.claim(
-            "symmetric-par",
-            "A network trained on a symmetric set stays in the PAR (least share of neurons since"
-            " the summed loss is below log 2, rescaled time)",
-            "Lemma 6.1, Theorem 6.2",
-            kit.exactly(1),
-            min(
-                np.min(share[e.symmetric.late], initial=np.inf)
-                for share in e.symmetric.par_shares.values()
+        _of_theorem_6_2(
+            kit.claim(
+                "symmetric-par",
+                "A network trained on a symmetric set stays in the PAR (least share of neurons"
+                " since the summed loss is below log 2, rescaled time)",
+                "Lemma 6.1, Theorem 6.2",
+                kit.exactly(1),
+                min(
+                    np.min(share[e.symmetric.late], initial=np.inf)
+                    for share in e.symmetric.par_shares.values()
+                ),
             ),
+            e.symmetric_margins,
+            e.exposed[0],
         ),
     ]
+
+
+def _of_theorem_6_2(claim: kit.Claim, margins: Margins, exposed: int) -> kit.Claim:
+    """Return a claim of Theorem 6.2 with its assumptions 3 and 4, which are sufficient, as numbers;
+    `exposed` are the points that the latter rules out.
+    """
+    claim = kit.presupposing(
+        claim,
+        "Assumption 3 of Theorem 6.2 is about the largest smoothed margin",
+        kit.more_than(margins.needed),
+        margins.smoothed[margins.late].max(initial=-np.inf),
+    )
+    return kit.presupposing(
+        claim,
+        "Assumption 4 is about points that a vector gets wrong which is right on the other class",
+        kit.exactly(0),
+        exposed,
+    )
 
 
 def _agreement_claims(
@@ -254,7 +308,7 @@ def _agreement_claims(
             f"{prefix}directions",
             f"{name}: the learned directions are the convex program's (joint cosine, rescaled time;"
             " 0.9999, and more than the difference of the class means has)",
-            "Theorem 6.2, Figure 4(b)",
+            f"{'Section 6.3' if prefix else 'Theorem 6.2'}, Figure 4(b)",
             kit.more_than(max(0.9999, float(kit.cosines(means.joint, predicted.joint)))),
             kit.given(rescaled_late, limit.joint_cosine(-1, predicted)),
         ),
@@ -298,13 +352,19 @@ def _margin_claims(e: Evidence) -> list[kit.Claim]:
                 else np.nan
             ),
         ),
-        kit.claim(
-            "margin-largest",
-            r"The normalised margin tends to the largest of the PAR, $v \sqrt k/\|(w, u)\|$ "
-            "(share, rescaled time; more than neurons along the class means have)",
-            "Eqs. 5 and 8, Theorem 6.2",
-            kit.Interval(np.nextafter(e.plain_margin, 1), 1.0 + 1e-9, f"{e.plain_margin:.4g} to 1"),
-            float(limit.normalised[-1]) / limit.largest,
+        _of_theorem_6_2(
+            kit.claim(
+                "margin-largest",
+                r"The normalised margin tends to the largest of the PAR, $v \sqrt k/\|(w, u)\|$ "
+                "(share, rescaled time; more than neurons along the class means have)",
+                "Eqs. 5 and 8, Theorem 6.2",
+                kit.Interval(
+                    np.nextafter(e.plain_margin, 1), 1.0 + 1e-9, f"{e.plain_margin:.4g} to 1"
+                ),
+                float(limit.normalised[-1]) / limit.largest,
+            ),
+            limit,
+            e.exposed[1],
         ),
     ]
 
@@ -410,7 +470,12 @@ FIGURE = kit.Figure(
     },
     nulls={"large": ("initialization.scale=100", "optimizer.lr=5.0")},
     passes={
-        "linear": {"*directions *boundary par-* clustered margin-* symmetric-*": LINEAR},
+        "linear": {
+            "*directions *boundary margin-largest": MAX_MARGIN,
+            "par-* symmetric-par": ONE_DIRECTION,
+            "clustered": ALIKE,
+            "margin-grows": "It is true of every homogeneous network, and a linear one is.",
+        },
         "early": {"par-* clustered margin-* symmetric-*": SOON},
         "slow": {"par-* clustered margin-* symmetric-*": SOON},
     },

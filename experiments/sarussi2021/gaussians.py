@@ -13,10 +13,15 @@ from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError
 from dynamics_cli.plotting.scene import draw_scene
 
+from .fig1 import share_of_directions
 from .groups import (
+    ALIKE,
     DASHED,
     LINEAR,
+    MAX_MARGIN,
+    ONE_DIRECTION,
     ONE_UPDATE,
+    SLIPS,
     SMALL,
     SOON,
     EpochCurve,
@@ -92,7 +97,11 @@ FIGURE_8 = kit.Figure(
         for dim in DIMENSIONS
     },
     nulls={"large": ("initialization.scale=10", "optimizer.epochs=500")},
-    passes={"linear": {"w-* u-*": LINEAR}, "early": {"w-* u-*": SOON}, "slow": {"w-* u-*": SOON}},
+    passes={
+        "linear": {"w-* u-*": ONE_DIRECTION},
+        "early": {"w-* u-*": SOON},
+        "slow": {"w-* u-*": SOON},
+    },
 )
 
 
@@ -116,24 +125,24 @@ class Outlier:
     """(K,) by `w` and `u`: neurons in the PAR."""
     least_margin: float
     """The least agreement margin over the second half of training, with these patterns."""
+    limit_margin: float
+    """The same in rescaled time."""
 
 
 def evidence_fig9(runs: kit.Runs) -> Outlier:
     """Measure agreement over training, and solve the convex program of the NAR at its end."""
-    groups = read_groups(runs["sgd"])
+    groups, limit = (read_groups(runs[role]) for role in ("sgd", "limit"))
     x = groups.data.x
     y = groups.data.y
     W, U = groups.last
     patterns = agreement.agreed_pattern(x, W), agreement.agreed_pattern(x, U)
     try:
-        predicted = agreement.agreement_directions(
-            x, y, read_groups(runs["limit"]).alpha, *patterns
-        )
+        predicted = agreement.agreement_directions(x, y, limit.alpha, *patterns)
     except InfeasibleError:
         predicted = None
     return Outlier(
         plane=plane(groups, 0.15),
-        limit=read_groups(runs["limit"]),
+        limit=limit,
         patterns=patterns,
         predicted=predicted,
         disagreements={
@@ -141,11 +150,16 @@ def evidence_fig9(runs: kit.Runs) -> Outlier:
             for kind, H in (("w", groups.W), ("u", groups.U))
         },
         shares=groups.par_shares,
-        least_margin=min(
-            agreement.agreement_margin(x, W, U, *patterns)
-            for W, U, epoch in zip(groups.W, groups.U, groups.epochs, strict=True)
-            if epoch >= groups.epochs[-1] / 2
-        ),
+        least_margin=_least_margin(groups, patterns),
+        limit_margin=_least_margin(limit, patterns),
+    )
+
+
+def _least_margin(groups: Groups, patterns: tuple[kit.Floats, kit.Floats]) -> float:
+    return min(
+        agreement.agreement_margin(groups.data.x, W, U, *patterns)
+        for W, U, epoch in zip(groups.W, groups.U, groups.epochs, strict=True)
+        if epoch >= groups.epochs[-1] / 2
     )
 
 
@@ -154,6 +168,16 @@ def claims_fig9(e: Outlier) -> list[kit.Claim]:
     margin = agreement.agreement_margin(groups.data.x, *groups.last, *e.patterns)
     cosine = NAN if e.predicted is None else e.limit.joint_cosine(-1, e.predicted)
     smaller = np.minimum(*e.shares.values())
+
+    def of_theorem(claim: kit.Claim) -> kit.Claim:
+        return kit.presupposing(
+            claim,
+            "Theorem 6.1 asks that the flow stays in an NAR (least agreement margin over its second"
+            " half)",
+            kit.more_than(0),
+            e.limit_margin,
+        )
+
     return [
         kit.claim(
             "accuracy",
@@ -194,13 +218,15 @@ def claims_fig9(e: Outlier) -> list[kit.Claim]:
             kit.less_than(1),
             kit.given(groups.accuracy == 1, smaller[-1]),
         ),
-        kit.claim(
-            "limit",
-            "The limit is the KKT point of the NAR that the network is in (joint cosine, rescaled"
-            " time)",
-            "Theorem 6.1, Appendix F",
-            kit.more_than(0.999),
-            cosine,
+        of_theorem(
+            kit.claim(
+                "limit",
+                "The limit is the KKT point of the NAR that the network is in (joint cosine,"
+                " rescaled time)",
+                "Theorem 6.1, Appendix F",
+                kit.more_than(0.999),
+                cosine,
+            )
         ),
         kit.claim(
             "stays",
@@ -210,13 +236,25 @@ def claims_fig9(e: Outlier) -> list[kit.Claim]:
             kit.more_than(0),
             kit.given(groups.late[-1], e.least_margin),
         ),
-        kit.claim(
-            "clustered",
-            r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, rescaled"
-            r" time)",
-            "Theorem 6.1",
-            kit.less_than(SMALL),
-            kit.given(e.limit.late[-1], clustering_ratio(*e.limit.last)),
+        of_theorem(
+            kit.claim(
+                "clustered",
+                r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$,"
+                r" rescaled time)",
+                "Theorem 6.1",
+                kit.less_than(SMALL),
+                kit.given(e.limit.late[-1], clustering_ratio(*e.limit.last)),
+            )
+        ),
+        of_theorem(
+            kit.claim(
+                "linear",
+                "In the limit the decision boundary is linear (share of directions decided"
+                " otherwise, rescaled time)",
+                "Corollary 6.2",
+                kit.less_than(SMALL),
+                kit.given(e.limit.late[-1], share_of_directions(e.limit)),
+            )
         ),
     ]
 
@@ -269,9 +307,14 @@ FIGURE_9 = kit.Figure(
         " epochs. With this draw all neurons are in the regime for a while, and leave it."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
-    nulls={"large": ("initialization.scale=30",)},
+    nulls={"large": ("initialization.scale=30",), "data": SLIPS},
     passes={
-        "linear": {"accuracy agreement-* nar limit stays clustered": LINEAR},
+        "linear": {
+            "accuracy": ONE_DIRECTION,
+            "agreement-* nar stays clustered": ALIKE,
+            "limit": MAX_MARGIN,
+            "linear": LINEAR,
+        },
         "one_step": {"agreement-u": ONE_UPDATE},
         "early": {"accuracy agreement-* nar stays": SOON},
         "slow": {"accuracy agreement-* nar stays": SOON},

@@ -47,6 +47,16 @@ LINEAR = (
     "The paper proves that such networks end as linear classifiers, which a linear network is from"
     " the start."
 )
+ALIKE = "All neurons of a group of a linear network get the same updates, so they cluster too."
+"""Why neurons agree and cluster under `linear`; from a large start they do not."""
+MAX_MARGIN = (
+    "With slope 1 the convex program is the linear max-margin one, to which a linear network tends."
+)
+ONE_DIRECTION = "Neurons of a linear network turn to one direction, which separates the points."
+ANY_SLOPE = "The theorem is for any positive slope, and that of a linear network is 1."
+SEPARABLE = "A linear network with a bias separates what a line separates."
+SLIPS = ("dataset.random_labels=0.05",)
+"""The null `data`: a twentieth of the labels are drawn at random, so that no line separates."""
 ONE_UPDATE = "From a small start a single update puts all neurons of a sign along one point."
 SOON = "The data are easy: a hundredth of the training is enough."
 """Why claims hold under `one_step`, and under `early` and `slow`."""

@@ -17,6 +17,7 @@ from .theory.clustering import (
     outside_linear_regime,
     sharp_constant,
     sharpest,
+    steps_violated,
     tightness,
     violations,
 )
@@ -57,6 +58,8 @@ class Clustered:
     """Random points in the linear regime."""
     violations: int
     """Signs that Theorem 5.1 does not allow at them."""
+    steps: int
+    """Points at which a step of its proof fails, Corollary C.1 or Lemma C.1."""
     sharp: float
     """The largest share of `sharp_constant` at which signs differ."""
     attained: float
@@ -79,14 +82,15 @@ def evidence_fig3(runs: kit.Runs) -> Clustered:
         clustered=int(counts[:, 0].sum()),
         inside=int(counts[:, 1].sum()),
         violations=int(counts[:, 2].sum()),
+        steps=int(counts[:, 4].sum()),
         sharp=float(counts[:, 3].max()),
         attained=min(tightness(x, W, U, alpha) / sharp_constant(alpha) for alpha, W, U, x in worst),
     )
 
 
 def random_networks(rng: np.random.Generator) -> kit.Floats:
-    """Return (NETWORKS, 4): violations if perfectly clustered; points inside, violations, share
-    of the constant.
+    """Return (NETWORKS, 5): violations if perfectly clustered; points inside, violations, share
+    of the constant, violated steps.
     """
     rows = []
     for _ in range(NETWORKS):
@@ -102,7 +106,8 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
         perfect = violations(x, np.repeat(w, k, axis=0), np.repeat(u, k, axis=0), alpha)
         inside = np.count_nonzero(~outside_linear_regime(x, near_w, near_u))
         sharp = tightness(x, near_w, near_u, alpha) / sharp_constant(alpha)
-        rows.append((perfect, inside, violations(x, near_w, near_u, alpha), sharp))
+        steps = sum(steps_violated(x, near_w, near_u))
+        rows.append((perfect, inside, violations(x, near_w, near_u, alpha), sharp, steps))
     return np.array(rows, dtype=np.float64)
 
 
@@ -138,6 +143,14 @@ def claims_fig3(e: Clustered) -> list[kit.Claim]:
             "Theorem 5.1",
             kit.exactly(0),
             e.violations,
+        ),
+        kit.theory(
+            "steps",
+            r"There $|\langle \bar w, x\rangle|$ or $|\langle \bar u, x\rangle|$ is at least"
+            r" $r \|x\|$, where all neurons have the sign of their mean (points where one fails)",
+            "Corollary C.1, Lemma C.1",
+            kit.exactly(0),
+            e.steps,
         ),
         kit.theory(
             "sharp",

@@ -76,6 +76,19 @@ def violations(x: Floats, W: Floats, U: Floats, alpha: float) -> int:
     return int(np.count_nonzero(signs_differ(x, W, U, alpha) & ~outside_linear_regime(x, W, U)))
 
 
+def steps_violated(x: Floats, W: Floats, U: Floats) -> tuple[int, int]:
+    """Return at how many points of `x (n, d)` the two steps to Theorem 5.1 fail.
+
+    Corollary C.1: in the linear regime `|<w_bar, x>|` or `|<u_bar, x>|` is at least `r ||x||`.
+    Lemma C.1: where it is, all neurons of the group have the sign of their mean.
+    """
+    reach = cluster_radius(W, U) * norms(x)
+    far = [np.abs(x @ group.mean(axis=0)) >= reach for group in (W, U)]
+    mixed = [np.ptp(np.sign(x @ group.T), axis=1) > 0 for group in (W, U)]
+    alone = ~outside_linear_regime(x, W, U) & ~far[0] & ~far[1]
+    return int(alone.sum()), int(sum((f & m).sum() for f, m in zip(far, mixed, strict=True)))
+
+
 def tightness(x: Floats, W: Floats, U: Floats, alpha: float) -> float:
     """Return the largest `|<w_bar - u_bar, x>| / (r ||x||)` at which the signs differ: at most
     `sharp_constant(alpha)`.

@@ -122,3 +122,14 @@ def test_a_linear_network_is_in_the_linear_regime_of_the_sharp_constant():
 def _of(found):
     w, u, x = found
     return x, w, u
+
+
+def test_steps_of_the_proof_of_theorem_5_1_can_fail(monkeypatch):
+    """With half of the radius neurons of a group have both signs beyond it."""
+    rng = np.random.default_rng(0)
+    W, U = (centre + 0.3 * rng.standard_normal((6, 3)) for centre in rng.standard_normal((2, 1, 3)))
+    x = rng.standard_normal((2000, 3))
+    assert clustering.steps_violated(x, W, U) == (0, 0)
+    half = clustering.cluster_radius(W, U) / 2
+    monkeypatch.setattr(clustering, "cluster_radius", lambda *groups: half)
+    assert clustering.steps_violated(x, W, U)[1] > 0
