@@ -4,10 +4,12 @@ network on a few images.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dynamics_cli.reproduction.catalogue import load_figure
-from tests.experiments.helpers import evidence_of
+from tests.experiments.helpers import by_id, evidence_of
 
 
 def test_figure_1_has_the_numbers_of_an_independent_run():
@@ -17,3 +19,24 @@ def test_figure_1_has_the_numbers_of_an_independent_run():
     assert e.layer.third < 0.05
     assert -0.92 < load_figure("phuong2021-fig1").numbers(e)["cosine of w+ and w-"] < -0.86
     assert e.directions.violations == 0
+
+
+def test_nothing_is_claimed_of_a_network_that_has_not_learnt():
+    """Under a wrong gradient the rank was two, and correlations were high, without learning."""
+    figure = load_figure("phuong2021-fig1")
+    unlearnt = by_id(figure.claims(replace(evidence_of(figure), loss=0.69)))
+    for key in ("rank", "grown", "second", "directions", "correlation", "learnt"):
+        assert unlearnt[key].verdict == "not reproduced"
+
+
+def test_a_late_neuron_does_not_decide_whether_others_stay():
+    """Lemma 3 and Lemma B.1 are about neurons that have arrived."""
+    figure = load_figure("phuong2021-theorem1")
+    evidence = evidence_of(figure)
+    late = replace(evidence.flow, settled=0.975)
+    claims = by_id(figure.claims(replace(evidence, followed={"flow": late})))
+    assert claims["sectors"].verdict == "not reproduced"
+    assert (claims["absorbing"].measured, claims["stays-active"].measured) == (0, 0)
+    nowhere = replace(late, settled=0.0)
+    claims = by_id(figure.claims(replace(evidence, followed={"flow": nowhere})))
+    assert claims["absorbing"].verdict == "not reproduced"
