@@ -338,12 +338,14 @@ PAPERS: dict[str, PaperEntry] = {
                         "0.9 is our reading of very likely; all images of the digits miss it too",
                     ),
                     "aligned": Reason(
-                        "our data",
-                        "2000 images of the digits, where the paper has all; with all of"
-                        " them neurons are faster",
+                        "our setting",
+                        "the draw of initial weights: ten draws on 2000 images give 1900 to 2600,"
+                        " five of them within 10 %; three on all images 2150, 2200 and 1900",
                     ),
                     "w-minus": Reason(
-                        "our data", "2000 images of the digits, where the paper has all"
+                        "our data",
+                        "2000 images of the digits give 0.888 in all of ten draws; with all images"
+                        " of the paper (--preset full) it comes out",
                     ),
                 },
             ),
@@ -465,15 +467,21 @@ PAPERS: dict[str, PaperEntry] = {
                 "Balanced gradient flow to the limit of Theorem 1",
                 12,
                 "balanced",
-                missed=dict.fromkeys(
-                    ("closer", "sectors", "absorbing", "stays-active"),
-                    Reason(
+                missed={
+                    "closer": Reason(
                         "our setting",
-                        "the larger of two starts: in two draws of ten one neuron of 40, a"
-                        " 1e-5th of the norm, is not in its sector when others have fitted the"
-                        " data; no neuron ever left it",
+                        "the larger of two starts: in seeds 512 and 1536 one neuron of 40, which"
+                        " began in the sector of the other class and has 6e-5 of the norm or less,"
+                        " has not turned from its class mean yet; from 1e-3 all have in ten seeds",
                     ),
-                ),
+                    "sectors": Reason(
+                        "our setting",
+                        "the larger of two starts: in seeds 1280 and 1536 one neuron of 40, which"
+                        " began in the sector of the other class and has 2e-5 of the norm or less,"
+                        " is still on its way when others have fitted the data; from 1e-3 all are"
+                        " there in ten seeds, as Lemma 1 says of small starts",
+                    ),
+                },
             ),
             "phuong2021-table1": FigureEntry(
                 "Architecture of the convolutional network", 2, "mnist"
