@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, MutableMapping, Seque
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.formulas import algebra as formulas
@@ -342,6 +342,10 @@ class Minibatch(Descent):
     """Samples per update; all of them when absent."""
     replacement: bool = False
     """Draw every batch with replacement instead of splitting a permutation per epoch."""
+    drop_last: Annotated[bool | None, AfterValidator(lambda drop: drop or None)] = None
+    """Leave out the last batch of an epoch where it has fewer samples than the others, as a
+    `DataLoader` of torch with `drop_last=True` does; by default it is trained on.
+    """
     samples: Literal["fresh"] | None = None
     """`fresh`: every update draws new samples (online); the `n` of the data set are for the
     recorded loss alone.
@@ -366,6 +370,12 @@ class Minibatch(Descent):
             )
         if self.replacement and self.batch_size is None:
             yield ("optimizer", "replacement"), "needs a batch_size: a full batch is not drawn"
+        if self.drop_last and self.batch_size is None:
+            yield ("optimizer", "drop_last"), "needs a batch_size: a full batch is never short"
+        for key in ("replacement", "samples"):
+            if self.drop_last and getattr(self, key):
+                told = f"does not go with {key}, whose batches have all the same size"
+                yield ("optimizer", "drop_last"), told
         if self.samples == "fresh":
             yield from self._check_fresh(sections.get("dataset"))
 

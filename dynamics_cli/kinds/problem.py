@@ -158,7 +158,21 @@ class Problem:
     @property
     def steps_per_epoch(self) -> int:
         """Updates in a pass over the training set."""
-        return -(-self.dataset.n // (self.batch_size or self.dataset.n))
+        n = self.dataset.n
+        size = self.batch_size or n
+        if getattr(self.config.optimizer, "drop_last", None):
+            return n // size
+        return -(-n // size)
+
+    @property
+    def smallest_batch(self) -> int:
+        """Samples of the last update of an epoch, which may be fewer than those of the others."""
+        n = self.dataset.n
+        size = self.batch_size or n
+        drawn = self.fresh or getattr(self.config.optimizer, "replacement", False)
+        if drawn or self.steps_per_epoch * size <= n:
+            return size
+        return n % size
 
     @property
     def iterations(self) -> int:

@@ -124,7 +124,7 @@ class StochasticGradientDescent(Plain, Minibatch, kind="sgd"):
 
     example = "{kind: sgd, lr: 1.0e-2, epochs: 100, batch_size: 1}"
     batch_size: PositiveInt = 1
-    """Samples per update; the last batch of an epoch may be smaller."""
+    """Samples per update; the last batch of an epoch may be smaller, see `drop_last`."""
 
 
 class Adam(Minibatch, kind="adam"):

@@ -36,6 +36,7 @@ _PLAIN_KEYS = {
         "epochs",
         "batch_size",
         "replacement",
+        "drop_last",
         "loss_scaled",
         "stop_below",
     ]

@@ -23,7 +23,7 @@ class Batches:
         self.n = problem.dataset.n
         self.batch_size = problem.batch_size
         self.replacement = problem.config.optimizer.replacement
-        self.steps_per_epoch = -(-self.n // self.batch_size)
+        self.steps_per_epoch = problem.steps_per_epoch
         self._epoch = -1
         self._order: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -31,10 +31,11 @@ class Batches:
         """Return the sample numbers of one epoch in the order of their use."""
         if epoch != self._epoch:
             rng = stream(self.seed, "batches", epoch)
+            used = self.steps_per_epoch * self.batch_size
             if self.replacement:
-                self._order = rng.integers(0, self.n, self.steps_per_epoch * self.batch_size)
+                self._order = rng.integers(0, self.n, used)
             else:
-                self._order = rng.permutation(self.n)
+                self._order = rng.permutation(self.n)[:used]
             self._epoch = epoch
         return self._order
 

@@ -13,7 +13,7 @@ from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent, Loss, Problem, RunConfig, Samples
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.kinds.registry import blamed
-from dynamics_cli.training.repeatable import refuse_random_numbers, repeatable_samples
+from dynamics_cli.training.repeatable import UNTRIED, refuse_random_numbers, repeatable_samples
 
 
 @blamed()
@@ -49,7 +49,51 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
             " training, such as dropout or batch normalisation; take gd with a small step"
         )
     refuse_random_numbers(problem)
+    refuse_small_batches(problem)
     return problem
+
+
+def refuse_small_batches(problem: Problem) -> None:
+    """Refuse batches that are too small for a network that takes statistics of a batch in training.
+
+    The network is tried on the smallest batch of an epoch, where that is a single sample or shorter
+    than the others. A network that fails on a whole batch too has another fault.
+
+    Raises:
+        InputError: the network fails on the smallest batch alone.
+    """
+    size = problem.smallest_batch
+    whole = problem.batch_size or problem.dataset.n
+    never = problem.iterations < problem.steps_per_epoch
+    if (size == whole > 1) or never or not problem.has_modes:
+        return
+    failure = _failure_in_training(problem, size)
+    if failure is None or _failure_in_training(problem, max(whole, 2)) is not None:
+        return
+    batches = "each batch"
+    remedy = "take larger batches"
+    if size < whole:
+        batches = "the last batch of an epoch"
+        remedy = "give optimizer.drop_last: true, or another batch_size"
+    raise InputError(
+        f"optimizer.batch_size: {batches} has size {size}, on which the network fails in training"
+        f" ({failure}); {remedy}"
+    )
+
+
+def _failure_in_training(problem: Problem, size: int) -> str | None:
+    """Return why the network in training mode has no outputs for `size` samples, or None."""
+    import torch
+
+    data = problem.dataset
+    x = torch.from_numpy(data.x[np.arange(size) % data.n]).to(getattr(torch, problem.config.dtype))
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        network = problem.config.architecture.build(data.d).to(x.dtype).train()
+        try:
+            h = network(x)
+        except UNTRIED as error:
+            return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return None if h.isfinite().all() else "its outputs are not finite"
 
 
 def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:

@@ -36,7 +36,7 @@ _KNOWN: set[str] = set()
 """Settings of networks, losses, optimizers and initialisations that were tried, and draw
 nothing.
 """
-_BROKEN = (KindError, RuntimeError, TypeError, ValueError, ArithmeticError, LookupError)
+UNTRIED = (KindError, RuntimeError, TypeError, ValueError, ArithmeticError, LookupError)
 """Errors of code that cannot be tried: training tells them, with the iteration."""
 
 
@@ -65,7 +65,7 @@ def refuse_random_numbers(problem: Problem) -> None:
         if key in _KNOWN:
             continue
         found = None
-        with suppress(*_BROKEN), blamed(kind):
+        with suppress(*UNTRIED), blamed(kind):
             found = next(problems(problem), None)
         if found is not None:
             raise InputError(f"{section}.kind {kind.kind}: {found}")
@@ -200,7 +200,7 @@ def _training(network: Any, x: Any) -> bool:
     for _ in range(TRIED):
         torch.manual_seed(0)
         put_buffers(network, kept)
-        with suppress(*_BROKEN):
+        with suppress(*UNTRIED):
             outputs.append(network(x))
     return _generators()[:-1] == before and all(_equal(h, outputs[0]) for h in outputs)
 

@@ -35,6 +35,9 @@ def test_how_it_is_written_does_not_matter(base, write):
     child = write("child.yaml", "extends: deep/parent.yaml\narchitecture: {width: 60, slope: ~}\n")
     assert identity(load_config(child)) == usual
     assert identity(load_config(base, ["seed=4"], seed=0)) == usual
+    sgd = write(optimizer="optimizer: {kind: sgd, lr: 1e-3, batch_size: 2, iterations: 9}")
+    assert identity(load_config(sgd, ["optimizer.drop_last=false"])) == identity(load_config(sgd))
+    assert identity(load_config(sgd, ["optimizer.drop_last=true"])) != identity(load_config(sgd))
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,15 @@ CONFIGS = [
             "optimizer: {kind: adam, epochs: 3, replacement: true}",
             "replacement: needs a batch_size",
         ),
+        ("optimizer: {kind: adam, epochs: 3, drop_last: true}", "drop_last: needs a batch_size"),
+        (
+            "optimizer: {kind: sgd, epochs: 3, drop_last: true, replacement: true}",
+            "drop_last: does not go with replacement, whose batches have all the same size",
+        ),
+        (
+            "optimizer: {kind: sgd, iterations: 3, drop_last: true, samples: fresh}",
+            "drop_last: does not go with samples, whose batches have all the same size",
+        ),
         (
             "optimizer: {kind: torch, name: RMSprob}",
             "optimizer.name: torch.optim has no 'RMSprob'; allowed are .*did you mean 'RMSprop'",

@@ -26,6 +26,7 @@ RECORDABLE = [
     "transformer",
     "residual",
     "scaled",
+    "whole batches",
 ]
 CLIPPED = {"kind": "adam", "lr": 0.01, "iterations": 30, "clip": 0.5}
 

@@ -53,6 +53,7 @@ loss scaled: {kind: gd, loss_scaled: true}
 sgd: {kind: sgd, batch_size: 4, replacement: true, weight_decay: 0.1}
 adam: {kind: adam, weight_decay: 0.1, schedule: {kind: cosine, warm_up: 3}}
 adam in batches: {kind: adam, batch_size: 3, beta1: 0.8}
+sgd in whole batches: {kind: sgd, batch_size: 4, drop_last: true}
 adamw: {kind: adamw, weight_decay: 0.3, beta2: 0.9}
 rmsprop: {kind: rmsprop, weight_decay: 0.1}
 rmsprop with momentum: {kind: rmsprop, momentum: 0.7, decay: 0.9}

@@ -238,6 +238,36 @@ def test_what_needs_one_function_of_the_weights_is_refused():
     assert obstacle(problem_of("none")) is None
 
 
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"kind": "moded", "layer": "batch norm"},
+        {"kind": "residual", "width": 3, "depth": 3, "norm": "batch"},
+    ],
+    ids=["from outside", "bundled"],
+)
+def test_batches_too_small_for_their_statistics_are_refused_before_training(network):
+    """Of ten samples batches of 3 leave a single one, which has no variance."""
+    sgd = {"kind": "sgd", "iterations": None, "epochs": 2}
+
+    def build(**optimizer):
+        return problem_of("none", architecture=network, optimizer={**sgd, **optimizer})
+
+    failure = r"has size 1, on which the network fails in training \(ValueError: Expected more than"
+    remedy = "give optimizer.drop_last: true, or another batch_size"
+    with pytest.raises(InputError, match=f"the last batch of an epoch {failure}.*{remedy}"):
+        build(batch_size=3)
+    with pytest.raises(InputError, match=f"each batch {failure}.*take larger batches"):
+        build(batch_size=1)
+    build(batch_size=3, iterations=3, epochs=None)  # the last batch is not reached
+    build(batch_size=4)
+    problem = build(batch_size=3, drop_last=True)
+    assert problem.iterations == 6
+    stepper = stepper_of(problem, "torch")
+    stepper.advance(6)
+    assert (stepper.iteration, stepper.halted) == (6, None)
+
+
 def test_buffers_are_counted_among_what_is_recorded():
     needs = [estimate(problem_of(layer), Choice("cpu", "torch")) for layer in ("none", *LAYERS)]
     plain, dropout, norm = (one.disk_bytes for one in needs)

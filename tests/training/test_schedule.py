@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from torch.utils.data import DataLoader
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds.snapshots import next_after, snapshot_iterations
@@ -52,6 +53,25 @@ def test_batches_are_a_function_of_seed_epoch_and_step():
     assert not np.array_equal(np.concatenate(forward[:3]), np.concatenate(forward[3:6]))
     drawn = Batches(random_problem(n=10, optimizer={**sgd, "replacement": True}))
     assert [len(drawn.at(i)) for i in range(3)] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize(("n", "size"), [(10, 4), (9, 3), (7, 1), (7, 6), (5, 5)])
+def test_epochs_have_the_batches_of_a_data_loader(n, size, drop_last):
+    optimizer = {"kind": "sgd", "lr": 0.1, "epochs": 3, "batch_size": size, "drop_last": drop_last}
+    problem = random_problem(n=n, optimizer=optimizer)
+    loader = DataLoader(range(n), batch_size=size, shuffle=True, drop_last=drop_last)
+    assert problem.iterations == 3 * len(loader)
+    batches = Batches(problem)
+    sizes = [len(batch) for _ in range(3) for batch in loader]
+    assert [len(batches.at(i)) for i in range(problem.iterations)] == sizes
+    assert problem.smallest_batch == min(sizes)
+
+    # the same permutations as without it
+    kept = Batches(random_problem(n=n, optimizer={**optimizer, "drop_last": False}))
+    for epoch in range(3):
+        order = batches.order(epoch)
+        assert_array_equal(order, kept.order(epoch)[: len(order)])
 
 
 @pytest.mark.parametrize("snapshots", [Every(interval=3), Geometric(ratio=1.0000001)])

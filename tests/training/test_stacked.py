@@ -45,6 +45,8 @@ convolutional, Adam: [{kind: convolutional, image: [1, 6, 6], convolutions: [[3,
 transformer: [{kind: transformer, tokens: 2, width: 8, heads: 2, outputs: 5,
   train: [weight_in1]}, {kind: adamw, schedule: {kind: cosine}}]
 residual: [{kind: residual, width: 6, depth: 3}, {kind: rmsprop, momentum: 0.5}]
+whole batches: [{kind: residual, width: 6, depth: 3}, {kind: sgd, batch_size: 4,
+  drop_last: true}]
 a step per layer: [{kind: residual, width: 6, depth: 3}, {kind: sgd, batch_size: 4,
   momentum: 0.3, layer_lr: {weight_2: 0.1}}]
 scaled: [{kind: residual, width: 6, depth: 3, output_scale: 3.0}, {kind: gd, momentum: 0.5}]

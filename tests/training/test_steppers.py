@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from torch.utils.data import DataLoader, TensorDataset
 
 from dynamics_cli.errors import UsageError
+from dynamics_cli.kinds import stream
 from dynamics_cli.training import backends
 from dynamics_cli.training.backends import by_engine, by_kernel, choose
 from tests.training.problems import (
@@ -39,6 +42,7 @@ OPTIMIZERS = {
     "single samples": {**GD, "kind": "sgd", "batch_size": 1},
     "adam": {**GD, "kind": "adam"},
     "adam in batches": {**GD, "kind": "adam", "batch_size": 4},
+    "adam in whole batches": {**GD, "kind": "adam", "batch_size": 3, "drop_last": True},
 }
 
 
@@ -91,15 +95,15 @@ def test_settings_agree_with_autograd(way, settings_):
 
 
 @pytest.mark.parametrize(("way", "batch_size"), [("engine", 1), ("engine", 4), ("kernel", 1)])
-@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("drawn", [{}, {"replacement": True}, {"drop_last": True}], ids=str)
 @pytest.mark.parametrize("d", [3, 9])
-def test_batches_agree_with_autograd(way, batch_size, replacement, d):
+def test_batches_agree_with_autograd(way, batch_size, drawn, d):
     optimizer = {
         "kind": "sgd",
         "lr": 0.01,
         "batch_size": batch_size,
         "epochs": 4,
-        "replacement": replacement,
+        **drawn,
     }
     problem = random_problem(n=10, d=d, loss="logistic", optimizer=optimizer)
     fast = stepper_of(problem, way)
@@ -107,6 +111,31 @@ def test_batches_agree_with_autograd(way, batch_size, replacement, d):
     for n in (1, 3, 6):
         assert_same_path(fast, reference, n, 1e-11)
     assert len(fast.advance(1)) == 0
+
+
+@pytest.mark.parametrize("way", ["engine", "torch"])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_epochs_train_as_a_loop_of_torch_over_a_data_loader(way, drop_last):
+    optimizer = {"kind": "sgd", "lr": 0.05, "batch_size": 4, "epochs": 3, "drop_last": drop_last}
+    problem = random_problem(n=10, optimizer=optimizer)
+    data = problem.dataset
+    start = problem.initial_parameters()
+    W, a = (torch.tensor(start[name], requires_grad=True) for name in problem.shapes)
+    sgd = torch.optim.SGD([W, a], lr=0.05)
+    pairs = TensorDataset(torch.from_numpy(data.x), torch.from_numpy(data.y))
+    for epoch in range(3):
+        order = stream(problem.config.seed, "batches", epoch).permutation(10)
+        loader = DataLoader(pairs, batch_size=4, sampler=order.tolist(), drop_last=drop_last)
+        for x, y in loader:
+            sgd.zero_grad()
+            loss = ((torch.relu(x @ W.T) @ a - y) ** 2).mean()
+            loss.backward()
+            sgd.step()
+
+    stepper = stepper_of(problem, way)
+    stepper.advance(problem.iterations)
+    for name, w in zip(problem.shapes, (W, a), strict=True):
+        assert_allclose(stepper.parameters()[name], w.detach(), rtol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dynamics_cli.kinds import Descent, Minibatch, Problem
+from dynamics_cli.kinds import Descent, Problem
 from dynamics_cli.kinds.torch_optimizers import TorchOptimizer
 from dynamics_cli.training.steppers.autograd import AutogradStepper, Tensors
 from dynamics_cli.training.steppers.base import StateDict
@@ -42,8 +42,7 @@ def obstacle(problem: Problem) -> str | None:
         return "its updates draw random numbers, or keep statistics or averages"
     if problem.fresh:
         return "its samples are drawn on the host"
-    drawn = isinstance(optimizer, Minibatch) and optimizer.replacement
-    if problem.batch_size and not drawn and problem.dataset.n % problem.batch_size:
+    if problem.smallest_batch != (problem.batch_size or problem.dataset.n):
         return "its batches are of several sizes"
     return None
 
