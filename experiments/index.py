@@ -22,19 +22,7 @@ PAPERS: dict[str, PaperEntry] = {
         "Andreyev, Beneventano",
         "arXiv:2412.20553",
         {
-            "andreyev2024-edge": FigureEntry(
-                "Batch sharpness and sharpness of SGD",
-                15,
-                "edge",
-                missed=dict.fromkeys(
-                    ("edge-8", "below"),
-                    Reason(
-                        "our data",
-                        "500 images: batch sharpness is at 0.926 to 1.01 over ten seeds, in two"
-                        " just below the range of the picture",
-                    ),
-                ),
-            ),
+            "andreyev2024-edge": FigureEntry("Batch sharpness and sharpness of SGD", 15, "edge"),
             "andreyev2024-batches": FigureEntry(
                 "Levels of the sharpness against the batch",
                 20,
