@@ -222,7 +222,8 @@ def _batches(steps: int) -> kit.Wanted:
         "dataset.train_fraction=0.64991",
         "dataset.replaced_labels=0.2",
     )  # 6 115 pairs, as int(0.65 p^2)
-    return _decay(0.0, steps, 40, *data, "optimizer.batch_size=64", "optimizer.lr=0.005")
+    batches = ("optimizer.batch_size=64", "optimizer.drop_last=true", "optimizer.lr=0.005")
+    return _decay(0.0, steps, 40, *data, *batches)
 
 
 SMALL = (*smaller(47, 240), "dataset.train_fraction=0.6", "dataset.replaced_labels=0.2")
