@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     problem = build_problem(run.config, run.dataset())
     eta, N = float(run.config.optimizer.lr), run.iterations  # type: ignore[attr-defined]
     w = trained_weights(run)
-    v = trained_weights(flow)
+    timing: Any = flow.config.optimizer
+    each = np.rint(np.arange(N) * eta * timing.points / timing.until).astype(int)
+    v = trained_weights(flow)[each]  # at the times of the steps
     state = states_of(problem)
     central = central_flow(problem, w[0], eta, N)
     middle = (w[1:] + w[:-1]) / 2
@@ -70,7 +73,7 @@ def evidence(runs: kit.Runs) -> Evidence:
         smoothed=averaged(run.losses, run.loss_iterations),
         flow=flow.losses,
         central=central,
-        to_flow=np.linalg.norm(middle - v[:-1], axis=1),
+        to_flow=np.linalg.norm(middle - v, axis=1),
         to_central=np.linalg.norm(middle - central.weights[:-1], axis=1),
         variance=np.sum(np.where(near, along**2, 0.0), axis=1),
         top=float(np.median(sharp)) * eta / 2,

@@ -140,12 +140,11 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "resumes",
-            r"When the step is halved at the edge, sharpness rises again (its largest over"
-            r" $2/\eta$ "
-            "of the old step)",
+            "When the step is halved at the edge, sharpness rises again, above all that it reaches"
+            " with the old step (its largest over the largest of the run whose step stays)",
             "step size drop (recalled)",
-            kit.at_least(1.05),
-            later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN,
+            kit.more_than(1),
+            kit.given(np.isfinite(e.cut.crossing), later.sharpness.max() / e.run.sharpness.max()),
         ),
         kit.claim(
             "new-edge",
@@ -207,4 +206,5 @@ FIGURE = kit.Figure(
             ),
         ),
     },
+    nulls={"uncut": ("optimizer.schedule=null",)},
 )
