@@ -155,7 +155,8 @@ FIGURE = kit.Figure(
     },
     passes={
         "random_features": {
-            "L left right": "On a sphere of large weights the second layer alone fits these data."
+            "L right": "On a sphere of large weights the second layer alone fits these data.",
+            "left": "On the smallest sphere no network fits, whichever layers are trained.",
         },
         "linear": {"early-0.1 late-0.16": "On the smallest spheres tanh is linear."},
     },
