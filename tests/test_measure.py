@@ -920,6 +920,33 @@ def test_sparse_embeddings_have_the_derivatives_of_dense_ones(asked):
         dyn.measure(Tokens(sparse=False, function=True), PADDED, y, measures=[asked])
 
 
+@pytest.mark.parametrize("top", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_smallest_eigenvalue_of_a_singular_hessian_is_zero(seed, top):
+    torch.manual_seed(seed)
+    model = nn.Linear(8, 3).double()  # its logits may all be shifted
+    x = torch.randn(20, 8).double() * torch.logspace(0, -3, 8)
+    y = torch.randint(3, (20,))
+    measures = ["hessian_spectrum", {"kind": "smallest_eigenvalue", "top": top}]
+    with pytest.warns(UserWarning, match=r"is 0 within its accuracy of .* of the largest eigen"):
+        arrays = dyn.measure(model, x, y, measures=measures).arrays
+    spectrum = arrays["hessian_spectrum"][0]
+    found = np.ravel(arrays["smallest_eigenvalue"][0])
+    np.testing.assert_allclose(found, spectrum[::-1][:top], atol=1e-13 * spectrum[0])
+
+
+def test_a_negative_smallest_eigenvalue_is_not_doubted(recwarn):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)).double()
+    x = torch.randn(20, 4).double()
+    measures = ["hessian_spectrum", "smallest_eigenvalue"]
+    arrays = dyn.measure(model, x, torch.arange(20) % 3, measures=measures).arrays
+    smallest = arrays["hessian_spectrum"][0][-1]
+    assert smallest < -1e-3
+    assert arrays["smallest_eigenvalue"][0] == pytest.approx(smallest, rel=1e-9)
+    assert not recwarn
+
+
 def test_a_hessian_that_is_rounding_alone_is_not_taken_for_asymmetric():
     torch.manual_seed(0)
     x = torch.randn(10, 4)

@@ -19,7 +19,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.formulas import tracing
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
-from dynamics_cli.kinds.modules import put_buffers, train_repeatedly
+from dynamics_cli.kinds.modules import buffers_of, has_modes, put_buffers, train_repeatedly
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.memory import threads_for
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from dynamics_cli.gradients.engine.curvature import Engine
-    from dynamics_cli.gradients.lanczos import Spectrum
+    from dynamics_cli.gradients.lanczos import Largest, Spectrum
 
 Mode = Literal["train"]
 """That of the network in training, where it differs from that in evaluation."""
@@ -115,6 +115,12 @@ class Derivatives(ABC):
 
     tolerance = 1e-6
     """Relative residual of eigenvectors."""
+    finest = 1e-12
+    """The residual that is sought of the smallest eigenvalues, which may be 0 beside the largest
+    eigenvalue, to which residuals are relative.
+    """
+    keeps_statistics = False
+    """Whether the network keeps statistics for its evaluation mode, as batch normalisation does."""
 
     def __init__(self, state: State) -> None:
         self.problem = state.problem
@@ -163,7 +169,7 @@ class Derivatives(ABC):
         block: Ints | slice = slice(None),
         sign: float = 1.0,
         scale: Floats | None = None,
-    ) -> tuple[Floats, Floats]:
+    ) -> Largest:
         """Return the k largest eigenvalues of the Hessian, descending, and their vectors (P, k).
 
         Args:
@@ -188,7 +194,8 @@ class Derivatives(ABC):
             v[block] = scale[block] * part
             return sign * scale[block] * multiply(v)[block]
 
-        return largest_eigenvalues(product, start, k, tolerance=self.tolerance)[:2]
+        finest = self.finest if sign < 0 else None
+        return largest_eigenvalues(product, start, k, tolerance=self.tolerance, finest=finest)
 
     @abstractmethod
     def squared_gradients(self) -> Floats:
@@ -345,7 +352,7 @@ class ByEngine(Derivatives):
         block: Ints | slice = slice(None),
         sign: float = 1.0,
         scale: Floats | None = None,
-    ) -> tuple[Floats, Floats]:
+    ) -> Largest:
         """Return the k largest eigenvalues and their vectors; see `Derivatives.largest`.
 
         A compiled call computes the largest one of the whole Hessian.
@@ -354,7 +361,7 @@ class ByEngine(Derivatives):
         if not plain or len(start) < self.size or k > 1:
             return super().largest(start, k, whole=whole, block=block, sign=sign, scale=scale)
         spectrum = spectrum_of(self.problem, self._evaluated)
-        return spectrum.largest(start, self.tolerance)[:2]
+        return spectrum.largest(start, self.tolerance)
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""
@@ -471,9 +478,10 @@ class ByAutograd(Derivatives):
             name: p for name, p in self._model.named_parameters() if name in self.names
         }
         self.names = list(self._weights)
-        self.tolerance = max(
-            [self.tolerance, *(100 * torch.finfo(p.dtype).eps for p in self._weights.values())]
-        )
+        rounding = max(100 * torch.finfo(p.dtype).eps for p in self._weights.values())
+        self.tolerance = max(self.tolerance, rounding)
+        self.finest = max(self.finest, rounding)
+        self.keeps_statistics = bool(buffers_of(self._model)) and has_modes(self._model)
         self._x = architecture.inputs_of(samples.x)
         self._y = torch.tensor(problem.loss.numbered(samples.y), device=self._device)
         self._weight = problem.loss.weight(self._y)

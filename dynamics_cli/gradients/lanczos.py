@@ -14,7 +14,7 @@ import ctypes
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import eig_banded
@@ -47,6 +47,20 @@ eigenvalues.
 """
 _DOTTED = 6
 """Rows from which on `dots` vectorises."""
+
+
+class Largest(NamedTuple):
+    """The largest eigenvalues of a symmetric operator A."""
+
+    values: Floats
+    """(k,), the largest first."""
+    vectors: Floats
+    """(P, k)"""
+    residual: float
+    """The largest `||A v - lambda v|| / ||A||`; NaN where A is not finite."""
+    size: float
+    """`||A||`, a lower bound that the iterations found."""
+
 
 Lanczos: TypeAlias = Any
 LANCZOS = Record(
@@ -223,19 +237,23 @@ class Spectrum:
             progress=self._progress,
         )
 
-    def largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
-        """Return the eigenvalues (k,), the largest first, their vectors (P, k), and the largest
-        relative residual.
-        """
-        return _restarted(partial(self._largest, tolerance=tolerance), start, tolerance)
+    def largest(self, start: Floats, tolerance: float, finest: float | None = None) -> Largest:
+        """Return the largest eigenvalues.
 
-    def _largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
+        Iterations go on to a residual of `finest`, by default the tolerance, as long as there are
+        products; they start again only for the tolerance.
+        """
+        aim = tolerance if finest is None else finest
+        return _restarted(partial(self._largest, tolerance=aim), start, tolerance)
+
+    def _largest(self, start: Floats, tolerance: float) -> Largest:
         values, inner, residual = self._decomposed(start.ravel(), 1, tolerance)
         row = np.ascontiguousarray(inner[:, -1])
         vector = np.empty((1, self.state.size))
         m = len(values)
         _multiply_rows(row, m, self._directions, vector, 1)
-        return values[-1:].copy(), np.ascontiguousarray(vector.T), residual
+        size = float(np.abs(values).max())
+        return Largest(values[-1:].copy(), np.ascontiguousarray(vector.T), residual, size)
 
     def quadrature(self, start: Floats) -> tuple[Floats, Floats]:
         """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors
@@ -308,7 +326,7 @@ class Block(Spectrum):
         self._projections = np.zeros((min(self._most + k, P), self._most), order="F")
         """`<q_i, A q_j>` for i >= j; rows below the first m give residuals after m products."""
 
-    def _largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
+    def _largest(self, start: Floats, tolerance: float) -> Largest:
         k = self._k
         T = self._projections
         P = self.state.size
@@ -320,7 +338,7 @@ class Block(Spectrum):
             size = max(size, float(np.linalg.norm(image)))
             parts, length = self._append(image, EXHAUSTED * size)
             if not np.isfinite([size, *parts]).all():
-                return np.full(k, np.nan), np.full((P, k), np.nan), np.nan
+                return Largest(np.full(k, np.nan), np.full((P, k), np.nan), np.nan, np.nan)
             T[: len(parts), m - 1] = parts
             if length:
                 T[len(parts), m - 1] = length
@@ -337,7 +355,7 @@ class Block(Spectrum):
         rows = np.ascontiguousarray(inner.T[::-1])
         vectors = np.empty((k, P))
         _multiply_rows(rows, m, self._directions, vectors, k)
-        return values[::-1].copy(), np.ascontiguousarray(vectors.T), residual
+        return Largest(values[::-1].copy(), np.ascontiguousarray(vectors.T), residual, size)
 
     def _begin(self, start: Floats) -> None:
         """Begin with the vectors (P, j) of a start, completed by random vectors to k."""
@@ -392,23 +410,21 @@ def _largest_of_band(T: Floats, k: int) -> tuple[Floats, Floats]:
     return values, vectors
 
 
-def _restarted(
-    iterations: Callable[[Floats], tuple[Floats, Floats, float]], start: Floats, tolerance: float
-) -> tuple[Floats, Floats, float]:
+def _restarted(iterations: Callable[[Floats], Largest], start: Floats, tolerance: float) -> Largest:
     """Return what iterations give.
 
     They start again from their vectors while that lowers a residual above tolerance.
     """
     before = np.inf
     while True:
-        values, vectors, residual = iterations(start)
-        if residual <= tolerance or not residual <= IMPROVED * before:
+        found = iterations(start)
+        if found.residual <= tolerance or not found.residual <= IMPROVED * before:
             break
-        start = vectors
-        before = residual
-    if residual > tolerance:
+        start = found.vectors
+        before = found.residual
+    if found.residual > tolerance:
         warnings.warn(INACCURATE, stacklevel=3)
-    return values, vectors, residual
+    return found
 
 
 def largest_eigenvalues(
@@ -417,10 +433,10 @@ def largest_eigenvalues(
     k: int = 1,
     *,
     tolerance: float = 1e-6,
+    finest: float | None = None,
     limit: int = LIMIT,
-) -> tuple[Floats, Floats, float]:
-    """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative
-    residual.
+) -> Largest:
+    """Return the k largest eigenvalues and their vectors.
 
     An eigenvalue that occurs several times is found as often. A warning says where the residual is
     above tolerance.
@@ -431,14 +447,15 @@ def largest_eigenvalues(
             needed. Random vectors complete it to k.
         k: how many.
         tolerance: on `||A v - lambda v|| / ||A||`; vectors are orthogonalised fully.
+        finest: the residual to which iterations go on within `limit`, by default the tolerance.
         limit: most products before iterations start again from the vectors that they found.
     """
     P = len(start)
     if k > P:
         raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
     if k == 1:
-        return Spectrum(P, limit, product).largest(start, tolerance)
-    return Block(P, k, limit, product).largest(start.reshape(P, -1), tolerance)
+        return Spectrum(P, limit, product).largest(start, tolerance, finest)
+    return Block(P, k, limit, product).largest(start.reshape(P, -1), tolerance, finest)
 
 
 def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -> Floats:

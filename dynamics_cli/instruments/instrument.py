@@ -329,7 +329,7 @@ class Instrument:
             except RuntimeError as error:
                 # an operation without a derivative, or that cannot be mapped over samples
                 raise InputError(f"{name}: {obstacle(error)}") from error
-            if doubt := measure.doubt(numbers):
+            if doubt := measure.doubt(numbers, state):
                 warnings.warn(f"{name} at iteration {iteration}: {doubt}", stacklevel=5)
             yield name, numbers
 

@@ -93,6 +93,6 @@ class Measure(Kind):
         """Return whether a problem that offers a measure recorded by default records it."""
         return True
 
-    def doubt(self, numbers: Floats) -> str | None:
-        """Return why measured numbers cannot be trusted, if they cannot."""
+    def doubt(self, numbers: Floats, state: State) -> str | None:
+        """Return why the numbers of a state cannot be trusted, if they cannot."""
         return None

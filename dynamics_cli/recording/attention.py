@@ -101,9 +101,11 @@ def samples_first(weights: Tensor, alone: Tensor, count: int) -> Tensor:
         )
     (axis,) = longer
     H = alone.shape[axis]
-    apart = weights.unflatten(axis, (count, H))
+    before = weights.shape[:axis]
+    after = weights.shape[axis + 1 :]
+    apart = weights.reshape(*before, count, H, *after)
     if not torch.allclose(apart.select(axis, 0), alone, rtol=SAME, atol=SAME, equal_nan=True):
-        apart = weights.unflatten(axis, (H, count)).transpose(axis, axis + 1)
+        apart = weights.reshape(*before, H, count, *after).transpose(axis, axis + 1)
     return apart.movedim(axis, 0).reshape(count, -1, T, T)
 
 

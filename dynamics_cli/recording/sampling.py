@@ -145,7 +145,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
             spread = estimates.std(ddof=1)
         return np.array([estimates.mean(), spread, split_r_hat(trace)])
 
-    def doubt(self, measured: Floats) -> str | None:
+    def doubt(self, measured: Floats, state: State) -> str | None:
         """Return that chains disagree, or that the state is no minimum."""
         if self.trace:
             measured = self._summary(measured)
@@ -264,7 +264,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         rng = stream(problem.config.seed, self.kind, state.iteration, 1)
         start = rng.standard_normal(derivatives.size)
         # of own labels the Gauss-Newton part is all
-        values, _ = derivatives.largest(start, whole=self.labels == "data")
+        values = derivatives.largest(start, whole=self.labels == "data").values
         n = problem.dataset.n
         return max(float(values[0] / (problem.loss.sample_weight(n) * n)), 0.0)
 

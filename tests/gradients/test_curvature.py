@@ -36,7 +36,7 @@ def test_an_error_of_a_product_is_raised_and_nan_stays():
 
 
 def test_eigenvalues_beyond_the_space_of_the_start():
-    values, vectors, _ = largest_eigenvalues(
+    values, vectors, *_ = largest_eigenvalues(
         lambda v: np.arange(9.0) * v, np.eye(9)[3] + np.eye(9)[5], 4
     )
     assert_allclose(values, [8, 7, 6, 5], atol=1e-12)
@@ -57,7 +57,7 @@ def test_eigenvalues_that_occur_several_times_are_found_as_often(k, start):
         "eigenvectors": vectors[:, 60 : 60 + k] + 1e-3 * rng.standard_normal((200, k)),
         "zeros": np.concatenate([rng.standard_normal((200, 1)), np.zeros((200, k - 1))], 1),
     }
-    found, directions, residual = largest_eigenvalues(lambda v: A @ v, starts[start], k)
+    found, directions, residual, _ = largest_eigenvalues(lambda v: A @ v, starts[start], k)
     assert residual <= 1e-6
     assert_allclose(found, np.sort(REPEATED)[: -k - 1 : -1], rtol=1e-8)
     assert_allclose(directions.T @ directions, np.eye(k), atol=1e-12)
@@ -67,7 +67,7 @@ def test_eigenvalues_that_occur_several_times_are_found_as_often(k, start):
 @pytest.mark.parametrize("k", [1, 3])
 def test_iterations_start_again_until_the_residual_is_reached(k):
     values = np.arange(2000.0)  # eigenvalues close to the largest, relative to the width
-    found, _, residual = largest_eigenvalues(lambda v: values * v, np.ones(2000), k, limit=100)
+    found, _, residual, _ = largest_eigenvalues(lambda v: values * v, np.ones(2000), k, limit=100)
     assert residual <= 1e-6
     assert_allclose(found, values[: -k - 1 : -1], rtol=1e-9)
 
@@ -82,7 +82,7 @@ def test_where_rounding_of_products_limits_the_residual_a_warning_says_so(k):
         return values * v + 0.1 * rng.standard_normal(300)
 
     with pytest.warns(UserWarning, match="less accurate than asked"):
-        found, _, residual = largest_eigenvalues(product, np.ones(300), k, limit=50)
+        found, _, residual, _ = largest_eigenvalues(product, np.ones(300), k, limit=50)
     assert residual > 1e-6
     assert_allclose(found, values[: -k - 1 : -1], rtol=0.05)
 
@@ -92,8 +92,8 @@ def test_one_compiled_call_finds_what_products_from_python_do(case):
     derivatives = derivatives_of(moved(problem_of(case)))
     assert isinstance(derivatives, ByEngine)
     start = np.random.default_rng(2).standard_normal(derivatives.size)
-    values, vectors = derivatives.largest(start, 3)
-    expected, along, _ = largest_eigenvalues(derivatives.hessian_product, start, 3)
+    values, vectors, *_ = derivatives.largest(start, 3)
+    expected, along, *_ = largest_eigenvalues(derivatives.hessian_product, start, 3)
     assert_allclose(values, expected, rtol=1e-10)
     assert_allclose(np.abs(vectors.T @ along), np.eye(3), atol=1e-6)
 

@@ -202,3 +202,21 @@ def test_an_optimizer_that_does_not_fit_is_refused():
             dyn.measure(
                 model, X, Y, optimizer=optimizer, checkpoints=checkpoint, measures=MEASURES[:1]
             )
+
+
+def test_the_tensor_that_dominates_is_told_where_batch_norm_makes_modes_differ(recwarn):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 3))
+    adam = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(20):
+        adam.zero_grad()
+        cross_entropy(model(X.float()), Y).backward()
+        adam.step()
+    in_training = {"kind": "preconditioned_sharpness", "mode": "train"}
+    (row,) = dyn.measure(model, X, Y, optimizer=adam, measures=[in_training])
+    assert not recwarn
+    # batch norm takes the biases before it away, so that their v is rounding alone
+    told = r"100.0% of the eigenvector lies in 0.bias; `mode: train` measures"
+    with pytest.warns(UserWarning, match=told):
+        (other,) = dyn.measure(model, X, Y, optimizer=adam, measures=["preconditioned_sharpness"])
+    assert other["preconditioned_sharpness"] > 10 * row["preconditioned_sharpness_in_training"]

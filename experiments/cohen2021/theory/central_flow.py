@@ -180,7 +180,7 @@ def central_flow(
         here = state(w)
         derivatives = derivatives_of(here)
         if i % substeps == 0 or values[0] > FAR / eta:
-            values, vectors, _ = largest_eigenvalues(
+            values, vectors, *_ = largest_eigenvalues(
                 derivatives.hessian_product, guess, top, tolerance=1e-5
             )
             guess = vectors + 1e-2 / np.sqrt(len(w)) * rng.standard_normal(vectors.shape)
