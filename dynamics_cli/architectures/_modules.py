@@ -113,20 +113,19 @@ class Attention(nn.Module):
         self.drop = _dropout(dropout)
         later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
         self.register_buffer("later", later, persistent=False)
-        k = width // heads
-        angles = torch.arange(tokens)[:, None] / 10_000 ** (torch.arange(0, k, 2) / k)  # (T, k/2)
-        self.register_buffer("cosines", angles.cos(), persistent=False)
-        self.register_buffer("sines", angles.sin(), persistent=False)
 
-    cosines: Tensor
-    sines: Tensor
     later: Tensor
 
     def _turned(self, q: Tensor) -> Tensor:
         """Return queries or keys (n, H, T, k), each pair of numbers turned by its angle."""
+        T, k = q.shape[-2:]
+        of = {"dtype": q.dtype, "device": q.device}  # a buffer would keep the digits of float32
+        rates = 10_000 ** (torch.arange(0, k, 2, **of) / k)  # (k/2,)
+        angles = torch.arange(T, **of)[:, None] / rates
+        cosines = angles.cos()
+        sines = angles.sin()
         a, b = q.chunk(2, -1)
-        turned = (a * self.cosines - b * self.sines, a * self.sines + b * self.cosines)
-        return torch.cat(turned, -1)
+        return torch.cat((a * cosines - b * sines, a * sines + b * cosines), -1)
 
     def forward(self, r: Tensor) -> Tensor:
         """Return attention's change of the stream (n, T, D)."""

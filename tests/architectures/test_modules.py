@@ -79,13 +79,13 @@ def test_gpt_is_causal_and_its_attention_that_of_torch(positions):
     r = torch.randn(4, 5, 8, dtype=torch.float64)
     q, k, v = (p.reshape(4, 5, 2, 4).transpose(1, 2) for p in attention.into(r).chunk(3, -1))
     if positions == "rotary":  # a pair of numbers is a complex number, turned by t w_j
-        angles = torch.arange(5)[:, None] * torch.tensor([1.0, 0.01], dtype=torch.float64)
+        angles = torch.arange(5)[:, None] * torch.tensor([1.0, 1e4**-0.5], dtype=torch.float64)
         turn = torch.polar(torch.ones_like(angles), angles)
         q, k = (torch.complex(*z.chunk(2, -1)) * turn for z in (q, k))
         q, k = (torch.cat([z.real, z.imag], -1) for z in (q, k))
     mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     expected = attention.out(mixed.transpose(1, 2).reshape(4, 5, 8))
-    torch.testing.assert_close(attention(r), expected, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(attention(r), expected, rtol=1e-13, atol=1e-15)
 
 
 def test_the_weights_of_gpt_begin_as_those_of_gpt_2():
