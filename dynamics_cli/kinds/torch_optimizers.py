@@ -117,6 +117,8 @@ def torch_preconditioner(
         saved = optimizer.state_dict()
     groups = [group for group in saved["param_groups"] for _ in group["params"]]
     keys = list(chain(*(group["params"] for group in saved["param_groups"])))
+    saved_names = _names_of(saved["param_groups"])
+    own_names = _names_of(optimizer.param_groups)
     if len(keys) != len(places):
         raise InputError(
             f"optimizer: its saved state is of {len(keys)} tensors, the optimizer has {len(places)}"
@@ -137,6 +139,13 @@ def torch_preconditioner(
     unmoved = []
     for name, w in named.items():
         place = places[id(w)]
+        if saved_names:  # whose order may be another
+            called = own_names[place] if own_names else name
+            if called not in saved_names:
+                raise InputError(
+                    f"optimizer: its saved state is of other weights, without {called}"
+                )
+            place = saved_names.index(called)
         state = saved["state"].get(keys[place])
         if not state:
             unmoved.append(name)
@@ -152,6 +161,13 @@ def torch_preconditioner(
     if diagonals:
         diagonals |= {name: np.full(tuple(as_real(named[name]).shape), np.inf) for name in unmoved}
     return diagonals
+
+
+def _names_of(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of all tensors of an optimizer that was given names, else none."""
+    if not all("param_names" in group for group in groups):
+        return []
+    return list(chain(*(group["param_names"] for group in groups)))
 
 
 def _of_adam(group: Mapping[str, Any], state: Mapping[str, Any]) -> Tensor:

@@ -161,6 +161,30 @@ def test_loops_and_checkpoints_of_torch_give_it(tmp_path, optimizer, cls, settin
     assert now["preconditioned_sharpness"] == pytest.approx(numbers[-1], rel=1e-6)
 
 
+@pytest.mark.parametrize("own_names", [True, False])
+def test_a_saved_optimizer_that_lists_its_weights_in_another_order(own_names):
+    """By the names that stand in it: the same number as from the optimizer itself."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3)).double()
+    trained = torch.optim.Adam([*model.named_parameters()][::-1], lr=0.05)
+    for _ in range(3):
+        trained.zero_grad()
+        cross_entropy(model(X), Y).backward()
+        trained.step()
+    measures = ["preconditioned_sharpness"]
+    (row,) = dyn.measure(model, X, Y, optimizer=trained, measures=measures)
+    parameters = model.named_parameters() if own_names else model.parameters()
+    other = torch.optim.Adam(parameters, lr=0.05)
+    saved = {"model": model.state_dict(), "optimizer": trained.state_dict()}
+    table = dyn.measure(model, X, Y, optimizer=other, measures=measures, checkpoints=[(3, saved)])
+    right = row["preconditioned_sharpness"]
+    assert table.column("preconditioned_sharpness")[0] == pytest.approx(right, rel=1e-6)
+    names = saved["optimizer"]["param_groups"][0]["param_names"]
+    names[:] = [name.replace("2.", "head.") for name in names]
+    with pytest.raises(InputError, match=r"its saved state is of other weights, without 2\.weight"):
+        dyn.measure(model, X, Y, optimizer=other, measures=measures, checkpoints=[(3, saved)])
+
+
 def test_weights_that_the_loss_does_not_depend_on_do_not_count():
     class Unused(nn.Module):
         def __init__(self):
