@@ -53,7 +53,7 @@ class Schedule(Kind):
 class Average(Section):
     """A mean of the weights along the run, kept beside them; training does not see it.
 
-    It begins at the weights with which the run begins, and moves after each update.
+    It moves after each update, from the weights of the state that `start` says.
     """
 
     example = "{kind: ema, decay: 0.999}"
@@ -61,6 +61,11 @@ class Average(Section):
     """`ema`: the exponential moving average (Polyak and Juditsky 1992 take the plain mean)."""
     decay: Annotated[float, Field(ge=0.0, lt=1.0)]
     """The average keeps this share of itself in each update, and takes the rest of the weights."""
+    start: Literal["first_update"] | None = None
+    """`first_update`: the average begins at the weights after the first update, as
+    `torch.optim.swa_utils.AveragedModel` does that a loop updates after each step; by default at
+    the initial weights, as a copy that is made before the loop.
+    """
 
 
 class Optimizer(Kind):

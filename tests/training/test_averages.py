@@ -106,6 +106,32 @@ def test_replicas_have_averages_of_their_own_up_to_their_halt():
             np.testing.assert_allclose(found, value, rtol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("start", [None, "first_update"])
+def test_the_start_is_that_of_the_usual_loop(start, tmp_path):
+    """An `AveragedModel` that is updated after each step, or before the first one too."""
+    average = {**AVERAGE, "start": start} if start else AVERAGE
+    every = {"snapshots": {"kind": "every", "interval": 1}}
+    config = config_of(average=average, record=every, changes=[{"at": 12, "freeze": ["bias_1"]}])
+    run = dyn.train(config, out=tmp_path / "run")
+    model = config.architecture.build(3).double()
+    model.load_state_dict({name: torch.from_numpy(w) for name, w in run.state(0).items()})
+    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(AVERAGE["decay"]))
+    if start is None:
+        averaged.update_parameters(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x, y = (torch.from_numpy(array) for array in (run.dataset().x, run.dataset().y))
+    for i in range(30):
+        dict(model.named_parameters())["bias_1"].requires_grad_(i < 12)
+        optimizer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        optimizer.step()
+        averaged.update_parameters(model)
+        found = run.state(i + 1, average=True)
+        for name, w in averaged.module.named_parameters():
+            expected = w.detach().numpy()
+            np.testing.assert_allclose(found[name], expected, rtol=1e-10, err_msg=f"{name} {i}")
+
+
 def test_a_change_on_the_way_goes_on_with_the_averages(tmp_path):
     changed = config_of(changes=[{"at": 15, "optimizer.lr": 0.05000001}])
     run = dyn.train(changed, out=tmp_path / "changed")

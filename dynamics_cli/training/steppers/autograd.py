@@ -460,10 +460,18 @@ class AutogradStepper(SideBySide):
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
                 if group.factor or group.updater is None:  # Rprop moves by a step of 0, too
                     group.step(gradients, loss, lr=lr, iteration=i, counted_from=self._counted_from)
-                kept = group.optimizer.average
-                if kept is not None:
-                    for name, w in group.weights.items():
-                        self._averages[name][group.replicas].lerp_(w, 1.0 - kept.decay)
+            self._average(i)
+
+    def _average(self, i: int) -> None:
+        """Move the averages of the weights, after the update from state `i`."""
+        kept = self.optimizers[0].average  # replicas have equal ones
+        if kept is None:
+            return
+        share = 1.0 - kept.decay
+        if i == 0 and kept.start == "first_update":
+            share = 1.0
+        for name, w in self._weights.items():
+            self._averages[name].lerp_(w, share)
 
     def _clipped(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Return gradients clipped as `Descent.clipped` says, of each replica by itself."""
