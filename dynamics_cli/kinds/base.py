@@ -13,8 +13,10 @@ kinds.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -166,6 +168,9 @@ def _add(cls: type[Kind], name: str) -> None:
             raise TypeError(
                 f"{cls.section}.kind {name!r} defines {method}, which dyn derives from the formula"
             )
+    module = cls.__module__.partition(".")[0]
+    if module != "dynamics_cli":
+        refuse_signatures(cls)
     known = _KINDS.setdefault(cls.section, {}).get(name)
     if known is not None and known.__module__ != cls.__module__:
         taken = f"{known.__module__}.{known.__qualname__} has this name"
@@ -174,8 +179,40 @@ def _add(cls: type[Kind], name: str) -> None:
             " another"
         )
     _KINDS[cls.section][name] = cls
-    if (module := cls.__module__.partition(".")[0]) != "dynamics_cli":
+    if module != "dynamics_cli":
         OTHERS.add(module)
+
+
+def refuse_signatures(cls: type[Kind]) -> None:
+    """Refuse methods that cannot be called as `dyn` calls them.
+
+    Raises InputError: one takes other arguments than the method of the base class.
+    """
+    for method in dir(cls):
+        defined = [vars(base)[method] for base in cls.__mro__ if method in vars(base)]
+        own = defined[0]
+        first = defined[-1]
+        if own is first or not (inspect.isfunction(own) and inspect.isfunction(first)):
+            continue
+        if not first.__module__.startswith("dynamics_cli."):
+            continue
+        called = inspect.signature(first)
+        positional = []
+        named = {}
+        for parameter in called.parameters.values():
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                named[parameter.name] = parameter
+            elif parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                positional.append(parameter)
+        given = inspect.signature(own)
+        try:
+            given.bind(*positional, **named)
+        except TypeError as error:
+            place = f"{Path(own.__code__.co_filename).name}:{own.__code__.co_firstlineno}"
+            raise InputError(
+                f"{place}: {cls.__name__}.{method}({', '.join(given.parameters)}) is called as"
+                f" {method}({', '.join(called.parameters)})"
+            ) from error
 
 
 def forget(module: str) -> None:
