@@ -5,6 +5,7 @@ the last comes earlier where the second is of no use; and its first growth has a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from dynamics_cli import kit
 
 from .strategies import (
     EQUAL_ROWS,
+    LATER,
     ORDER,
     STRATEGIES,
     Network,
@@ -31,11 +33,19 @@ from .theory.population import (
 CONFIG = "edelman2024/minimal.yaml"
 PRINTED = {0: 0.693146, 400: 0.573590, 800: 0.593017, 1200: 0.526812, 1600: 0.528496}
 """Update -> loss of the batch in the released notebook at 266f06b, cell 3."""
+NEWEST = 0.533037
+"""The same after 400 updates in the newest notebook, cell 3."""
 PLATEAU = (400, 800)
 AFTER = (1200, 1600)
-SIGNS = (-1, 1, -1, 1, -1, 1, -1)
-"""Signs of v_0 to v_6 in the output of the released notebook, cell 8: -0.0304, 0.0730, -0.0109,
-0.0073, -0.0047, 0.0008, -0.0030.
+SIGNS = np.full(64, -1)
+SIGNS[[1, 3, 5]] = 1
+"""Signs of v_0 to v_63 in the output of the released notebook, cell 8: -0.0304, 0.0730, -0.0109,
+0.0073, -0.0047, 0.0008, -0.0030, -0.0003, ...; later scores are below 2e-4, of either sign. The
+cell reads `model.Wq`, which no model of the release has.
+"""
+THREE = {"v_0": -2.6351, "v_1": 6.1757, "diagonal": (0.0995 + 0.0990 + 0.0974) / 3}
+"""Scores of a network of three symbols and the mean of the diagonal of its W, cell 5; all other
+entries of W are between -0.0053 and -0.0023.
 """
 START = np.log(2) - entropy_of_rows()
 DOUBLY_START = np.log(2) - 0.5
@@ -116,10 +126,10 @@ def claims_phases(e: Evidence) -> list[kit.Claim]:
         *[
             kit.claim(
                 key,
-                f"{name}: the strategy nearest to the network is uniform, then unigram, then bigram"
-                " (strategies in this order)",
+                f"{name}: after the uniform start the strategy nearest to the network is unigram,"
+                " then bigram (strategies in this order)",
                 ORDER,
-                kit.exactly(3),
+                kit.exactly(LATER),
                 kit.given(run.copies, run.passed),
             )
             for key, name, run in (
@@ -145,6 +155,13 @@ def claims_phases(e: Evidence) -> list[kit.Claim]:
             plateau - after,
         ),
         kit.claim(
+            "newest",
+            "As released: the loss after 400 updates that the newest notebook prints",
+            "newest released notebook, cell 3: 0.533037; two standard deviations of a batch",
+            kit.near(NEWEST, 2 * batch_error(128)),
+            mean_loss(released, (400,)),
+        ),
+        kit.claim(
             "below",
             "With the mask: the end is below what counting symbols achieves (divergence over that"
             " of unigram)",
@@ -162,8 +179,8 @@ def claims_phases(e: Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "signs",
-            "As released: scores of lags alternate in sign, $v_0 < 0 < v_1$ and so on (of $v_0$ to"
-            " $v_6$, those with the printed sign)",
+            "As released: the scores $v_1$, $v_3$ and $v_5$ are positive, those of other lags"
+            " negative (of $v_0$ to $v_{63}$, those with the printed sign)",
             "released notebook, cell 8",
             kit.exactly(len(SIGNS)),
             kit.given(released.copies, np.sum(same)),
@@ -178,9 +195,11 @@ def numbers_phases(e: Evidence) -> dict[str, float]:
         for name, level in zip(STRATEGIES, e[MASKED].levels, strict=True)
     }
     for role, run in e.items():
+        numbers[f"{role}: updates until unigram is nearest"] = run.firsts[1]
         numbers[f"{role}: updates until bigram is nearest"] = run.firsts[2]
+        numbers[f"{role}: loss after 400 updates"] = mean_loss(run, (400,))
         numbers[f"{role}: divergence at the end"] = run.kl[-1]
-        for lag in range(len(SIGNS)):
+        for lag in range(LAGS):
             numbers[f"{role}: v_{lag} at the end"] = run.v[-1, lag]
     return numbers
 
@@ -201,6 +220,7 @@ def draw_phases(e: Evidence) -> kit.Drawing:
         color=kit.PALETTE.muted,
         label="printed, a batch",
     )
+    loss.plot(400, NEWEST, "s", color=kit.PALETTE.muted, label="newest print")
     for k, name in enumerate(STRATEGIES):
         distance.plot(masked.at, masked.distances[:, k], color=f"C{k + 2}", label=name)
     for lag in range(4):
@@ -281,17 +301,87 @@ def draw_delay(e: dict[str, Network]) -> kit.Drawing:
 
 
 @dataclass(frozen=True)
-class Early:
-    """A network along its first growth: the mean of the diagonal of W and of the rest (K,), v (K,
-    T), and the closed forms of all three.
-
-    `done` says whether it was trained for `UPDATES`.
+class Weights:
+    """The weights of a network along its training: the mean of the diagonal of W and of the rest
+    (K,), and v (K, T).
     """
 
     at: kit.Ints
     diagonal: kit.Floats
     off_diagonal: kit.Floats
     v: kit.Floats
+
+
+def weights_of(run: kit.Run) -> Weights:
+    """Read the weights of a run."""
+    v, W = kit.recorded(run, "weight_lag", "weight_match")
+    K, k, _ = W.shape
+    diagonal = np.trace(W, axis1=1, axis2=2) / k
+    off_diagonal = (W.reshape(K, -1).sum(1) - k * diagonal) / (k * (k - 1))
+    return Weights(run.snapshot_iterations, diagonal, off_diagonal, v)
+
+
+def evidence_three(runs: kit.Runs) -> Weights:
+    """Read the weights of the network."""
+    return weights_of(runs[RELEASED])
+
+
+def claims_three(e: Weights) -> list[kit.Claim]:
+    """Compare with the weights that the released notebook prints."""
+    source = "released notebook, cell 5"
+    measured = {"v_0": e.v[-1, 0], "v_1": e.v[-1, 1], "diagonal": e.diagonal[-1]}
+    names = {
+        "v_0": "the score of the token itself, $v_0$",
+        "v_1": "the score of the previous token, $v_1$",
+        "diagonal": "the mean of the diagonal of W",
+    }
+    return [
+        *[
+            kit.claim(
+                key.replace("_", "-"),
+                f"Three symbols, at the end: {name}",
+                source,
+                kit.around(THREE[key]),
+                measured[key],
+            )
+            for key, name in names.items()
+        ],
+        kit.claim(
+            "off-diagonal",
+            "Three symbols, at the end: other entries of W are negative (their mean, over that of"
+            " the diagonal)",
+            source,
+            kit.less_than(0),
+            kit.given(e.v[-1, 1] > 1, e.off_diagonal[-1] / e.diagonal[-1]),
+        ),
+    ]
+
+
+def draw_three(e: Weights) -> kit.Drawing:
+    figure, (entries, scores) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
+    entries.plot(e.at, e.diagonal, color="C0", label="diagonal of W")
+    entries.plot(e.at, e.off_diagonal, color="C1", label="other entries of W")
+    printed: Any = {"label": "printed, at the end", "color": kit.PALETTE.muted}
+    entries.plot(e.at[-1], THREE["diagonal"], "s", **printed)
+    for lag in range(2):
+        scores.plot(e.at, e.v[:, lag], color=f"C{2 + lag}", label=f"$v_{lag}$")
+        scores.plot(e.at[-1], THREE[f"v_{lag}"], "s", **printed)
+    entries.set_ylabel("weight")
+    scores.set_ylabel("score of the lag")
+    for panel in (entries, scores):
+        kit.set_time_axis(panel, e.at)
+    kit.panel_labels((entries, scores), "Second layer", "First layer")
+    kit.figure_legend(figure, kit.labelled(entries, scores))
+    return figure
+
+
+@dataclass(frozen=True)
+class Early(Weights):
+    """A network along its first growth, and the closed form of its weights.
+
+    `done` says whether it was trained for `UPDATES`.
+    """
+
     theory: Growth
 
     @property
@@ -319,17 +409,9 @@ def evidence_early(runs: kit.Runs) -> dict[str, Early]:
     e = {}
     chains = {INDEPENDENT: two_symbols, DOUBLY: two_doubly_stochastic}
     for role, run in runs.items():
-        v, W = kit.recorded(run, "weight_lag", "weight_match")
-        K, k, _ = W.shape
-        diagonal = np.trace(W, axis1=1, axis2=2) / k
-        T = v.shape[1]
-        e[role] = Early(
-            at=run.snapshot_iterations,
-            diagonal=diagonal,
-            off_diagonal=(W.reshape(K, -1).sum(1) - k * diagonal) / (k * (k - 1)),
-            v=v,
-            theory=growth(*chains[role](T), T),
-        )
+        weights = weights_of(run)
+        T = weights.v.shape[1]
+        e[role] = Early(**vars(weights), theory=growth(*chains[role](T), T))
     return e
 
 
@@ -382,15 +464,15 @@ def claims_early(e: dict[str, Early]) -> list[kit.Claim]:
         ),
         kit.claim(
             "signs",
-            "Scores of lags alternate in sign from the previous token on (of $v_1$ to $v_6$, those"
-            " with the printed sign)",
+            "The scores $v_1$, $v_3$ and $v_5$ are positive, those of later lags negative (of"
+            " $v_1$ to $v_{63}$, those with the printed sign)",
             "released notebook, cell 8",
             kit.exactly(len(SIGNS) - 1),
             kit.given(e[INDEPENDENT].grown, np.sum(same)),
         ),
         kit.theory(
             "signs-theory",
-            "So they do in the closed form",
+            "So they are in the closed form (of $v_1$ to $v_{63}$, those with the printed sign)",
             "released notebook, cell 8",
             kit.exactly(len(SIGNS) - 1),
             np.sum(e[INDEPENDENT].predicted_v[1 : len(SIGNS)] * SIGNS[1:] > 0),
@@ -477,6 +559,28 @@ FIGURES = kit.by_id(
         configs={
             INDEPENDENT: kit.Wanted(CONFIG),
             DOUBLY: kit.Wanted(CONFIG, (DOUBLY_CHAINS,)),
+        },
+        nulls=EQUAL_ROWS,
+    ),
+    kit.Figure(
+        id="edelman2024-three",
+        caption=(
+            "Weights of the minimal model on Markov chains of three symbols, as released without"
+            " the mask, along its training; squares: the weights of a network that the released"
+            " notebook prints."
+        ),
+        configs={
+            RELEASED: kit.Wanted(
+                CONFIG,
+                (
+                    "architecture.mask=false",
+                    "dataset.symbols=3",
+                    "architecture.outputs=3",
+                    "dataset.n_test=null",
+                    "optimizer.iterations=2000",
+                    "record.snapshots={kind: every, interval: 100}",
+                ),
+            )
         },
         nulls=EQUAL_ROWS,
     ),

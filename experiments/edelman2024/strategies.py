@@ -17,6 +17,8 @@ from dynamics_cli.recording.positions import (
 )
 
 STRATEGIES = ("uniform", "unigram", "bigram")
+LATER = len(STRATEGIES) - 1
+"""Strategies that are learnt: an untrained network predicts uniformly."""
 ORDER = "abstract; released notebook, cells 1 and 14"
 """Who says in which order they come."""
 EQUAL_ROWS = {"equal_rows": ("dataset.rows=equal",)}
@@ -46,17 +48,19 @@ class Network:
 
     @property
     def passed(self) -> int:
-        """Return how many strategies are the nearest in their order, one after the other."""
+        """Return how many strategies after the first, uniform, at which an untrained network is,
+        are the nearest in their order, one after the other.
+        """
         firsts = self.firsts
-        passed = 1
-        while passed < len(firsts) and firsts[passed] > firsts[passed - 1]:
+        passed = 0
+        while passed < LATER and firsts[passed + 1] > firsts[passed]:
             passed += 1
         return passed
 
     @property
     def copies(self) -> bool:
         """Return whether it passed all strategies and ended at the last."""
-        return self.passed == len(STRATEGIES) and self.distances[-1].argmin() == 2
+        return self.passed == LATER and self.distances[-1].argmin() == 2
 
 
 def network(run: kit.Run) -> Network:

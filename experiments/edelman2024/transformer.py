@@ -8,11 +8,12 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .strategies import EQUAL_ROWS, ORDER, Network, draw_levels, network
+from .strategies import EQUAL_ROWS, LATER, ORDER, Network, draw_levels, network
 
 CONFIG = "edelman2024/transformer.yaml"
 INDEPENDENT = "independent rows"
 DOUBLY = "doubly stochastic"
+EQUAL = "equal rows"
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the abstract and README of the release."""
     run = e[INDEPENDENT]
     doubly = e[DOUBLY]
+    chance = e[EQUAL].induction[-1, 1]
     heads = "abstract: statistical induction heads; README of the released code, key finding 4"
     return [
         kit.claim(
             "order",
-            "The strategy nearest to the transformer is uniform, then unigram, then bigram"
-            " (strategies in this order)",
+            "After the uniform start the strategy nearest to the transformer is unigram, then"
+            " bigram (strategies in this order)",
             ORDER,
-            kit.exactly(3),
+            kit.exactly(LATER),
             kit.given(run.copies, run.passed),
         ),
         kit.claim(
@@ -73,11 +75,13 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "induction",
-            "That of the second attends mostly to tokens behind earlier occurrences of its own"
-            " (mean weight)",
+            "The head of the second layer attends mostly to tokens behind earlier occurrences of"
+            " its own: to most of what a transformer leaves that was trained on sequences with"
+            " equal rows, where there is nothing to induce (mean weight, less that of this"
+            " transformer, over 1 less it)",
             heads,
             kit.most(),
-            run.last(run.induction)[1],
+            (run.last(run.induction)[1] - chance) / (1 - chance),
         ),
         kit.claim(
             "earlier",
@@ -96,6 +100,10 @@ def numbers(e: Evidence) -> dict[str, float]:
     """Return the levels and times of both networks."""
     values = {}
     for role, run in e.items():
+        values[f"{role}: weight of induction tokens at the end"] = run.induction[-1, 1]
+        if role == EQUAL:
+            continue
+        values[f"{role}: iterations until unigram is nearest"] = run.firsts[1]
         values[f"{role}: iterations until bigram is nearest"] = run.firsts[2]
         values[f"{role}: divergence at the end"] = run.kl[-1]
         values[f"{role}: divergence of unigram"] = run.levels[1]
@@ -105,7 +113,9 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
-    for column, (role, run) in enumerate(e.items()):
+    chance = e[EQUAL]
+    for column, role in enumerate((INDEPENDENT, DOUBLY)):
+        run = e[role]
         top = axes[column]
         scores = axes[2 + column]
         top.plot(run.at, run.kl, color="C0", label="transformer")
@@ -113,6 +123,13 @@ def draw(e: Evidence) -> kit.Drawing:
         top.set(ylabel="divergence from the rows", ylim=(0, 0.35))
         scores.plot(run.at, run.previous[:, 0], color="C1", label="layer 1: previous token")
         scores.plot(run.at, run.induction[:, 1], color="C2", label="layer 2: induction tokens")
+        scores.plot(
+            chance.at,
+            chance.induction[:, 1],
+            color=kit.PALETTE.muted,
+            lw=0.9,
+            label="layer 2, equal rows",
+        )
         scores.set(ylabel="mean weight of attention", ylim=(0, 1))
         for panel in (top, scores):
             kit.set_time_axis(panel, run.at)
@@ -129,11 +146,13 @@ FIGURE = kit.Figure(
         " symbols with independent rows, and on doubly stochastic chains. Top: divergence of the"
         " last token's probabilities from the row of its symbol, and of three strategies. Bottom:"
         " the score of the previous token in the first layer, and that of the induction tokens in"
-        " the second."
+        " the second, also of a transformer trained on sequences with equal rows, where there is"
+        " nothing to induce."
     ),
     configs={
         INDEPENDENT: kit.Wanted(CONFIG),
         DOUBLY: kit.Wanted(CONFIG, ("dataset.rows=doubly_stochastic",)),
+        EQUAL: kit.Wanted(CONFIG, ("dataset.rows=equal",)),
     },
     nulls=EQUAL_ROWS,
     passes={
