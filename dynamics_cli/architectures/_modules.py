@@ -119,9 +119,10 @@ class Attention(nn.Module):
     def _turned(self, q: Tensor) -> Tensor:
         """Return queries or keys (n, H, T, k), each pair of numbers turned by its angle."""
         T, k = q.shape[-2:]
-        of = {"dtype": q.dtype, "device": q.device}  # a buffer would keep the digits of float32
-        rates = 10_000 ** (torch.arange(0, k, 2, **of) / k)  # (k/2,)
-        angles = torch.arange(T, **of)[:, None] / rates
+        # a buffer would keep the digits of float32
+        even = torch.arange(0, k, 2, dtype=q.dtype, device=q.device)
+        rates = 10_000 ** (even / k)  # (k/2,)
+        angles = torch.arange(T, dtype=q.dtype, device=q.device)[:, None] / rates
         cosines = angles.cos()
         sines = angles.sin()
         a, b = q.chunk(2, -1)
