@@ -7,9 +7,6 @@ problem is one block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from dynamics_cli.errors import InputError
 
 GIB = 2**30
@@ -19,9 +16,6 @@ NUMBERS = 2**24
 """Numbers that the layers give in a block: 128 MiB of float64."""
 ON_GPU = 32
 """How many times more a GPU takes at once, to be kept busy; a guess, since none was measured."""
-
-SMALL_WORK = 2**20
-"""Multiply-adds of an iteration up to which one thread does it all."""
 
 
 def refuse_beyond_memory(
@@ -54,36 +48,3 @@ def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
     by_work = times * MULTIPLY_ADDS // max(1, multiply_adds)
     by_memory = times * NUMBERS // max(1, numbers)
     return max(1, min(by_work, by_memory))
-
-
-@contextmanager
-def threads_for(multiply_adds: int | None) -> Iterator[None]:
-    """Have torch use one thread where a second would slow `multiply_adds`; None leaves it alone.
-
-    Networks without convolutions have the same bits on one thread and on many.
-    """
-    import torch
-
-    threads = torch.get_num_threads()
-    small = multiply_adds is not None and multiply_adds <= SMALL_WORK
-    if small and threads > 1:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if small and threads > 1:
-            torch.set_num_threads(threads)
-
-
-@contextmanager
-def exact_convolutions() -> Iterator[None]:
-    """Have cuDNN round convolutions of float32 as float32, with the same bits from call to call.
-
-    By default PyTorch lets it round their inputs to 10 bits (TF32), and choose algorithms whose
-    bits differ between calls. Products of matrices need no such request.
-    """
-    import torch
-
-    cudnn = torch.backends.cudnn
-    with cudnn.flags(enabled=cudnn.enabled, deterministic=True, allow_tf32=False):
-        yield

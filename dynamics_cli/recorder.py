@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import flat, to_plain
 from dynamics_cli.errors import InputError, UsageError
-from dynamics_cli.instruments.instrument import Instrument, network_of, own_modes
+from dynamics_cli.instruments.instrument import Instrument, measuring, network_of
 from dynamics_cli.instruments.modules import opened
 from dynamics_cli.kinds import Kind, Loss, Problem, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
@@ -124,7 +124,8 @@ class Recorder:
         self._scalars = dict(scalars or {})
         self._batch_loss = math.nan
         x_test, y_test = test or (None, None)
-        with own_modes():
+        self._device = device
+        with measuring(device):
             self._instrument = Instrument(
                 model,
                 x,
@@ -271,7 +272,7 @@ class Recorder:
     def _keep(self) -> None:
         """Keep a copy of the network where measures of the state that is due are of updates."""
         if self._history.wants(self.iteration, self._due):
-            with own_modes():
+            with measuring(self._device):
                 self._history.keep(self.iteration, self._instrument.problem())
 
     def _plan(self) -> None:
@@ -290,7 +291,7 @@ class Recorder:
         measured = dict.fromkeys(names)
         if "train_loss" not in self._own_times:
             measured["train_loss"] = None
-        with own_modes():
+        with measuring(self._device):
             problem = self._instrument.problem()
             weights = network_of(problem).weights()
             kept = {name: weights[name].astype(self._config.dtype)[None] for name in self._weights}
@@ -393,7 +394,7 @@ class Recorder:
                 key: value.numpy().copy() for key, value in memory.items()
             }
         self._instrument.trained = state.get("trained", self._instrument.trained)
-        with own_modes():
+        with measuring(self._device):
             for iteration, weights in state.get("before", {}).items():
                 self._history.keep(iteration, self._instrument.problem(weights))
         self._writer.checkpoint({}, meta)

@@ -84,7 +84,17 @@ MAY_IMPORT = {
     "templates": {"kinds"},
 }
 """CONTRIBUTING.md, Architecture; what types alone need counts too."""
-FOUNDATION = {"errors", "mathematics", "memory", "notebook", "text", "version", "waiting"}
+FOUNDATION = {
+    "draws",
+    "errors",
+    "mathematics",
+    "memory",
+    "notebook",
+    "process",
+    "text",
+    "version",
+    "waiting",
+}
 """What all may import."""
 
 

@@ -19,9 +19,16 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.formulas import tracing
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
-from dynamics_cli.kinds.modules import buffers_of, has_modes, put_buffers, train_repeatedly
+from dynamics_cli.kinds.base import bundled
+from dynamics_cli.kinds.modules import (
+    buffers_of,
+    has_modes,
+    layers_seed,
+    put_buffers,
+    train_repeatedly,
+)
 from dynamics_cli.measures.arrays import Ints
-from dynamics_cli.memory import threads_for
+from dynamics_cli.process import threads_for
 
 if TYPE_CHECKING:
     import torch
@@ -78,7 +85,9 @@ def network_of(state: State, mode: Mode | None = None) -> nn.Module:
         if getattr(module, "sparse", False) is True:  # the same derivatives, as dense tensors
             module.sparse = False  # type: ignore[assignment]
     if mode == "train":
-        train_repeatedly(model, state.problem.config.seed, state.iteration)
+        number = layers_seed(state.problem.config.seed, state.iteration)
+        apart = architecture.device == "cpu" and bundled(architecture)
+        train_repeatedly(model, number, apart=apart)
     return model
 
 

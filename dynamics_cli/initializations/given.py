@@ -84,12 +84,8 @@ initialization: {kind: as_built}
         Raises:
             InputError: the module has none of its own: all are 0.
         """
-        import torch
-
         architecture = problem.config.architecture
-        with torch.random.fork_rng():
-            torch.manual_seed(streams.seed)
-            module = architecture.build(problem.dataset.d)
+        module = architecture.built(problem.dataset.d, streams.seed)
         weights = {name: w.detach().double().numpy() for name, w in module.named_parameters()}
         if not any(w.any() for w in weights.values()):
             raise InputError(

@@ -26,6 +26,7 @@ from dynamics_cli.instruments.network import Given
 from dynamics_cli.instruments.obstacles import LONGEST, obstacle, told
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State
 from dynamics_cli.kinds.torch_optimizers import PRECONDITIONERS, torch_preconditioner
+from dynamics_cli.process import own_modes
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.text import shorten
 from dynamics_cli.training.problem import check_labels
@@ -35,19 +36,15 @@ FEW = 8
 
 
 @contextmanager
-def own_modes() -> Iterator[None]:
-    """Compute in the modes of runs whatever the caller's are, and keep torch's random state.
+def measuring(device: str) -> Iterator[None]:
+    """Compute in the modes of runs, whatever those of the calling thread are.
+
+    Settings of the whole process stay the user's: a loop in another thread may be at work.
 
     Raises InputError: the model or the loss calls `sys.exit()`.
     """
     try:
-        with (
-            torch.random.fork_rng(),
-            torch.inference_mode(False),
-            torch.enable_grad(),
-            torch.autocast("cpu", enabled=False),
-            torch.autocast("cuda", enabled=False),
-        ):
+        with own_modes(device):
             yield
     except SystemExit as error:
         raise InputError(f"the model or the loss ended the process: {told(error)}") from error

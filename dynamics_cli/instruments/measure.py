@@ -10,8 +10,8 @@ import numpy as np
 
 from dynamics_cli import kinds
 from dynamics_cli.errors import InputError, needing
-from dynamics_cli.instruments.checkpoints import listed, optimizer_state
-from dynamics_cli.instruments.instrument import Instrument, own_modes
+from dynamics_cli.instruments.checkpoints import Listed, listed, optimizer_state
+from dynamics_cli.instruments.instrument import Instrument, measuring
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.history import History
 from dynamics_cli.runs.run import FEW_NUMBERS, columns_in
@@ -41,7 +41,6 @@ class Measured(Table):
         return xarray.Dataset(variables, coords={"iteration": self.column("iteration")})
 
 
-@own_modes()
 def measure(
     model: Any,
     x: Any,
@@ -116,8 +115,17 @@ def measure(
             says why.
         ConfigError: there is no such loss or measure, or it has no such key.
     """
-    states = listed(checkpoints, step)
-    instrument = Instrument(model, x, y, loss=loss, measures=measures, **given)
+    with measuring(given.get("device", "cpu")):
+        states = listed(checkpoints, step)
+        instrument = Instrument(model, x, y, loss=loss, measures=measures, **given)
+        return _table(instrument, states, progress)
+
+
+def _table(
+    instrument: Instrument,
+    states: Sequence[Listed],
+    progress: Callable[[int, int | None], None] | None,
+) -> Measured:
     table = Measured()
     table.arrays = {name: [] for name in instrument.measures}
     done = 0

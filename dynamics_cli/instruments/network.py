@@ -16,6 +16,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from dynamics_cli import kinds
+from dynamics_cli.draws import draws
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.checkpoints import file_name, fitting, tensors_of
 from dynamics_cli.instruments.data import TOGETHER, LookUp, from_all_over
@@ -92,13 +93,15 @@ class Given(kinds.Architecture):
         batch = look_up(np.arange(count))
         shapes = tuple(tuple(t.shape[1:]) for t in tree_leaves(batch) if isinstance(t, Tensor))
         try:
+            before = torch.get_rng_state()
             with torch.set_grad_enabled(loss is not None):  # where attention may take another way
                 fast = passed(module, batch, loss)
             with differentiable():
-                before = torch.get_rng_state()
                 with saved_tensors_hooks(keep, lambda tensor: tensor):
                     h = passed(module, batch, loss)
-                draws = not torch.equal(before, torch.get_rng_state())
+                # a loop in another thread may draw meanwhile
+                moved = not torch.equal(before, torch.get_rng_state())
+                drawing = moved and draws(lambda: passed(module, batch, loss))
         except Exception as error:
             asked = ", ".join(str((count, *shape)) for shape in shapes)
             what = "the model does not take"
@@ -112,7 +115,8 @@ class Given(kinds.Architecture):
                 "the model gives complex outputs: let it give real numbers, such as abs() or"
                 " torch.view_as_real()"
             )
-        if draws:
+        if drawing:
+            torch.set_rng_state(before)
             why = "so that each measure would see another network: take random layers out of it"
             raise InputError(f"the model draws random numbers in its eval mode, {why}")
         if not _equal(fast.detach(), h.detach(), ROUNDING):
@@ -317,6 +321,10 @@ class Given(kinds.Architecture):
         except RuntimeError as error:
             named = file_name(weights) or "checkpoint"
             raise InputError(f"{named}: it does not fit the model: {told(error)}") from error
+
+    def built(self, d: int, seed: int | None = None) -> nn.Module:
+        """Return `build(d)`, which draws nothing, in the settings of the user's own loop."""
+        return self.build(d)
 
     def build(self, d: int) -> nn.Module:
         """Return a copy of the module that takes inputs as they are looked up.

@@ -232,6 +232,13 @@ def registered(section: str) -> Mapping[str, type[Kind]]:
 _LEAVES = frozenset({bool, int, float, str, type(None)})
 
 
+def bundled(part: object) -> bool:
+    """Return whether a section of a config, and all kinds inside of it, come with the program."""
+    return all(
+        type(kind).__module__.partition(".")[0] == "dynamics_cli" for _, kind in kinds_in(part)
+    )
+
+
 def kinds_in(
     value: object, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Kind]]:

@@ -7,8 +7,7 @@ reads `self.training`, as dropout and batch normalisation do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,51 +69,36 @@ def as_real(t: Tensor) -> Tensor:
 
 def has_modes(module: nn.Module) -> bool:
     """Return whether a layer of a module reads whether it is trained or evaluated."""
-    return any(_reads_mode(kind) for kind in {type(part) for part in module.modules()})
+    from dynamics_cli.draws import reads_mode
+
+    return any(reads_mode(kind) for kind in {type(part) for part in module.modules()})
 
 
-def _reads_mode(kind: type) -> bool:
-    from torch import nn
+def layers_seed(seed: int, iteration: int) -> int:
+    """Return the seed of what random layers draw in the update from a state.
 
-    for cls in kind.__mro__:
-        if cls is nn.Module:
-            return False
-        for function in vars(cls).values():
-            code = getattr(function, "__code__", None)
-            if code is not None and "training" in code.co_names:
-                return True
-    return False
-
-
-@contextmanager
-def drawing(seed: int, iteration: int) -> Iterator[None]:
-    """Have torch's global generators draw from the run's stream `layers` at an iteration, and put
-    them back afterwards.
-
-    What random layers draw in an update is a function of (seed, iteration), never of earlier draws.
+    It is of the run's stream `layers`: a function of (seed, iteration), never of earlier draws.
     """
-    import torch
-
-    number = int(stream(seed, "layers", iteration).integers(2**63))
-    with torch.random.fork_rng():
-        torch.manual_seed(number)
-        yield
+    return int(stream(seed, "layers", iteration).integers(2**63))
 
 
-def train_repeatedly(module: nn.Module, seed: int, iteration: int) -> None:
+def train_repeatedly(module: nn.Module, seed: int, *, apart: bool) -> None:
     """Put a module into training mode in which each call is the same function.
 
-    Random layers draw the same numbers in each call, those of the update from state `iteration`.
+    Random layers draw the same numbers in each call, those of a seed; `apart` as in `RandomLayers`.
     Batch normalisation takes the statistics of the samples of a call, and keeps none.
     """
     from torch.func import replace_all_batch_norm_modules_
 
+    from dynamics_cli.draws import RandomLayers
+
     replace_all_batch_norm_modules_(module)
     module.train()
+    layers = RandomLayers(module, apart=apart)
     forward = module.forward
 
     def drawn(*inputs: Any) -> Any:
-        with drawing(seed, iteration):
+        with layers.seeded(seed):
             return forward(*inputs)
 
     module.forward = drawn

@@ -16,8 +16,9 @@ from pydantic import Field
 from dynamics_cli.errors import InputError
 from dynamics_cli.formulas import tracing
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes
-from dynamics_cli.kinds.base import Kind, Positive, from_outside
+from dynamics_cli.kinds.base import Kind, Positive, bundled, from_outside
 from dynamics_cli.kinds.modules import buffers_of, cast, has_modes, put_buffers
+from dynamics_cli.process import plain_torch
 
 if TYPE_CHECKING:
     import torch
@@ -150,6 +151,15 @@ class Architecture(Kind):
             InputError: the network does not suit the inputs.
         """
 
+    def built(self, d: int, seed: int | None = None) -> nn.Module:
+        """Return `build(d)` as a new process gives it, with weights drawn after
+        `torch.manual_seed(seed)`; the generator of the process stays as it is.
+        """
+        from dynamics_cli.draws import drawing_apart
+
+        with plain_torch(), drawing_apart(bundled=bundled(self), seed=seed):
+            return self.build(d)
+
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return name -> shape of every parameter for inputs of `d` columns; nothing is allocated.
 
@@ -160,7 +170,7 @@ class Architecture(Kind):
         import torch
 
         try:
-            with torch.device("meta"):
+            with plain_torch(), torch.device("meta"):
                 model = self.build(d)
         except (RuntimeError, OverflowError, TypeError) as error:  # torch counts in 64 bits
             if from_outside(type(self)):
@@ -193,7 +203,7 @@ class Architecture(Kind):
         """
         if self.engine or not self.stateful:
             return {}
-        return {name: buffer.numpy().copy() for name, buffer in buffers_of(self.build(d)).items()}
+        return {name: buffer.numpy().copy() for name, buffer in buffers_of(self.built(d)).items()}
 
     def has_modes(self, d: int) -> bool:
         """Return whether the network in training differs from that in evaluation, as with dropout
@@ -201,7 +211,7 @@ class Architecture(Kind):
         """
         if self.engine or not self.stateful:
             return False
-        return has_modes(self.build(d))
+        return has_modes(self.built(d))
 
     @property
     def device(self) -> str:
@@ -241,7 +251,7 @@ class Architecture(Kind):
         """
         import torch
 
-        network = cast(self.build(d), dtype, device)
+        network = cast(self.built(d), dtype, device)
         weights = dict(network.named_parameters())
         self.refuse_unknown_weights(weights)
         with torch.no_grad():
@@ -273,7 +283,7 @@ class Architecture(Kind):
         dtype = torch.float64
         if self.own_precision:
             dtype = next(iter(tensors.values())).dtype
-        model = cast(self.build(d), dtype).eval()
+        model = cast(self.built(d), dtype).eval()
         given = model.load_state_dict(tensors, strict=False)
         # a weight that two layers share has one name
         missing = [name for name, _ in model.named_parameters() if name in given.missing_keys]
@@ -292,7 +302,7 @@ class Architecture(Kind):
         model, dtype = self.loaded(parameters, d)
 
         def h(x: Floats) -> Floats:
-            with torch.no_grad():
+            with plain_torch(), torch.no_grad():
                 return model(torch.tensor(np.asarray(x), dtype=dtype)).double().numpy()  # type: ignore[no-any-return]
 
         return h

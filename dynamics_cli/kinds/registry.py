@@ -46,6 +46,7 @@ from dynamics_cli.kinds.base import (
     kinds_in,
     registered,
 )
+from dynamics_cli.process import alone
 
 SECTIONS = {
     "dataset": "datasets",
@@ -273,7 +274,7 @@ def importing() -> Iterator[None]:
     written = sys.dont_write_bytecode
     sys.dont_write_bytecode = True
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with alone(), contextlib.redirect_stdout(sys.stderr):
             yield
     except (KeyboardInterrupt, DynError):
         raise

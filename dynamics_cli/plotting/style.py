@@ -28,6 +28,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.process import alone
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.own import MADE_BY, refuse_foreign
 
@@ -169,7 +170,7 @@ def style() -> Iterator[None]:
         return
     token = _IN_STYLE.set(True)
     try:
-        with mpl.rc_context():
+        with alone(), mpl.rc_context():
             mpl.rcdefaults()
             mpl.rcParams.update(cast(Any, _SETTINGS))
             yield

@@ -195,7 +195,7 @@ class OfModules(Measure):
         architecture = problem.config.architecture
         if architecture.players:
             return False
-        self.chosen(architecture.build(problem.dataset.d))
+        self.chosen(architecture.built(problem.dataset.d))
         return True
 
     def chosen(self, model: nn.Module) -> list[str]:
@@ -231,7 +231,7 @@ class OfModules(Measure):
         architecture = sections["architecture"]
         with suppress(InputError):
             if isinstance(architecture, Architecture):
-                return self.chosen(architecture.build(2))
+                return self.chosen(architecture.built(2))
         if self.modules and not any(set("*?[") & set(name) for name in self.modules):
             return self.modules
         return ()

@@ -155,7 +155,7 @@ record: {measures: [{kind: attention, of: induction}]}
         if architecture.players:
             return False
         x = problem.dataset.x[:1]
-        model = architecture.build(problem.dataset.d).double()
+        model = architecture.built(problem.dataset.d).double()
         lengths: list[int] = []
         with watched(lambda weights: lengths.append(weights.shape[-1])):
             model(architecture.inputs_of(x)[:1])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -23,6 +22,7 @@ from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent
+from dynamics_cli.process import ignored_warnings
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, as_compared
 from dynamics_cli.reproduction.document import AUDIT, AuditForm, figures_folder
 from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
@@ -381,7 +381,7 @@ def claims_under(
 ) -> list[Claim] | str:
     """Return the claims of a figure as changed runs give them, or why there are none."""
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with ignored_warnings():
             return figure.claims(figure.evidence(by_role(source.obtain(runs))))
     except Interrupted:
         raise

@@ -13,6 +13,7 @@ import numpy as np
 
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import UsageError, needing
+from dynamics_cli.process import alone
 from dynamics_cli.runs.run import Run, columns_of, measured
 from dynamics_cli.runs.store import files
 
@@ -131,17 +132,18 @@ def _to_trackio(run: Run, folder: Path) -> None:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the environment for a while."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    """Set variables of the environment for a while, in one thread at a time."""
+    with alone():
+        before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 TOOLS: Mapping[str, Callable[[Run, Path], None]] = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DamageWarning, DynError
+from dynamics_cli.process import ignored_warnings
 from dynamics_cli.runs.changes import changed_files, sha256_of_copy, told_of_file
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import COPIED, RunForm, read_config
@@ -64,7 +64,7 @@ def _faults(directory: Path) -> Iterator[Fault]:
         yield Fault(directory / layout.INFO, f"it counts more rows than there are, {COPIED}")
     yield from _checkpoints(directory, run.info)
     try:
-        with warnings.catch_warnings(action="ignore", category=DamageWarning):  # found above
+        with ignored_warnings(DamageWarning):  # found above
             names = run.array_names
     except CorruptRunError:  # nobody knows the rows of the arrays
         return

@@ -14,6 +14,7 @@ from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.legs import Leg, changed_weights, clock_of
 from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingLoop
+from dynamics_cli.training.repeatable import holding
 from dynamics_cli.training.steppers.base import StateDict, Stepper
 
 _START = "start/"
@@ -42,6 +43,7 @@ class Course:
         self._choice = choice
         self._writer = writer
         self._progress = progress
+        self._holding = holding(legs[0].problem.config)
         self.loop: TrainingLoop | None = None
         self.leg = legs[0]
 
@@ -76,7 +78,8 @@ class Course:
         start = {name.removeprefix(_START): array for name, array in carried.items()}
         leg = self._started(k, start)
         recorder = RecordBuffer(self._writer, leg.problems, clock_of(self._legs, k, begin))
-        stepper = build_stepper(leg.problems, self._choice)
+        with self._holding():
+            stepper = build_stepper(leg.problems, self._choice)
         return self._loop(k, stepper, recorder, carried, begin, resumed=resumed)
 
     def _following_loop(self, k: int, before: TrainingLoop) -> TrainingLoop:
@@ -85,7 +88,8 @@ class Course:
         assert change is not None
         start = changed_weights(change, before.stepper.exact_parameters())
         leg = self._started(k, start)
-        stepper = build_stepper(leg.problems, self._choice)
+        with self._holding():
+            stepper = build_stepper(leg.problems, self._choice)
         begun = stepper.follow(before.stepper)
         if begun:
             kind = leg.problem.config.optimizer.kind
@@ -139,4 +143,5 @@ class Course:
             carried=carried,
             about=about,
             kept=leg.kept_states,
+            holding=self._holding,
         )

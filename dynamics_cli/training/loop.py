@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -175,6 +176,8 @@ class TrainingLoop:
     """Entries that the `meta` of each of its checkpoints has."""
     kept: Sequence[int] = ()
     """The states whose checkpoints are kept, ascending."""
+    holding: Callable[[], AbstractContextManager[None]] = nullcontext
+    """The context of what calls kinds; see `repeatable.holding`."""
     spent: float = field(default=0.0, init=False)
     """Seconds of training before it began."""
 
@@ -191,10 +194,12 @@ class TrainingLoop:
         """Train to the end, from the writer's checkpoint where it has one; return how it ended."""
         with SignalWatch() as self.watch:
             try:
-                self._start()
+                with self.holding():
+                    self._start()
                 self._train()
                 if self.stepper.halted or self.stepper.iteration == self.total:
-                    self._end()
+                    with self.holding():
+                        self._end()
                     if self.stepper.halted == "diverged":
                         return "diverged"
                     return "complete"
@@ -252,7 +257,8 @@ class TrainingLoop:
         ):
             began = time.monotonic()
             first = self.stepper.iteration
-            self._advance(chunk)
+            with self.holding():
+                self._advance(chunk)
             now = time.monotonic()
             chunk = _next_chunk(chunk, self.stepper.iteration - first, now - began)
             if self.progress is not None:

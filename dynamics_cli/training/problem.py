@@ -5,17 +5,20 @@ and optimizer.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent, Loss, Problem, RunConfig, Samples
-from dynamics_cli.kinds.base import loaded
+from dynamics_cli.kinds.base import bundled, loaded
 from dynamics_cli.kinds.registry import blamed
+from dynamics_cli.process import alone, plain_torch
 from dynamics_cli.training.repeatable import UNTRIED, refuse_random_numbers, repeatable_samples
 
 
+@plain_torch()
 @blamed()
 def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     """Load or draw the data and check that it fits the loss, the network and the optimizer.
@@ -31,6 +34,12 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
         InputError: the data cannot be used, or code of others draws random numbers of its own.
     """
     config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
+    # code of others may seed the generators of the process
+    with nullcontext() if bundled(config) else alone():
+        return _built(config, dataset)
+
+
+def _built(config: RunConfig, dataset: Samples | None) -> Problem:
     if dataset is None:
         dataset = repeatable_samples(config)
     check_labels(dataset, config.loss, config)
@@ -85,10 +94,13 @@ def _failure_in_training(problem: Problem, size: int) -> str | None:
     """Return why the network in training mode has no outputs for `size` samples, or None."""
     import torch
 
+    from dynamics_cli.draws import drawing_apart
+
     data = problem.dataset
     x = torch.from_numpy(data.x[np.arange(size) % data.n]).to(getattr(torch, problem.config.dtype))
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        network = problem.config.architecture.build(data.d).to(x.dtype).train()
+    architecture = problem.config.architecture
+    with drawing_apart(bundled=bundled(architecture)), torch.no_grad():
+        network = architecture.build(data.d).to(x.dtype).train()
         try:
             h = network(x)
         except UNTRIED as error:

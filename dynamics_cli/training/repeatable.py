@@ -16,7 +16,7 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,10 @@ import numpy as np
 from dynamics_cli.errors import InputError
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Descent, Kind, Problem, RunConfig, Samples, Streams
-from dynamics_cli.kinds.base import kinds_in
+from dynamics_cli.kinds.base import bundled, kinds_in
 from dynamics_cli.kinds.modules import buffers_of, put_buffers
 from dynamics_cli.kinds.registry import KindError, blamed
+from dynamics_cli.process import alone
 
 TRIED = 2
 """Samples that a network is tried with."""
@@ -56,7 +57,7 @@ def refuse_random_numbers(problem: Problem) -> None:
     }
     for section, problems in tried.items():
         kind = getattr(config, section)
-        if not _of_others(kind) or config.architecture.players:
+        if bundled(kind) or config.architecture.players:
             continue
         key = (
             f"{type(kind)} {kind.model_dump_json()} {problem.dataset.x.shape}"
@@ -82,7 +83,7 @@ def repeatable_samples(config: RunConfig) -> Samples:
     """
     before = _generators()
     samples = config.dataset.samples(Streams(config.seed))
-    if _of_others(config.dataset) and _generators() != before:
+    if not bundled(config.dataset) and _generators() != before:
         again = config.dataset.samples(Streams(config.seed))
         pairs = zip(_arrays(samples), _arrays(again), strict=True)
         if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
@@ -93,11 +94,23 @@ def repeatable_samples(config: RunConfig) -> Samples:
     return samples
 
 
-def _of_others(section: Kind) -> bool:
-    """Return whether a section, or a kind inside of it, is not bundled."""
-    return any(
-        type(kind).__module__.partition(".")[0] != "dynamics_cli" for _, kind in kinds_in(section)
-    )
+def holding(config: RunConfig) -> Callable[[], AbstractContextManager[None]]:
+    """Return the context in which a run of this config trains beside runs of other threads.
+
+    It is `alone` where code that is not bundled, and no formula, may seed or draw from the
+    generators of the process.
+    """
+    parts = [config.architecture, config.loss, config.optimizer, config.initialization]
+    called = [kind for part in (*parts, config.record) for _, kind in kinds_in(part)]
+    if getattr(config.optimizer, "samples", None) == "fresh":
+        called.append(config.dataset)
+    if all(bundled(kind) or _is_formula(kind) for kind in called):
+        return nullcontext
+    return alone
+
+
+def _is_formula(kind: Kind) -> bool:
+    return kind.section in ("activation", "loss", "optimizer") and facts(kind) is not None
 
 
 def _generators() -> tuple[Any, ...]:
@@ -119,7 +132,7 @@ def _network(problem: Problem) -> Iterator[str]:
     architecture = problem.config.architecture
     samples = problem.dataset
     with torch.random.fork_rng(devices=[]):
-        built = architecture.build(samples.d)
+        built = architecture.built(samples.d)
         for name, w in built.named_parameters():
             if not w.requires_grad:
                 told = f"its weight {name} has requires_grad=False: leave that out"
@@ -127,7 +140,10 @@ def _network(problem: Problem) -> Iterator[str]:
                 return
         weights = {name: w.detach().double().numpy() for name, w in built.named_parameters()}
         dtype = getattr(torch, problem.config.dtype)
-        networks = [architecture.network(samples.d, weights, dtype) for _ in range(TRIED)]
+        networks = []
+        for k in range(TRIED):
+            torch.manual_seed(k)  # which constants without a seed of their own depend on
+            networks.append(architecture.network(samples.d, weights, dtype))
         x = torch.from_numpy(samples.x[:TRIED]).to(dtype)
         drawing = _drawing_modules(networks[0])
         for network in networks:

@@ -25,6 +25,7 @@ PARTS = {
     "numba.core.codegen": ("get_host_cpu_features", "formulas/native.py"),
     "numba.core.compiler_lock": ("global_compiler_lock", "formulas/native.py"),
     "numba.core.typing.templates": ("AttributeTemplate", "formulas/native.py"),
+    "torch.utils._python_dispatch": ("TorchDispatchMode", "draws.py"),
     "torch.utils._pytree": (
         "tree_map",
         "instruments/data.py",

@@ -126,7 +126,7 @@ def test_the_three_forms_of_an_update_agree(settings, dtype):
     tensors, units = ([torch.from_numpy(one.copy()) for one in some] for some in (arrays, pieces))
     states = [{}, {}]
     memories, wholes = ([defaultdict[str, Any](float) for _ in pieces] for _ in range(2))
-    compiled = partial(update_in_place, update_unit(optimizer, np.dtype(dtype)))
+    compiled = partial(update_in_place, update_unit(optimizer, np.dtype(dtype)), 1)
     for i in range(6):
         slopes = [rng.standard_normal(one.shape).astype(dtype) for one in arrays]
         given = (

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from PIL import Image, UnidentifiedImageError
 from dynamics_cli.datasets.files import store
 from dynamics_cli.errors import DataMissingError, InputError, UsageError
 from dynamics_cli.kinds import check_size
+from dynamics_cli.process import ignored_warnings
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
 from dynamics_cli.runs.store import files
 
@@ -120,12 +120,11 @@ def read_images(
     digest = hashlib.sha256()
     with (
         _opened(path) as pictures,
-        warnings.catch_warnings(),
+        ignored_warnings(module=r"PIL\."),  # of odd metadata, not of pixels
         ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
     ):
         check_size(len(pictures), size**2)  # three colours in float32, and the bytes
         images = np.empty((len(pictures), size, size, 3), np.uint8)
-        warnings.filterwarnings("ignore", module=r"PIL\.")  # of odd metadata, not of pixels
         for k, (file, (checksum, image)) in enumerate(
             zip(pictures, pool.map(decode, pictures), strict=True)
         ):

@@ -10,6 +10,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem, Samples, Section
 from dynamics_cli.kinds.registry import blamed
+from dynamics_cli.process import plain_torch
 from dynamics_cli.training.backends import (
     by_compiled,
     by_kernel,
@@ -74,12 +75,28 @@ def divide(configs: Sequence[RunConfig]) -> Division:
     for problem, group in groups.values():
         group.sort()
         size = batch_size(problem, len(group))
-        if len(group) == 1:
+        if len(group) == 1 or not _as_alone(problem, [configs[k] for k in group]):
             division.singles.extend(group)
         else:
             division.batches.extend(group[k : k + size] for k in range(0, len(group), size))
     division.singles.sort()
     return division
+
+
+@plain_torch()
+def _as_alone(problem: Problem, configs: Sequence[RunConfig]) -> bool:
+    """Return whether networks trained together have the bits that each has alone, so that it is
+    worth it.
+    """
+    if _way_of_all(problem) != "torch" or problem.config.device == "cuda":
+        return True
+    from dynamics_cli.training.steppers.autograd import AutogradStepper
+
+    first, *_, last = configs
+    try:
+        return AutogradStepper(build_problems([first, last]), "cpu").mapped
+    except DynError:
+        return True  # told when they are trained
 
 
 def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:

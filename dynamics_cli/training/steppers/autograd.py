@@ -1,8 +1,9 @@
 """The reference stepper: PyTorch's autograd, for any architecture, loss, optimizer and device.
 
 Weights of R replicas are stacked, (R, ...), and `torch.func.vmap` asks for the operations of an
-update once for all, as batched products and convolutions of groups. That rounds differently from
-one network by itself: losses agree as those of two backends do.
+update once for all, as batched products and convolutions of groups. Some of these round differently
+from those of one network by itself. A trial at the start tells: where a bit differs, the gradient
+of each replica is computed as it is alone. A CUDA device always takes the operations for all.
 
 A network with modes (`kinds/modules.py`) is trained by itself. Updates are those of its training
 mode, losses are those of its evaluation mode.
@@ -11,7 +12,7 @@ mode, losses are those of its evaluation mode.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
+from dynamics_cli.draws import RandomLayers
 from dynamics_cli.formulas.native import address_of
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.formulas.units import Unit, update_unit
@@ -31,10 +33,12 @@ from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.totals import total, total_and_gradients
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
 from dynamics_cli.kinds.arrays import AVERAGE, stacked
-from dynamics_cli.kinds.modules import buffers_of, drawing, put_buffers
+from dynamics_cli.kinds.base import bundled
+from dynamics_cli.kinds.modules import buffers_of, layers_seed, put_buffers
 from dynamics_cli.kinds.optimizers import CLIP_EPS
 from dynamics_cli.kinds.torch_optimizers import TorchUpdater
-from dynamics_cli.memory import ON_GPU, exact_convolutions, threads_for
+from dynamics_cli.memory import ON_GPU
+from dynamics_cli.process import exact_convolutions, threads_for
 from dynamics_cli.training.steppers.base import StateDict, Stepper
 from dynamics_cli.training.steppers.side_by_side import (
     NETWORK,
@@ -50,10 +54,14 @@ MOST_WORK = 2**25
 """Multiply-adds of an update of one network beyond which the products take the time, not the
 calls of torch.
 """
-_WHOLE = ctypes.byref(ctypes.c_double(1.0))
-"""The factor of the steps of a single tensor."""
-_MAPPED: dict[str, bool] = {}
-"""Answers of `_maps`."""
+_TRIED = 8
+"""Replicas that a trial compares with networks alone, at most."""
+_COMPARED = 2**10
+"""Outputs of networks that it compares, about: most sums are rounded alike in two orders."""
+_MOST_STATES = 256
+"""States at which it does so, at most."""
+_JITTER = 0.01
+"""Size of the random numbers that it adds to the weights from state to state."""
 
 
 def network_of(problem: Problem, device: str) -> nn.Module:
@@ -66,6 +74,7 @@ def network_of(problem: Problem, device: str) -> nn.Module:
 
 def update_in_place(
     unit: Unit,
+    replicas: int,
     parameters: Sequence[Tensor],
     gradients: Sequence[Tensor],
     *,
@@ -75,7 +84,12 @@ def update_in_place(
     iteration: int,
     loss: Tensor,
 ) -> None:
-    """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`."""
+    """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`.
+
+    Each of the `replicas` along the first axis is a part of its own: a processor computes some
+    numbers at once and the rest one by one, which rounds differently.
+    """
+    ones = (ctypes.c_double * replicas)(*[1.0] * replicas)
     of_batch = 0.0 if loss.ndim else float(loss)  # no update of replicas asks for it
     numbers = address_of(unit.numbers)
     for name, w, g in zip(names, parameters, gradients, strict=True):
@@ -87,8 +101,11 @@ def update_in_place(
             state[place] = flat.new_zeros(len(unit.slots), P)
 
         addresses = (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
-        segment = (ctypes.c_int64 * 6)(0, P)
-        unit.native.call(*addresses, P, segment, 1, _WHOLE, lr, iteration, of_batch, numbers)
+        each = P // replicas
+        parts = (ctypes.c_int64 * (3 * replicas + 3))()
+        for r in range(replicas):
+            parts[3 * r], parts[3 * r + 1] = r * each, (r + 1) * each
+        unit.native.call(*addresses, P, parts, replicas, ones, lr, iteration, of_batch, numbers)
         if flat is not w:
             w.copy_(flat)
 
@@ -116,32 +133,14 @@ def stackable(problem: Problem) -> bool:
         and samples * problem.multiply_adds <= most_work
         and problem.dataset.n <= problem.block_samples(device)
         and not problem.has_modes
-        and _maps(problem)
     )
 
 
-def _maps(problem: Problem) -> bool:
-    """Return whether `torch.func.vmap` knows all operations of a network and a loss.
-
-    It knows no branches on values, for example.
-    """
-    architecture = problem.config.architecture
-    loss = problem.loss
-    d = problem.dataset.d
-    key = f"{type(architecture)} {architecture.model_dump_json()} {type(loss)} {d}"
-    if key not in _MAPPED:
-        shapes = architecture.shapes(d)
-        zeros = {name: np.zeros(shape) for name, shape in shapes.items()}
-        model = architecture.network(d, zeros, torch.float32)
-        weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
-        y = np.zeros((1, *problem.dataset.y.shape[1:]), np.float32)
-        both = vmap(grad_and_value(_value_of(model, loss)), in_dims=(0, 0, None, None))
-        try:
-            both(weights, {}, torch.zeros(1, d), torch.from_numpy(loss.numbered(y)))
-            _MAPPED[key] = True
-        except (RuntimeError, NotImplementedError, TypeError, ValueError):
-            _MAPPED[key] = False
-    return _MAPPED[key]
+def _random_layers(problem: Problem, module: nn.Module, device: str) -> RandomLayers | None:
+    """Return the layers of a network that may draw in training; None of one without modes."""
+    if not problem.has_modes:
+        return None
+    return RandomLayers(module, apart=device == "cpu" and bundled(problem.config.architecture))
 
 
 def _value_of(model: nn.Module, loss: Loss) -> Callable[..., Tensor]:
@@ -241,6 +240,7 @@ class AutogradStepper(SideBySide):
         self.device = device
         self._module = network_of(first, device)
         named: dict[str, Tensor] = dict(self._module.named_parameters())
+        self._named = named
         self._weights = named
         if self._single and first.start is not None:
             with torch.no_grad():
@@ -263,25 +263,12 @@ class AutogradStepper(SideBySide):
                 kept = np.stack([start[AVERAGE + name] for start in before])
                 average.copy_(torch.from_numpy(kept).reshape(average.shape))
 
-        x = torch.from_numpy(self.x).to(device)  # (Q, n, d)
-        y = torch.from_numpy(first.loss.numbered(self.y)).to(device)  # (Q, n)
-        self._samples = x.flatten(0, 1), y.flatten(0, 1)  # (Q n, d), (Q n,)
-        self._data = x, y
-        self._axis: int | None = 0
-        if len(x) == 1:  # replicas that share their samples have them without an axis
-            self._data = x[0], y[0]
-            self._axis = None
-        self._firsts = for_each(np.arange(len(x))[:, None] * first.dataset.n, len(problems))
-        """Where the samples of each replica begin among all."""
-        self._epoch = -1
-        self._picked: tuple[Tensor, ...] = ()
-        """The samples of all updates of an epoch."""
-
+        self._take_samples()
         self._block = first.block_samples(device)
         n = first.dataset.n
-        self._modes = first.has_modes
+        self._layers = _random_layers(first, self._module, device)
         self._training_block = self._block
-        if self._modes:  # a layer may take statistics of the whole batch
+        if self._layers is not None:  # one may take statistics of the whole batch
             self._training_block = first.batch_size or n
         R = len(problems)
         self._threads = partial(threads_for, first.threaded_work(R * (first.batch_size or n)))
@@ -290,6 +277,28 @@ class AutogradStepper(SideBySide):
         self._both = grad_and_value(self._value)
         self._factors = first.step_factors()
         self._groups = {part: list(self._grouped(names)) for part, names in self._parts().items()}
+        self.mapped = not self._single
+        """Whether one operation computes for all replicas."""
+        if self.mapped and device == "cpu":
+            self.mapped = self._maps_bit_for_bit()
+
+    def _take_samples(self) -> None:
+        """Put the samples of all replicas on the device."""
+        x = torch.from_numpy(self.x).to(self.device)  # (Q, n, d)
+        y = torch.from_numpy(self.criterion.numbered(self.y)).to(self.device)  # (Q, n)
+        self._samples = x.flatten(0, 1), y.flatten(0, 1)  # (Q n, d), (Q n,)
+        self._data = x, y
+        self._axis: int | None = 0
+        if len(x) == 1:  # replicas that share their samples have them without an axis
+            self._data = x[0], y[0]
+            self._axis = None
+        self._firsts = for_each(
+            np.arange(len(x))[:, None] * self.problems[0].dataset.n, len(self.problems)
+        )
+        """Where the samples of each replica begin among all."""
+        self._epoch = -1
+        self._picked: tuple[Tensor, ...] = ()
+        """The samples of all updates of an epoch."""
 
     def _parts(self) -> dict[str, list[str]]:
         """Return the names of weights that one update moves, by a name of the update; those that
@@ -313,7 +322,7 @@ class AutogradStepper(SideBySide):
             labels = None
             if self.device == "cpu" and of_update is not None and not of_update.sums:
                 unit = update_unit(optimizer, self.dtype)
-                update = partial(update_in_place, unit)
+                update = partial(update_in_place, unit, count)
                 labels = memory_labels(optimizer, unit)
             each = of_update is not None and not of_update.over_all
 
@@ -427,14 +436,16 @@ class AutogradStepper(SideBySide):
         Return the losses (R,) before it.
         """
         if not self._single:
-            gradients, losses = self._mapped(self._both, x, y, axis)
+            gradients, losses = self._gradients(x, y, axis)
             self._update("all", i, gradients, losses)
-            return losses  # type: ignore[no-any-return]
+            return losses
 
         seen = None
-        if self._modes and self.full_batch:  # batches leave their losses to `losses`
+        if self._layers is not None and self.full_batch:  # batches leave their losses to `losses`
             seen = self._total()
-        drawn = drawing(self.problems[0].config.seed, i) if self._modes else nullcontext()
+        drawn: AbstractContextManager[None] = nullcontext()
+        if self._layers is not None:
+            drawn = self._layers.seeded(layers_seed(self.problems[0].config.seed, i))
         with drawn:
             loss, slopes = total_and_gradients(
                 self._module,
@@ -446,6 +457,90 @@ class AutogradStepper(SideBySide):
             )
         self._update("all", i, dict(zip(self._trained, slopes, strict=True)), loss)
         return loss if seen is None else seen
+
+    def _gradients(self, x: Tensor, y: Tensor, axis: int | None) -> tuple[Tensors, Tensor]:
+        """Return gradients (R, ...) and losses (R,) of all replicas."""
+        if self.mapped:
+            return self._mapped(self._both, x, y, axis)  # type: ignore[no-any-return]
+        losses, gradients = zip(*self._alone(x, y, axis, range(len(self.problems))), strict=True)
+        stacks = map(torch.stack, zip(*gradients, strict=True))
+        return dict(zip(self._trained, stacks, strict=True)), torch.stack(losses)
+
+    def _alone(
+        self, x: Tensor, y: Tensor, axis: int | None, replicas: Iterable[int]
+    ) -> Iterator[tuple[Tensor, list[Tensor]]]:
+        """Yield loss and gradients of some replicas, by the operations of a network alone."""
+        for samples in self._one_by_one(x, y, axis, replicas):
+            yield total_and_gradients(
+                self._module,
+                self.criterion,
+                *samples,
+                [self._named[name] for name in self._trained],
+                self._block,
+            )
+
+    def _one_by_one(
+        self, x: Tensor, y: Tensor, axis: int | None, replicas: Iterable[int]
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Put the weights of each of some replicas into the module; yield its samples."""
+        for r in replicas:
+            with torch.no_grad():
+                for name, stack in self._weights.items():
+                    self._named[name].copy_(stack[r])
+            yield (x, y) if axis is None else (x[r], y[r])
+
+    def _maps_bit_for_bit(self) -> bool:
+        """Return whether operations for all replicas leave each the bits that it has alone.
+
+        Gradients and losses of some replicas are compared, at weights from which no sum is exact by
+        chance; with batches, for the first and the last update of an epoch, which may be smaller.
+        """
+        before = self.kept()
+        R = len(self.problems)
+        replicas = np.unique(np.linspace(0, R - 1, min(R, _TRIED)).astype(int)).tolist()
+        first = self.problems[0]
+        outputs = len(replicas) * (first.batch_size or first.dataset.n) * first.outputs
+        states = min(_MOST_STATES, max(2, _COMPARED // outputs))
+        updates = [0, self._batches[0].steps_per_epoch - 1] if self._batches else [0]
+        rng = torch.Generator().manual_seed(0)
+        agree = True
+        with self._computing(self._threads):
+            for k in range(states):
+                for w in self._weights.values():
+                    w.add_(torch.randn(w.shape, generator=rng, dtype=w.dtype), alpha=_JITTER)
+                agree = agree and self._agree(updates[k % len(updates)], replicas)
+        self.put(before)
+        return agree
+
+    def _agree(self, i: int, replicas: Sequence[int]) -> bool:
+        """Return whether some replicas have the bits of networks alone in the update from state `i`
+        with the weights of now.
+        """
+        x, y = self._data
+        axis = self._axis
+        if not self.full_batch:
+            x, y = self._batch(i)
+            axis = 0
+        try:
+            gradients, losses = self._mapped(self._both, x, y, axis)
+            looked = self._mapped(self._value, *self._data, self._axis)
+        except (RuntimeError, NotImplementedError, TypeError, ValueError):
+            return False  # `torch.func.vmap` does not know an operation, such as a branch on values
+        clipped = self._clip(gradients, 1)
+        for r, (loss, slopes) in zip(replicas, self._alone(x, y, axis, replicas), strict=True):
+            alone = self._clip(dict(zip(self._trained, slopes, strict=True)), 0)
+            if not all(torch.equal(clipped[name][r], g) for name, g in alone.items()):
+                return False
+            if not torch.equal(losses[r], loss):
+                return False
+        return torch.equal(looked[replicas], self._totals(replicas))
+
+    def _totals(self, replicas: Iterable[int]) -> Tensor:
+        """Return the losses of some replicas by the operations of a network alone."""
+        of_each = self._one_by_one(*self._data, self._axis, replicas)
+        return torch.stack(
+            [total(self._module, self.criterion, *samples, self._block) for samples in of_each]
+        )
 
     def _mapped(self, function: Callable[..., Any], x: Tensor, y: Tensor, axis: int | None) -> Any:
         at_once = max(1, self._block // x.shape[-2])  # replicas
@@ -471,17 +566,30 @@ class AutogradStepper(SideBySide):
         if i == 0 and kept.start == "first_update":
             share = 1.0
         for name, w in self._weights.items():
-            self._averages[name].lerp_(w, share)
+            average = self._averages[name]
+            # as each replica alone; see `update_in_place`
+            pairs = [(average, w)] if self._single else zip(average, w, strict=True)
+            for mean, weight in pairs:
+                mean.lerp_(weight, share)
 
     def _clipped(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Return gradients clipped as `Descent.clipped` says, of each replica by itself."""
+        if self.mapped or self._single or self.optimizers[0].clip is None:
+            return self._clip(gradients, 0 if self._single else 1)
+        each = [
+            self._clip({name: g[r] for name, g in gradients.items()}, 0)
+            for r in range(len(self.problems))
+        ]
+        return {name: torch.stack([clipped[name] for clipped in each]) for name in gradients}
+
+    def _clip(self, gradients: Mapping[str, Tensor], first: int) -> Mapping[str, Tensor]:
+        """Return clipped gradients whose weights have their axes from the `first` on."""
         optimizer = self.optimizers[0]
         if optimizer.clip is None:
             return gradients
         if optimizer.clip_by == "value":
             most = optimizer.clip
             return {name: g.clamp(-most, most) for name, g in gradients.items()}
-        first = 0 if self._single else 1
         moved = [g for name, g in gradients.items() if self._factors.get(name, 1.0)]
         if not moved:
             return gradients
@@ -500,9 +608,11 @@ class AutogradStepper(SideBySide):
 
     def _total(self) -> Tensor:
         with torch.no_grad():
-            if not self._single:
+            if self.mapped:
                 return self._mapped(self._value, *self._data, self._axis)  # type: ignore[no-any-return]
-            if not self._modes:
+            if not self._single:
+                return self._totals(range(len(self.problems)))
+            if self._layers is None:
                 return total(self._module, self.criterion, *self._data, self._block)
             self._module.eval()
             try:

@@ -23,8 +23,8 @@ from dynamics_cli.gradients.derivatives import trained_names
 from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.objective import objective_of
 from dynamics_cli.kinds import Floats, Problem
+from dynamics_cli.process import one_blas_thread
 from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt
-from dynamics_cli.training.steppers.side_by_side import one_blas_thread
 
 _OWN_SIZE = 3e-14
 """The smallest `rtol` of SciPy's solvers; the tolerance is their `atol`, which is set before

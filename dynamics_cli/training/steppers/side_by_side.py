@@ -8,14 +8,11 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.formulas.units import Unit
@@ -31,20 +28,6 @@ NETWORK = ""
 """In place of the name of a weight: all weights together."""
 _WHYS: tuple[Any, Halt, Halt] = (None, "stopped", "diverged")
 """Why a replica halted, by its number in a checkpoint."""
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
-
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[None]:
-    """Return a context of products on one thread: bits do not depend on the machine, and small
-    products are faster.
-    """
-    return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
 def memory_labels(optimizer: Any, unit: Unit) -> list[str]:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Problem, Samples
-from dynamics_cli.training.steppers.side_by_side import Weights, one_blas_thread
+from dynamics_cli.process import one_blas_thread
+from dynamics_cli.training.steppers.side_by_side import Weights
 
 
 class Span:
