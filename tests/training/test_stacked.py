@@ -4,6 +4,7 @@ halts by itself.
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from dynamics_cli.config.describe import example, find_explained
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import general_kinds
 from dynamics_cli.training.backends import Choice, choose
-from dynamics_cli.training.many.replicas import batch_key
+from dynamics_cli.training.many.replicas import batch_key, divide
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper
 from dynamics_cli.training.steppers.side_by_side import for_each
@@ -115,7 +116,7 @@ def test_replicas_are_the_networks_alone(case, compiled):
             AutogradStepper(some, "cpu") if compiled or len(some) == 1 else updated_by_torch(some)
         )
 
-    assert_replicas_are_the_networks_alone(problems, make, 13, rtol=1e-9)
+    assert_replicas_are_the_networks_alone(problems, make, 13, rtol=0.0 if compiled else 1e-9)
     assert_chunks_are_invisible(make, 13)
 
 
@@ -144,6 +145,80 @@ def test_replicas_of_every_kind_are_the_networks_alone(name):
         assert len(keys) == 1
         assert_replicas_are_the_networks_alone(problems, updated_by_torch, 5, rtol=1e-9)
         assert_chunks_are_invisible(lambda: updated_by_torch(problems), 13)
+
+
+BATCHED = {"kind": "sgd", "batch_size": 7, "lr": 0.05}
+OPTIMIZERS = {
+    "gd": {"kind": "gd"},
+    "momentum, clipped": {"kind": "gd", "momentum": 0.9, "clip": 0.1},
+    "adam": {"kind": "adam"},
+    "rmsprop": {"kind": "rmsprop", "momentum": 0.5},
+    "batches": BATCHED,
+    "an average": {"kind": "adamw", "average": {"kind": "ema", "decay": 0.9}},
+}
+NETWORKS = read("""
+gpt: {kind: gpt, tokens: 2, width: 8, heads: 2, outputs: 5}
+recurrent: {kind: recurrent, cell: gru, tokens: 2, width: 6, outputs: 5}
+transformer: {kind: transformer, tokens: 2, width: 8, heads: 2, outputs: 5}
+gpt at positions: {kind: gpt, tokens: 8, width: 8, heads: 2, outputs: 4, predict: every}
+convolutional: {kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1]], widths: [5]}
+fully connected: {kind: fully_connected, widths: [50, 50]}
+residual: {kind: residual, width: 6, depth: 3}
+two layers: {kind: two_layer, width: 60}
+""")
+USUAL = [
+    ("gpt", "momentum, clipped"),
+    ("two layers", "an average"),
+    ("gpt at positions", "batches"),
+]
+
+
+def problem_with(network: str, optimizer: str, dtype: str, loss: str, seed: int) -> Problem:
+    """Return a small problem of the matrix."""
+    architecture = NETWORKS[network]
+    rng = np.random.default_rng(seed)
+    dataset: dict[str, Any] = {
+        "kind": "points",
+        "x": rng.standard_normal((9, 36)).tolist(),
+        "y": np.sign(rng.standard_normal(9)).tolist(),
+    }
+    if architecture.get("outputs"):
+        dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.7, "labels": "classes"}
+        loss = "cross_entropy"
+    if "predict" in architecture:
+        dataset = {"kind": "markov_chains", "n": 20, "length": 8, "symbols": 4}
+    config = {
+        "name": "matrix",
+        "seed": seed,
+        "dtype": dtype,
+        "backend": "torch",
+        "dataset": dataset,
+        "architecture": architecture,
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": loss},
+        "optimizer": {"lr": 0.02, "iterations": 40, **OPTIMIZERS[optimizer]},
+    }
+    return build_problem(load_config(config))
+
+
+@pytest.mark.parametrize(
+    ("network", "optimizer"),
+    [
+        pytest.param(a, b, marks=() if (a, b) in USUAL else pytest.mark.long)
+        for a in NETWORKS
+        for b in OPTIMIZERS
+    ],
+)
+def test_replicas_have_the_bits_of_each_alone(network, optimizer):
+    """In both precisions, with each loss, as two and as nine replicas of other seeds and steps."""
+    for dtype, loss in itertools.product(("float32", "float64"), ("mse", "logistic")):
+        for R in (2, 9):
+            problems = [problem_with(network, optimizer, dtype, loss, seed) for seed in range(R)]
+            if batch_key(problems[0]) is None:
+                continue
+            assert_replicas_are_the_networks_alone(
+                problems, partial(AutogradStepper, device="cpu"), 23
+            )
 
 
 def test_a_replica_that_halts_stays_as_it_is():
@@ -215,8 +290,13 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
     from dynamics_cli.kinds.registry import use
 
     use(str(source))
-    assert batch_key(problem_of({"kind": "branching"}, {"kind": "gd"})) is None
-    assert batch_key(problem_of({"kind": "branching", "branch": False}, {"kind": "gd"})) is not None
+    for branch, side_by_side in ((True, False), (False, True)):
+        architecture = {"kind": "branching", "branch": branch}
+        some = [problem_of(architecture, {"kind": "gd"}, seed, n=40) for seed in range(2)]
+        stepper = AutogradStepper(some, "cpu")
+        assert stepper.mapped == side_by_side
+        assert divide([one.config for one in some]).batches == ([[0, 1]] if side_by_side else [])
+        assert_replicas_are_the_networks_alone(some, partial(AutogradStepper, device="cpu"), 5)
     assert batch_key(problem_of(CONVOLUTIONAL, {"kind": "bold"})) is None
     problems = [problem_of(CONVOLUTIONAL, {"kind": "half"}, seed) for seed in range(2)]
     assert len({batch_key(one) for one in problems} - {None}) == 1
