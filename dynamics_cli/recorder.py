@@ -148,9 +148,10 @@ class Recorder:
             self._instrument.memories["train_loss"] = {}
         if isinstance(loss, str | Mapping | Loss):
             loss = self._instrument.config.loss
-        self._config = self._described(
-            name or self.directory.name, loss, optimizer, every, parameters
-        )
+        with measuring(device):
+            self._config = self._described(
+                name or self.directory.name, loss, optimizer, every, parameters
+            )
         if isinstance(self._config.record.snapshots, dict):
             raise InputError(
                 f"every: there is no kind of snapshots {self._config.record.snapshots['kind']!r}"
@@ -231,7 +232,7 @@ class Recorder:
         self.iteration += 1
         if self.iteration >= self._due:
             self._opened()
-            self._batch_loss = torch.as_tensor(loss).item()
+            self._batch_loss = _number(loss)
             times = self._own_times
             now = self.iteration
             self._write(
@@ -315,7 +316,7 @@ class Recorder:
         scalars = {name: function() for name, function in self._scalars.items()}
         scalars[BATCH_LOSS] = self._batch_loss
         for name, value in scalars.items():
-            measures[name] = np.array([torch.as_tensor(value).item()])
+            measures[name] = np.array([_number(value)])
         self._batch_loss = math.nan
         if "train_loss" in numbers:
             self._loss = float(numbers["train_loss"])
@@ -490,6 +491,11 @@ class Recorder:
             },
         }
         return load_config(whole, check_files_exist=False, lenient=True)
+
+
+def _number(value: Any) -> float:
+    """Return a number that the user gives; one of Python is not rounded to torch's dtype."""
+    return float(value.item() if isinstance(value, Tensor) else value)
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
