@@ -690,7 +690,7 @@ class OfTable(Architecture, kind="of_table"):
         if CASES[self.case].change is hook:
             for k in (1, 2):
                 hook(k, model, None)
-        return model
+        return model.requires_grad_(True)  # `train` and `freeze` of the config say what rests
 
 
 def by_train(

@@ -20,13 +20,7 @@ from dynamics_cli.formulas import tracing
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
 from dynamics_cli.kinds.base import bundled
-from dynamics_cli.kinds.modules import (
-    buffers_of,
-    has_modes,
-    layers_seed,
-    put_buffers,
-    train_repeatedly,
-)
+from dynamics_cli.kinds.modules import layers_seed, nodes_of, put_buffers, train_repeatedly
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.process import threads_for
 
@@ -433,18 +427,6 @@ class ByEngine(Derivatives):
             return losses, gradients
 
         return at
-
-
-def nodes_of(number: torch.Tensor) -> Iterator[Any]:
-    """Yield the nodes of the graph that a number depends on."""
-    seen: set[Any] = {None}
-    todo: list[Any] = [number.grad_fn]
-    while todo:
-        node = todo.pop()
-        if node not in seen:
-            seen.add(node)
-            todo += [before for before, _ in node.next_functions]
-            yield node
 
 
 def functions_in(loss: torch.Tensor) -> list[str]:

@@ -18,13 +18,13 @@ from torch import Tensor, nn
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
-from dynamics_cli.gradients.derivatives import nodes_of
 from dynamics_cli.instruments.data import Data
 from dynamics_cli.instruments.losses import OwnLoss, copied_loss, own_loss
 from dynamics_cli.instruments.modules import freeze_others, model_copy, opened
 from dynamics_cli.instruments.network import Given
 from dynamics_cli.instruments.obstacles import LONGEST, obstacle, told
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State
+from dynamics_cli.kinds.modules import nodes_of
 from dynamics_cli.kinds.torch_optimizers import PRECONDITIONERS, torch_preconditioner
 from dynamics_cli.process import own_modes
 from dynamics_cli.recording.measures import measure_of

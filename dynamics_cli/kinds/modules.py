@@ -67,6 +67,18 @@ def as_real(t: Tensor) -> Tensor:
     return torch.view_as_real(t) if t.is_complex() else t
 
 
+def nodes_of(number: Tensor) -> Iterator[Any]:
+    """Yield the nodes of the graph that a number depends on."""
+    seen: set[Any] = {None}
+    todo: list[Any] = [number.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            todo += [before for before, _ in node.next_functions]
+            yield node
+
+
 def has_modes(module: nn.Module) -> bool:
     """Return whether a layer of a module reads whether it is trained or evaluated."""
     from dynamics_cli.draws import reads_mode
