@@ -46,7 +46,7 @@ def role(scale: float) -> str:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Limits from all scales, the orthonormal runs, the flow, and descent at a step and half of it.
+    """Limits from all scales, the orthonormal runs, and descent at a step and half of it.
 
     `distances` (4,) are those of the limits from the larger scales to the limit from the least;
     `to_theory` is the distance of the latter from the limit that Lemma 12 gives, over its norm;
@@ -60,14 +60,13 @@ class Evidence:
     phases: Others
     wide: Along
     narrow: list[Along]
-    flow: Along
     steps: tuple[Along, Along]
     resting: tuple[Resting, Resting]
 
 
 def evidence(runs: kit.Runs) -> Evidence:
-    """Measure the limits of two orthogonal points from all scales, the orthonormal runs, and the
-    flow.
+    """Measure the limits of two orthogonal points from all scales, the orthonormal runs, and two
+    steps.
     """
     small = [runs[role(scale)] for scale in SCALES]
     limits = [parameters(state_at(run, run.iterations)) for run in small]
@@ -84,7 +83,6 @@ def evidence(runs: kit.Runs) -> Evidence:
         phases=others(runs[role(1e-9)]),
         wide=along(runs["wide"]),
         narrow=[along(runs[f"narrow {seed}"]) for seed in NARROW],
-        flow=along(runs["flow"]),
         steps=(along(runs[role(1e-3)]), along(runs[HALF])),
         resting=(resting(runs[role(1e-9)], 1), resting(runs[role(1e-9)], -1)),
     )
@@ -344,7 +342,9 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " and two)",
             "Lemma 6",
             kit.exactly(0),
-            kit.given(e.wide.end.fitted and e.flow.end.fitted, e.wide.awoken + e.flow.awoken),
+            kit.given(
+                e.wide.end.fitted and both_fitted, e.wide.awoken + whole.awoken + half.awoken
+            ),
         ),
         kit.claim(
             "lemma-7",
@@ -390,7 +390,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]
     of_eight = [claim for claim in made if claim.id in OF_EIGHT]
     others = [claim for claim in made if claim.id not in (*OF_EIGHT, *OF_ALL_DATA)]
-    premised = presupposed(of_eight, e.wide.setting) + presupposed(others, e.flow.setting)
+    premised = presupposed(of_eight, e.wide.setting) + presupposed(others, whole.setting)
     by_id = {claim.id: claim for claim in premised}
     return [by_id.get(claim.id, claim) for claim in made]
 
@@ -471,7 +471,6 @@ STEPS = _of_scale(1e-3, 2 * SCALES[1e-3])
 ORTHONORMAL = "boursier2022/orthonormal.yaml"
 NOT_ORTHOGONAL = {
     "boursier2022-orthogonal": ("dataset.x=[[0.5], [2.0]]",),
-    "boursier2022-orthogonal-flow": ("dataset.x=[[0.5], [2.0]]",),
     "boursier2022-orthonormal": ("dataset.append_bias=true",),
 }
 """Data without Assumption 1: the two points have the cosine 0.8, and the eight, with a constant as
@@ -489,7 +488,6 @@ FIGURE = kit.Figure(
     configs={
         **{role(scale): _of_scale(scale, iterations) for scale, iterations in SCALES.items()},
         HALF: kit.Wanted(STEPS.config, (*STEPS.overrides, "optimizer.lr=5.0e-4")),
-        "flow": "boursier2022/orthogonal_flow.yaml",
         "wide": ORTHONORMAL,
         **{
             f"narrow {seed}": kit.Wanted(ORTHONORMAL, ("architecture.width=16", f"seed={seed}"))
