@@ -245,9 +245,6 @@ FIGURE_4 = kit.Figure(
     configs={"five_points": "boursier2022/five_points.yaml"},
     variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"),
     passes={
-        "early": {
-            "alignment*": "Alignment is over by iteration 3000, a hundredth of the training."
-        },
         "shuffled": {
             "*": "Other labels of the same points are fitted by the same phases at other times."
         },
