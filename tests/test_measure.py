@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -945,6 +946,23 @@ def test_a_negative_smallest_eigenvalue_is_not_doubted(recwarn):
     assert smallest < -1e-3
     assert arrays["smallest_eigenvalue"][0] == pytest.approx(smallest, rel=1e-9)
     assert not recwarn
+
+
+@pytest.mark.parametrize("length", [1.0, 25.0])
+@pytest.mark.parametrize("depth", [1, 4, 6])
+def test_each_module_with_a_wrong_second_derivative_is_named(depth, length):
+    torch.manual_seed(4)
+    layers: list[nn.Module] = []
+    for k in range(depth):
+        layers += [nn.utils.parametrizations.weight_norm(nn.Linear(8 if k else 6, 8)), nn.ReLU()]
+    model = nn.Sequential(*layers, nn.Linear(8, 3)).double()
+    for name, weight in model.named_parameters():
+        if name.endswith("original1"):
+            weight.data *= length  # on which the outputs do not depend
+    x = torch.randn(40, 6).double()
+    names = ", ".join(f"{2 * k} (ParametrizedLinear)" for k in range(depth))
+    with pytest.raises(InputError, match=f"^{re.escape(names)}: torch's second derivative"):
+        dyn.measure(model, x, torch.arange(40) % 3, measures=["hessian_trace"])
 
 
 def test_a_hessian_that_is_rounding_alone_is_not_taken_for_asymmetric():

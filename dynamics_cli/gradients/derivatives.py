@@ -53,6 +53,8 @@ SMALLER = 0.1
 """Share of the weights at which it is checked again, where nothing is saturated."""
 ASYMMETRY = 1e-3
 """Difference of `v^T H w` and `w^T H v`, relative to `||H v||`, that is no rounding error."""
+ROUNDED = 1e4
+"""Rounding errors of a block of a Hessian at most, relative to the whole, in units of precision."""
 DIRECTIONS = 3
 """Directions along which a second derivative is compared with differences; a kink may lie on
 one.
@@ -669,7 +671,8 @@ class ByAutograd(Derivatives):
         return loss
 
     def _check_symmetric(self) -> None:
-        """Compare `v^T H w` with `w^T H v` for few samples, once for each problem.
+        """Compare `v^T H w` with `w^T H v` for few samples, of the whole and of the block of each
+        module, once for each problem.
 
         Some operations of torch, such as that of `weight_norm`, have a wrong second derivative,
         which makes the Hessian asymmetric.
@@ -679,33 +682,37 @@ class ByAutograd(Derivatives):
         """
         if "symmetric" in self.problem.shared:
             return
-        if self._is_asymmetric(np.ones(self.size)):
-            owners = np.repeat(
-                [_owner(name) for name in self.names], [w.numel() for w in self._weights.values()]
-            )
-            wrong = [
+        owners: dict[str, list[int]] = {}
+        for place, name in enumerate(self.names):
+            owners.setdefault(_owner(name), []).append(place)
+        blocks = [list(range(len(self.names))), *owners.values()]
+        wrong = self._asymmetric(blocks, 1.0)
+        if any(wrong):
+            # where a softmax is saturated, all of a Hessian can be rounding errors, which are
+            # asymmetric; at smaller weights it is not
+            again = self._asymmetric(blocks, SMALLER)
+            wrong = [first and second for first, second in zip(wrong, again, strict=True)]
+        if any(wrong):
+            modules = [
                 f"{owner or 'the network'} ({type(self._model.get_submodule(owner)).__name__})"
-                for owner in dict.fromkeys(owners.tolist())
-                if self._is_asymmetric((owners == owner).astype(float))
+                for owner, is_wrong in zip(owners, wrong[1:], strict=True)
+                if is_wrong
             ]
             raise InputError(
-                f"{', '.join(wrong) or 'the network'}: torch's second derivative is not symmetric,"
-                " so curvature would be wrong; write the module in elementary operations of torch"
+                f"{', '.join(modules) or 'the network'}: torch's second derivative is not"
+                " symmetric, so curvature would be wrong; write the module in elementary operations"
+                " of torch"
             )
         self.problem.shared["symmetric"] = True
 
-    def _is_asymmetric(self, within: Floats) -> bool:
-        """Return whether the Hessian of few samples is asymmetric, also at smaller weights.
+    def _asymmetric(self, blocks: Sequence[Sequence[int]], share: float) -> list[bool]:
+        """Return for each block whether the Hessian of few samples is asymmetric, at a share of the
+        weights.
 
-        `within` (P,) is 1 for the weights of the block that is looked at, and 0 for others. Where a
-        softmax is saturated, all of a Hessian can be rounding errors, which are asymmetric; at
-        smaller weights it is not.
-        """
-        return all(self._differs(within, share) for share in (1.0, SMALLER))
-
-    def _differs(self, within: Floats, share: float) -> bool:
-        """Return whether `v^T H w` and `w^T H v` differ for a pair of random vectors, at a share
-        of the weights.
+        A block is given by the places of its arrays of weights; the first block is the whole.
+        Pairs of random vectors v, w are compared by `v^T S H S w` and `w^T S H S v`, where S has
+        the root mean square of each array: H of a module can be far smaller than H of another
+        module that is right.
         """
         import torch
 
@@ -713,27 +720,41 @@ class ByAutograd(Derivatives):
         few = slice(min(FEW, self._at_once))
         loss = self.problem.loss.total(self._outputs(weights, self._x[few]), self._y[few])
         if not loss.requires_grad:
-            return False
+            return [False] * len(blocks)
         at = list(weights.values())
         gradient = torch.autograd.grad(loss, at, create_graph=True, materialize_grads=True)
-
-        def product(v: Floats) -> Floats:
-            pairs = zip(gradient, self._split(v), strict=True)
-            inner: Any = sum((g * part).sum() for g, part in pairs)
-            if not inner.requires_grad:
-                return np.zeros(self.size)
-            along = torch.autograd.grad(inner, at, retain_graph=True, materialize_grads=True)
-            return self._flat(along) * within
-
+        sizes = [float(w.detach().square().mean().sqrt()) or 1.0 for w in at]
         rng = np.random.default_rng(0)
-        for _ in range(PAIRS):
-            v, w = rng.standard_normal((2, self.size)) * within
-            Hv = product(v)
-            Hw = product(w)
-            size = max(float(np.linalg.norm(Hv)), float(np.linalg.norm(Hw)))
-            if abs(v @ Hw - w @ Hv) > ASYMMETRY * size:
-                return True
-        return False
+        rounding = 0.0
+
+        def scaled(parts: Sequence[torch.Tensor], block: Sequence[int]) -> list[torch.Tensor]:
+            return [sizes[k] * part for k, part in zip(block, parts, strict=True)]
+
+        def product(v: Floats, block: Sequence[int]) -> Floats:
+            """Return `S H S v` of a block."""
+            split = torch.split(torch.from_numpy(v), [at[k].numel() for k in block])
+            parts = [part.view_as(at[k]).to(at[k]) for k, part in zip(block, split, strict=True)]
+            pairs = zip(block, scaled(parts, block), strict=True)
+            inner: Any = sum((gradient[k] * part).sum() for k, part in pairs)
+            if not inner.requires_grad:
+                return np.zeros(len(v))
+            along = torch.autograd.grad(
+                inner, [at[k] for k in block], retain_graph=True, materialize_grads=True
+            )
+            return self._flat(scaled(along, block))
+
+        found = []
+        for block in blocks:
+            differs = False
+            for _ in range(PAIRS):
+                v, w = rng.standard_normal((2, sum(at[k].numel() for k in block)))
+                Hv = product(v, block)
+                Hw = product(w, block)
+                size = max(float(np.linalg.norm(Hv)), float(np.linalg.norm(Hw)))
+                rounding = rounding or ROUNDED * torch.finfo(at[0].dtype).eps * size  # of the whole
+                differs |= bool(abs(v @ Hw - w @ Hv) > max(ASYMMETRY * size, rounding))
+            found.append(differs)
+        return found
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
