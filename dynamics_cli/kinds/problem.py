@@ -66,8 +66,8 @@ class Record(Section):
 class Change(Section):
     """What is changed on the way: `at` is the last state before it.
 
-    A section of the config with a `kind` takes the place of the one before, without it only the
-    keys that are given change. `optimizer.lr: 0.02` is short for `optimizer: {lr: 0.02}`.
+    Only the keys that are given change: `optimizer.lr: 0.02` is short for `optimizer: {lr: 0.02}`.
+    A data set or a loss with a `kind` takes the place of the one before.
     """
 
     example = """\
@@ -82,7 +82,9 @@ changes:
     loss: dict[str, Any] | None = None
     """Another loss, or other keys of it."""
     optimizer: dict[str, Any] | None = None
-    """Another optimizer, or other keys of it; its memory of equal names is kept."""
+    """Another optimizer, or other keys of it; settings that are not named stay, and so does the
+    memory where the formula stays.
+    """
     record: dict[str, Any] | None = None
     """`snapshots` and `loss_every` from here on."""
     freeze: list[str] | None = None

@@ -312,6 +312,8 @@ OTHERS = {
 }
 
 
+NEITHER: dict[str, dict[str, Any]] = {key: {} for key in OTHERS} | {"rmsprop": {"momentum": None}}
+"""Settings of the other optimizer that do not stay."""
 PAIRS = [
     p
     for p in product(OTHERS, OTHERS)
@@ -325,7 +327,7 @@ def test_another_optimizer_begins_as_a_new_one(tmp_path, first, second, backend)
     """Unless both have one formula, as the settings of one do, it is a new object of torch."""
     settings = {**BASE, "record": EVERY, "backend": backend}
     settings["optimizer"] = {**OTHERS[first], "iterations": 24}
-    settings["changes"] = [{"at": 10, "optimizer": OTHERS[second]}]
+    settings["changes"] = [{"at": 10, "optimizer": {**NEITHER[second], **OTHERS[second]}}]
     if first == second:
         settings["changes"] = [{"at": 10, "optimizer.lr": 0.01}]
     run = dyn.train(settings, out=tmp_path / "run")
