@@ -58,19 +58,27 @@ def plain_violations(architecture: Any) -> list[str]:
 def largest_step(run: Any, states: int = MET) -> float:
     """Return the largest `lr x curvature`, the Hessian's largest eigenvalue, of some states.
 
-    They are the first `states` of `MET` states, which are evenly spread over the recorded states.
-    States whose weights are not finite do not count.
+    They are the first `states` of `MET` states, which are evenly spread over the recorded states;
+    of a schedule the step of each is the largest between its neighbours. States whose weights are
+    not finite do not count.
     """
     problem = build_problem(run.config, run.dataset())
     steps = run.snapshot_iterations
     first = run.state(0)
     largest = 0.0
-    for i in np.unique(np.linspace(0, len(steps) - 1, MET).astype(int))[:states]:
+    chosen = np.unique(np.linspace(0, len(steps) - 1, MET).astype(int))
+    sizes = np.diff(times_of(run, np.arange(int(steps[-1]) + 2)))
+    varied = getattr(run.config.optimizer, "schedule", None) is not None
+    for k, i in enumerate(chosen[:states]):
         weights = run.state(i)
         if not all(np.isfinite(weight).all() for weight in weights.values()):
             continue
         before = max(int(steps[i]) - 1, 0)
-        time = float(np.diff(times_of(run, [before, before + 1]))[0])
+        after = before + 1
+        if varied:
+            before = int(steps[chosen[max(k - 1, 0)]])
+            after = int(steps[chosen[min(k + 1, len(chosen) - 1)]])
+        time = float(sizes[before:after].max(initial=0.0))
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverges
             curvature = float(Sharpness().measure(State(problem, weights, lambda: first, 0)))
         largest = max(largest, time * curvature)
@@ -85,16 +93,23 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
     if squared and loss.kind not in SQUARED:
         violations.append(f"the loss is squared: loss.kind is {loss.kind}")
     violations += descent_violations(
-        optimizer, "training follows gradient flow", ("gd", "gradient_flow")
+        run.config, "training follows gradient flow", ("gd", "gradient_flow")
     )
     if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > SMALL:
         violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")
     return violations
 
 
-def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
-    """Return where an optimizer differs from these kinds; `what` names the expected optimizer."""
+def descent_violations(config: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
+    """Return where the training of a run differs from that by these kinds of optimizers alone;
+    `what` names it.
+    """
+    optimizer = config.optimizer
     violations = []
+    if config.changes:
+        violations.append(
+            f"{what}: the run changes on the way, at iteration {config.changes[0].at}"
+        )
     if optimizer.kind not in kinds:
         violations.append(f"{what}: optimizer.kind is {optimizer.kind}")
     for key in ("momentum", "weight_decay", "layer_lr", "clip"):

@@ -71,7 +71,8 @@ class Linearised(Theory, kind="linearised"):
     """The network linearised in its weights at the start (Chizat et al. 2019, Section 1).
 
     It is kernel regression in time. Its outputs move by `K` at the initial weights: after t steps
-    the residual is `(1 - c lr K / n)^t` times the first.
+    the residual is the product of `1 - c lr_i K / n` over them times the first, for steps lr_i of
+    any schedule.
     """
 
     example = """\
@@ -89,13 +90,15 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
         if not _two_layers(run):
             return None
         violations = flow_violations(run, states=0)  # steps of any size are predicted
+        if getattr(run.config.optimizer, "loss_scaled", False):
+            violations.append("steps are known beforehand: optimizer.loss_scaled is true")
         if (n := run.dataset().n) > LARGE:
             violations.append(
                 f"the kernel is solved within a minute: {n} samples are more than {LARGE}"
             )
         elif run.config.loss.kind in SQUARED:
             values, moved, _, _ = _linearisation(run)
-            lr = getattr(run.config.optimizer, "lr", 0.0)
+            lr = float(_steps(run).max(initial=0.0))
             step = lr * loss_factor(run) * float(values[-1]) / n
             if step >= 2:
                 violations.append(
@@ -118,12 +121,14 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
         if "test_loss" in run.measures:
             places["test_loss"] = (run.snapshot_iterations, samples.x_test, samples.y_test)
         for name, (iterations, x, y) in places.items():
-            lr = getattr(run.config.optimizer, "lr", None)
             rate = loss_factor(run) * values / samples.n
-            if lr is None or run.times is not None:  # gradient flow, or steps that change
+            steps = _steps(run)
+            if not len(steps):
                 left = np.exp(-np.outer(times_of(run, iterations), rate))
+            elif run.config.optimizer.schedule is None:
+                left = (1.0 - steps[0] * rate) ** np.asarray(iterations, np.float64)[:, None]
             else:
-                left = (1.0 - lr * rate) ** np.asarray(iterations, np.float64)[:, None]
+                left = _contraction(steps, np.asarray(iterations), rate)
             grown = np.divide(1.0 - left, values, out=np.zeros_like(left), where=values > 0)
             h = _first_output(run, x) + (grown * parts) @ project(x).T  # (T, n')
             curves[name] = np.asarray(run.config.loss.total(h, y))
@@ -132,8 +137,37 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
 
 LAZY = 0.1
 """Largest relative distance travelled by the linearised model that counts as lazy."""
+AT_ONCE = 256
+"""Steps whose products are taken at once."""
 LARGE = 4000
 """Most samples whose kernel is decomposed unasked."""
+
+
+def _steps(run: Any) -> Floats:
+    """Return the steps (N,) of the updates of a run; none of gradient flow."""
+    optimizer = run.config.optimizer
+    if optimizer.is_flow:
+        return np.empty(0)
+    N = int(run.loss_iterations[-1]) if len(run.loss_iterations) else 0
+    whole = optimizer.count(1)
+    return np.array([optimizer.step_size(i, whole) for i in range(max(N, 1))])
+
+
+def _contraction(steps: Floats, iterations: Floats, rate: Floats) -> Floats:
+    """Return the products (T, n) of `1 - lr_i rate` over the steps before each of `iterations`
+    (T,), which ascend.
+    """
+    left = np.ones((len(iterations), len(rate)))
+    now = np.ones(len(rate))
+    done = 0
+    for k, iteration in enumerate(iterations.tolist()):
+        for first in range(done, iteration, AT_ONCE):
+            now = now * np.prod(
+                1.0 - np.outer(steps[first : min(first + AT_ONCE, iteration)], rate), 0
+            )
+        done = iteration
+        left[k] = now
+    return left
 
 
 def _two_layers(run: Any) -> bool:

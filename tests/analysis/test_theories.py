@@ -15,9 +15,12 @@ from numpy.testing import assert_allclose
 import dynamics_cli as dyn
 from dynamics_cli.analysis import Prediction, prediction_charts, predictions
 from dynamics_cli.cli import main
+from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import example
+from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.kinds import all_kinds
+from dynamics_cli.kinds import Curve, all_kinds
 from dynamics_cli.plotting.chart import draw_charts
 from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.linear_modes import linear_mode
@@ -215,3 +218,92 @@ def test_a_run_that_broke_off_before_its_first_loss_has_no_curves(tmp_path, monk
         main, ["page", str(run.path), "--output", str(tmp_path / "page.html")]
     )
     assert paged.exit_code == 0, paged.output
+
+
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "momentum": {"momentum": 0.9},
+    "nesterov": {"momentum": 0.9, "nesterov": True},
+    "weight decay": {"weight_decay": 0.5},
+    "clip": {"clip": 1e-3},
+    "clip by value": {"clip": 1e-4, "clip_by": "value"},
+    "layer_lr": {"layer_lr": {"output_weight": 0.1}},
+    "no decay": {"weight_decay": 0.0, "momentum": 0.0},
+    "steps": {"schedule": {"kind": "step", "every": 40, "gamma": 0.3}},
+    "never": {"schedule": {"kind": "step", "every": 100000}},
+    "cosine": {"schedule": {"kind": "cosine", "warm_up": 20}},
+    "a large step": {"schedule": {"kind": "piecewise", "at": [0, 51], "factors": [1.0, 5.0]}},
+    "a spike": {
+        "schedule": {
+            "kind": "piecewise",
+            "at": [0, 51, 53],
+            "factors": [1.0, 400.0, 1.0],
+            "between": "constant",
+        }
+    },
+    "stopped": {"stop_below": 0.05},
+    "averaged": {"average": {"kind": "ema", "decay": 0.9}},
+    "loss scaled": {"loss_scaled": True},
+    **{
+        kind: {"kind": kind}
+        for kind in ("sgd", "adam", "adamw", "rmsprop", "group_rmsprop", "muon", "gradient_flow")
+    },
+    "batches": {"kind": "sgd", "batch_size": 4},
+    "a class of torch": {"kind": "torch", "name": "SGD"},
+}
+CHANGED: dict[str, list[dict[str, Any]]] = {
+    "another step": [{"at": 30, "optimizer.lr": 1e-5}],
+    "frozen": [{"at": 30, "freeze": ["output_weight"]}],
+    "scaled": [{"at": 30, "scale": {"output_weight": 0.5}}],
+}
+
+
+def varied(kind: str, way: str) -> dict[str, Any]:
+    """Return the example of a theory, trained in another way."""
+    config = {**config_of(kind), "name": f"{kind}-{way}".replace(" ", "-")}
+    if way in CHANGED:
+        return {**config, "changes": CHANGED[way]}
+    given = OPTIMIZERS[way]
+    before = config["optimizer"]
+    if "kind" not in given or given["kind"] == before["kind"]:
+        return {**config, "optimizer": {**before, **given}}
+    length = {"lr": before["lr"], "iterations": before.get("iterations", 200)}
+    if given["kind"] == "gradient_flow":
+        length = {"until": before["lr"] * length["iterations"], "points": 50}
+    return {**config, "optimizer": {**length, **given}}
+
+
+@pytest.mark.parametrize("way", [*OPTIMIZERS, *CHANGED])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_theory_predicts_a_run_or_says_what_it_violates(kind, way, trained):
+    """All optimizers, schedules, clips, batches and changes: no wrong number without a word."""
+    try:
+        config = load_config(varied(kind, way))
+    except ConfigError as error:  # such as a momentum of an optimizer that has none
+        assert "optimizer" in str(error)  # noqa: PT017
+        return
+    run = trained(to_plain(config))
+    theory: Any = all_kinds("theory")[kind]()
+    violated = theory.applies(run)
+    if violated or violated is None:
+        return
+    for name, curve in theory.predict(run).items():
+        if not isinstance(curve, Curve):
+            measured = run.losses if name == "loss" else run.measures[name]
+            curve = Curve(name, np.arange(len(measured)), np.asarray(measured), curve)  # noqa: PLW2901
+        assert curve.deviation < 2 * LARGEST.get(kind, 0.02), name
+
+
+@pytest.mark.parametrize(
+    "schedule", [None, *(OPTIMIZERS[way]["schedule"] for way in ("steps", "never", "cosine"))]
+)
+def test_the_linearised_network_takes_the_steps_of_a_schedule(schedule, trained):
+    """At 0.8 of the largest step at which it converges, where a flow would be far away."""
+    config = config_of("linearised", architecture={"activation": "tanh"})
+    config["optimizer"] = {"kind": "gd", "lr": 5.4e-4, "iterations": 120}
+    config["name"] = f"steps-{schedule and schedule['kind']}-{schedule and len(schedule)}"
+    if schedule is not None:
+        config["optimizer"]["schedule"] = schedule
+    run = trained(config)
+    theory: Any = all_kinds("theory")["linearised"]()
+    assert theory.applies(run) == []
+    assert_allclose(theory.predict(run)["loss"][:20], run.losses[:20], rtol=1e-3)

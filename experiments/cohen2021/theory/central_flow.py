@@ -230,7 +230,7 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
         if "sharpness" not in run.measures or getattr(optimizer, "lr", None) is None:
             return None
         violations = descent_violations(
-            optimizer, "updates are plain steps of gradient descent", ("gd",)
+            run.config, "updates are plain steps of gradient descent", ("gd",)
         )
         if optimizer.kind == "gd" and stability_threshold(dict(config)) is None:
             violations.append(

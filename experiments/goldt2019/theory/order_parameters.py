@@ -221,7 +221,7 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
             if activation.kind != "erf" or abs(activation.beta - BETA) > 1e-6:
                 violations.append(f"units are erf(u / sqrt 2): the {name}'s are {activation.kind}")
         violations += descent_violations(
-            optimizer, "updates are plain steps along single samples", ("sgd",)
+            run.config, "updates are plain steps along single samples", ("sgd",)
         )
         if (size := getattr(optimizer, "batch_size", None)) not in (None, 1):
             violations.append(
