@@ -119,10 +119,10 @@ class Attention(nn.Module):
     def _turned(self, q: Tensor) -> Tensor:
         """Return queries or keys (n, H, T, k), each pair of numbers turned by its angle."""
         T, k = q.shape[-2:]
-        # a buffer would keep the digits of float32
-        even = torch.arange(0, k, 2, dtype=q.dtype, device=q.device)
-        rates = 10_000 ** (even / k)  # (k/2,)
-        angles = torch.arange(T, dtype=q.dtype, device=q.device)[:, None] / rates
+        # as precise as the network: a buffer would keep the digits of float32
+        pairs = torch.arange(0, k, 2, dtype=q.dtype, device=q.device)
+        positions = torch.arange(T, dtype=q.dtype, device=q.device)
+        angles = positions[:, None] / 10_000 ** (pairs / k)  # (T, k/2)
         cosines = angles.cos()
         sines = angles.sin()
         a, b = q.chunk(2, -1)
