@@ -190,6 +190,98 @@ def test_a_name_that_no_kind_can_have(name, tmp_path):
     assert "must be a name in at most 60" in dyn("new", "paper", name, code=2, cwd=tmp_path).stderr
 
 
+RELATIVES = """\
+from dynamics_cli._bundled.experiments.tachet2018.architectures.gan import Gan
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.datasets.algorithmic import ModularArithmetic
+from dynamics_cli.kinds import Activation
+
+class MyGan(Gan, kind="my_gan"):
+    pass
+class Same(Activation, kind="same"):
+    def value(self, z): return z
+class MyModular(ModularArithmetic, kind="my_modular"):
+    pass
+class MyTwo(TwoLayer, kind="my_two"):
+    pass
+"""
+GD = {"kind": "gd", "lr": 0.01, "iterations": 20}
+AS_BUNDLED: dict[str, tuple[str, dict[str, Any]]] = {
+    "my_gan": (
+        "gan",
+        {
+            "dataset": {"kind": "mixture", "modes": 4, "radius": 1.0, "deviation": 0.1, "n": 50},
+            "architecture": {
+                **{"kind": "my_gan", "noise_dim": 3},
+                **{"generator_widths": [5], "discriminator_widths": [6]},
+            },
+            "initialization": {"kind": "default_scaled"},
+            "loss": {"kind": "logistic"},
+            "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 8, "iterations": 20},
+        },
+    ),
+    "same": (
+        "linear",
+        {
+            "dataset": {
+                **{"kind": "linear_map", "inputs": 4, "outputs": 4},
+                **{"singular_values": [2.0, 1.0], "n": 8},
+            },
+            "architecture": {
+                **{
+                    "kind": "fully_connected",
+                    "widths": [4],
+                    "activation": "same",
+                    "outputs": 4,
+                    "bias": False,
+                },
+            },
+            "initialization": {"kind": "decoupled", "scale": 0.1},
+            "record": {"measures": [{"kind": "singular_values", "layer": "end_to_end", "top": 2}]},
+        },
+    ),
+    "my_modular": (
+        "modular_arithmetic",
+        {
+            "dataset": {"kind": "my_modular", "p": 5},
+            "architecture": {
+                **{"kind": "two_layer", "width": 8, "activation": "quadratic", "outputs": 5},
+            },
+            "initialization": {"kind": "default_scaled"},
+            "record": {"measures": ["fourier_concentration"]},
+        },
+    ),
+    "my_two": (
+        "two_layer",
+        {
+            "dataset": {"kind": "points", "x": [[1.0, 0.5], [0.2, -1.0]], "y": [1.0, -1.0]},
+            "architecture": {"kind": "my_two", "width": 6},
+            "initialization": {"kind": "balanced", "scale": 0.1},
+        },
+    ),
+}
+"""A kind from outside -> the bundled kind whose rights it has, and a config."""
+
+
+@pytest.mark.parametrize("own", AS_BUNDLED)
+def test_a_relative_of_a_bundled_kind_has_its_rights(own, tmp_path):
+    """Trained by itself and in a sweep, with the measures and the initialisation of the other."""
+    bundled, sections = AS_BUNDLED[own]
+    (tmp_path / "relatives.py").write_text(RELATIVES)
+    config = {"name": "own", "backend": "torch", "loss": {"kind": "mse"}, "optimizer": GD}
+    text = json.dumps({**config, **sections})
+    (tmp_path / "own.json").write_text(text)
+    (tmp_path / "other.json").write_text(text.replace(f'"{own}"', f'"{bundled}"'))
+    for name in ("own", "other"):
+        dyn("--with", "relatives.py", "train", f"{name}.json", "--out", name, cwd=tmp_path)
+    grid = ("--grid", "optimizer.lr=0.01,0.02", "--out", "sweep")
+    dyn("--with", "relatives.py", "sweep", "own.json", *grid, cwd=tmp_path)
+    arrays = arrays_of(tmp_path / "own")
+    assert arrays
+    for name, array in arrays_of(tmp_path / "other").items():
+        np.testing.assert_array_equal(arrays[name], array)
+
+
 def test_a_kind_of_another_section_is_refused():
     with pytest.raises(ValidationError, match="must be a section"):
         RunConfig.model_validate(

@@ -33,6 +33,11 @@ record: {measures: [{kind: train_accuracy, by_replaced: true}, test_accuracy]}
     labels: Literal["one_hot", "classes"] = "one_hot"
     """Vectors for square losses, or class numbers for cross entropy."""
 
+    @property
+    def modulus(self) -> int:  # type: ignore[override]
+        """The modulus p."""
+        return self.p
+
     def load(self, streams: Streams) -> Samples:
         """Return one-hot pairs (n, 2 p); labels (n, p), or class numbers (n,).
 

@@ -33,7 +33,7 @@ initialization: {kind: values, hidden_weight: [[1.0, 0.0]], output_weight: [1.0]
         width = getattr(sections.get("architecture"), "width", None)
         for key in ("hidden_weight", "output_weight"):
             rows = len(getattr(self, key))
-            if width is not None and rows != width and sections["architecture"].kind == "two_layer":
+            if width is not None and rows != width and sections["architecture"].two_layers:
                 yield ("initialization", key), f"has {rows} entries, architecture.width is {width}"
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:

@@ -168,7 +168,9 @@ class Product(Initialization):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a network that is no product of matrices."""
         architecture = sections.get("architecture")
-        if architecture is not None and architecture.kind not in CHAINS:
+        if architecture is None:
+            return
+        if not (architecture.factors or (architecture.matrices and not architecture.skips)):
             able = alternatives([name for name in CHAINS if name in all_kinds("architecture")])
             yield ("initialization", "kind"), f"{self.kind} needs architecture.kind {able}"
 
@@ -217,7 +219,8 @@ initialization: {kind: decoupled, scale: 1.0e-3}
         """Yield the settings that make modes interact: activations and biases."""
         yield from super().check(sections)
         architecture = sections.get("architecture")
-        if getattr(getattr(architecture, "activation", None), "kind", "linear") != "linear":
+        activation = getattr(architecture, "activation", None)
+        if activation is not None and not activation.is_linear:
             yield ("architecture", "activation"), "must be linear for the initialization decoupled"
         if getattr(architecture, "bias", False):
             yield ("architecture", "bias"), "must be false for the initialization decoupled"

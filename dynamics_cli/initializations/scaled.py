@@ -27,7 +27,7 @@ DivideBy = Literal["none", "sqrt_width", "sqrt_dim", "sqrt_width_times_dim"]
 def needs_two_layers(sections: Sections, key: str, what: str = "") -> Iterator[Finding]:
     """Yield that `key` of the initialisation, or its kind `what`, needs a two-layer network."""
     architecture = sections.get("architecture")
-    if architecture is not None and architecture.kind != "two_layer":
+    if architecture is not None and not architecture.two_layers:
         yield ("initialization", key), f"{what} needs architecture.kind two_layer".lstrip()
 
 
@@ -174,7 +174,7 @@ class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return Gaussian weights of the scale of each layer; two layers have the same scale."""
-        if problem.config.architecture.kind == "two_layer":
+        if problem.config.architecture.two_layers:
             return self.scaled(super().draw(problem, streams))
         rng = streams.rng("initialization")
         drawn = {
@@ -225,7 +225,7 @@ class Paired(Unbalanced, kind="paired"):
             return
         widths = getattr(architecture, "widths", [])
         place: tuple[str | int, ...] = ("architecture", "widths", len(widths) - 1)
-        if architecture.kind == "two_layer":
+        if architecture.two_layers:
             widths = [architecture.width]
             place = ("architecture", "width")
         if not widths:

@@ -215,6 +215,8 @@ class Dataset(Kind):
     there are ever more.
     """
 
+    modulus: ClassVar[int | None] = None
+    """p where inputs are pairs of one-hot numbers modulo p (n, 2 p); None for all others."""
     titles: ClassVar[Mapping[str, str]] = {
         "n": "training samples n",
         "dim": "dimension d",

@@ -51,6 +51,12 @@ class Activation(Kind):
         A value that is no formula trains by autograd.
         """
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is `z` itself: a formula that gives numbers of all sizes back."""
+        z = np.concatenate([sign * np.logspace(-9, 9, 19) for sign in (-1, 1)])
+        return tracing.facts(self) is not None and np.array_equal(self.value(z), z)
+
     @final
     def derivative(self, z: Array, order: int = 1) -> Array:
         """Return `sigma'(z)`, or a higher derivative, of the shape of `z`, an array or a tensor; of
@@ -71,6 +77,8 @@ class Architecture(Kind):
     """Names of networks that are trained against each other, each with a loss of its own; none
     of a single network.
     """
+    two_layers: ClassVar[bool] = False
+    """Whether the weights are `hidden_weight` (m, d) and `output_weight` (m,) or (C, m)."""
     factors: ClassVar[bool] = False
     """Whether the weights are factors of a matrix, which are multiplied once for all samples."""
     engine: ClassVar[bool] = False

@@ -90,7 +90,7 @@ def is_linear(problem: Problem) -> bool:
     """Return whether the network is a product of matrices, or diagonal."""
     architecture = problem.config.architecture
     if isinstance(architecture, TwoLayer | FullyConnected):
-        return architecture.activation.kind == "linear" or hidden_layers(architecture) == 0
+        return architecture.activation.is_linear or hidden_layers(architecture) == 0
     return isinstance(architecture, MatrixProduct | DiagonalLinear)
 
 
@@ -324,9 +324,8 @@ record: {measures: [fourier_concentration]}
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the data are pairs of numbers modulo p, and weights see them first."""
-        return problem.config.dataset.kind == "modular_arithmetic" and bool(
-            self.FIRST & problem.shapes.keys()
-        )
+        pairs = problem.config.dataset.modulus is not None
+        return pairs and bool(self.FIRST & problem.shapes.keys())
 
     def measure(self, state: State) -> float:
         """Return the mean over neurons."""

@@ -127,7 +127,7 @@ def stackable(problem: Problem) -> bool:
     return (
         of_update is not None
         and not (of_update.sums or of_update.loss)
-        and architecture.kind != "gan"  # which has a stepper of its own
+        and not architecture.players  # which have a stepper of their own
         and not architecture.centered  # where every replica has a function of its own
         and getattr(architecture, "slope", None) is None
         and samples * problem.multiply_adds <= most_work
