@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 ENDINGS = ("complete", "diverged", "failed")
+MOST_JOBS = 10**8
+"""Jobs of a sweep that is read: a file could name more than fit into memory."""
 MOST_TOLD = 100
 """Values of a setting that a message names."""
 PLACE = ("path", "replica", "hash", "message")
@@ -106,8 +108,8 @@ class _SweepForm(BaseModel):
     axes: list[_Axis]
     computed: dict[str, str]
     points: list[list[Any]]
-    seeds: int = Field(ge=1)
-    jobs: int = Field(ge=1)
+    seeds: int = Field(ge=1, le=MOST_JOBS)
+    jobs: int = Field(ge=1, le=MOST_JOBS)
     record: str
     labels: dict[str, str] = {}
     columns: dict[str, str] = {}
@@ -123,13 +125,17 @@ class _SweepForm(BaseModel):
         if any(len(point) != len(self.axes) + len(self.computed) for point in self.points):
             raise ValueError("a point has no value for each setting")
         numbers = [number for batch in self.batches for number in batch]
-        if len({*numbers}) != len(numbers) or not {*numbers} <= {*range(self.jobs)}:
+        if len({*numbers}) != len(numbers) or any(k not in range(self.jobs) for k in numbers):
             raise ValueError("a batch has jobs that are not there, or are in another batch")
         if not all(self.batches):
             raise ValueError("a batch has no jobs")
         settings = {*(axis.key for axis in self.axes), *self.computed}
-        if self.table is not None and not settings <= {*self.table.columns}:
-            raise ValueError("the table lacks a setting")
+        if self.table is not None:
+            if not settings <= {*self.table.columns}:
+                raise ValueError("the table lacks a setting")
+            place = self.table.columns.index("job")
+            if any(row[place] not in range(self.jobs) for row in self.table.rows):
+                raise ValueError("the table has a job that is not there")
         return self
 
 

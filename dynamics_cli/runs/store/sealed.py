@@ -24,6 +24,8 @@ READERS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 Who raises `FORMAT` adds the reader of the format before, and a corpus (`tests/corpus/make.py`).
 """
 _CHECKSUM = "checksum"
+_DIGITS = 300
+"""Most digits of a whole number: each fits into a float."""
 _SEALED = re.compile(rb'(.*),\s+"checksum": "([0-9a-f]{64})"(\n?\})\n', re.DOTALL)
 """A sealed file; without the second group, it is the text with the checksum of that group."""
 
@@ -71,7 +73,7 @@ def read_sealed(
         data = files.read(path)
     try:
         text = data.decode(errors="surrogatepass")
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = json.loads(text, parse_int=_whole, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise CorruptRunError(path, "it is not valid JSON", usable) from error
     if not isinstance(content, dict):
@@ -88,6 +90,12 @@ def read_sealed(
         problem = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
         raise CorruptRunError(path, f"it is not one that dyn writes ({problem})", usable) from error
     return content
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"{text[:20]}... is no number that dyn writes")
+    return int(text)
 
 
 def _refuse_constant(name: str) -> NoReturn:
