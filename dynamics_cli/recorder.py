@@ -31,6 +31,7 @@ from dynamics_cli.live import live_curves
 from dynamics_cli.runs.info import Status, begun_info, read_config, read_info
 from dynamics_cli.runs.run import FEW_NUMBERS
 from dynamics_cli.runs.store.checkpoints import Checkpoint
+from dynamics_cli.runs.store.layout import is_array_name
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.text import shorten
@@ -143,6 +144,10 @@ class Recorder:
         names = [*self._names, *self._scalars, BATCH_LOSS]
         if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(f"{twice[0]!r} is the name of two measures")
+        if wrong := [name for name in self._scalars if not is_array_name(name)]:
+            raise UsageError(
+                f"scalars: {wrong[0]!r} cannot name a file: take letters, digits, '_', '-' and '.'"
+            )
         if "train_loss" not in self._names:
             self._instrument.measures["train_loss"] = get_kind("measure", "train_loss")()  # type: ignore[assignment]
             self._instrument.memories["train_loss"] = {}

@@ -98,6 +98,12 @@ def recorded(tmp_path_factory):
     return directory
 
 
+def test_a_scalar_that_can_name_no_file_is_refused_before_the_folder_is_made(tmp_path):
+    with pytest.raises(UsageError, match="scalars: 'a/b' cannot name a file"):
+        Loop().recorder(tmp_path / "run", scalars={"a/b": lambda: 1.0})
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_loop_is_the_same_with_and_without(tmp_path):
     alone = Loop().train(12)
     watched = Loop()

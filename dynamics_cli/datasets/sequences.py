@@ -335,8 +335,9 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
         """
         names, table = read_series(Path(self.path), self.columns)
         targets = self.targets or names
+        places = {name: k for k, name in enumerate(names)}
         for name in targets:
-            if name not in names:
+            if name not in places:
                 told = did_you_mean(name, names)
                 raise InputError(
                     f"dataset.targets: no column {name!r}{told}; there are {', '.join(names)}"
@@ -348,7 +349,7 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
         if self.standardize:
             table = self._standardized(table, table[:end], names)
 
-        labels = table[:, [names.index(name) for name in targets]]
+        labels = table[:, [places[name] for name in targets]]
         x, y = self._windows(table[:end], labels[:end])
         x_test = None
         y_test = None
@@ -364,13 +365,21 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
         )
 
     def _standardized(self, table: Floats, trained: Floats, names: list[str]) -> Floats:
-        for name, column in zip(names, trained.T, strict=True):
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = trained.mean(0)
+            deviation = trained.std(0)
+        for k, (name, column) in enumerate(zip(names, trained.T, strict=True)):
+            if not np.isfinite(deviation[k]):
+                raise InputError(
+                    f"{self.path}: the variance of column {name!r} is no float: scale its numbers"
+                    " down, or leave out standardize"
+                )
             if column.min() == column.max():  # the deviation of which need not round to 0
                 raise InputError(
                     f"{self.path}: column {name!r} is constant; leave it out of dataset.columns, or"
                     " leave out standardize"
                 )
-        return np.asarray((table - trained.mean(0)) / trained.std(0), np.float64)
+        return np.asarray((table - mean) / deviation, np.float64)
 
     def _windows(self, table: Floats, labels: Floats) -> tuple[Floats, Floats]:
         """Return windows (n, T k) of a part of the series, and labels (n, K) or (n, T, K)."""

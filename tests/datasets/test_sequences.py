@@ -4,6 +4,8 @@ defines them.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -201,6 +203,18 @@ def test_a_series_without_a_header_has_numbered_columns(table):
     assert_array_equal(data.y, TABLE[19:, 0])
 
 
+def test_the_time_of_a_wide_series_grows_with_its_columns(tmp_path):
+    """200 000 columns did not end, as each was looked up in a list of all."""
+    width = 200_000
+    header = ",".join(f"c{k}" for k in range(width))
+    row = ",".join(["0.5"] * width)
+    (tmp_path / "wide.csv").write_text("\n".join([header, row, row]))
+    began = time.monotonic()
+    data = Series(path=str(tmp_path / "wide.csv"), length=1).samples(STREAMS)
+    assert data.x.shape == (1, width)
+    assert time.monotonic() - began < 60
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -211,13 +225,15 @@ def test_a_series_without_a_header_has_numbered_columns(table):
         ({"held_out": 0.2}, "the held-out series has 4 rows, a window and its label 5"),
         ({"path": "/nowhere.csv"}, "there is no such file"),
         ({"columns": ["d"], "standardize": True}, "column 'd' is constant; leave it out"),
+        ({"columns": ["f"], "standardize": True}, "the variance of column 'f' is no float: scale"),
         ({"columns": ["e"]}, "two columns have the name 'e'; rename one of them"),
         ({"columns": ["a", "b", "a"]}, "dataset.columns: 'a' is there twice"),
     ],
 )
 def test_a_series_that_cannot_be_used_is_refused(changes, told, table):
-    if changes.get("columns") in (["d"], ["e"]):
-        table.write_text("\n".join(["date,a,b,c,d,e,e", *(f"{line},0.1,1,2" for line in LINES)]))
+    if changes.get("columns") in (["d"], ["e"], ["f"]):
+        lines = [f"{line},0.1,1,2,{(-1) ** k * 1e160}" for k, line in enumerate(LINES)]
+        table.write_text("\n".join(["date,a,b,c,d,e,e,f", *lines]))
     keys = {"path": str(table), "columns": ["a", "b"], "length": 4, **changes}
     with pytest.raises((InputError, DataMissingError), match=told):
         Series(**keys).samples(STREAMS)

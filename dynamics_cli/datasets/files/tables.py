@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -108,16 +109,19 @@ def read_series(path: Path, columns: Sequence[str] | None = None) -> tuple[list[
     names = header or [str(k + 1) for k in range(width)]
     chosen = list(range(width))
     if columns is not None:
+        places = {name: k for k, name in enumerate(names)}
         for name in columns:
-            if name not in names:
+            if name not in places:
                 listed = ", ".join(names[:20]) or "none"
                 told = did_you_mean(name, names)
                 raise InputError(f"{path}: no column {name!r}{told}; there are {listed}")
-        chosen = [names.index(name) for name in columns]
+        chosen = [places[name] for name in columns]
+    named = Counter(names)
+    taken = Counter(chosen)
     for k in chosen:
-        if names.count(names[k]) > 1:
+        if named[names[k]] > 1:
             raise InputError(f"{path}: two columns have the name {names[k]!r}; rename one of them")
-        if chosen.count(k) > 1:
+        if taken[k] > 1:
             raise InputError(f"dataset.columns: {names[k]!r} is there twice")
     return [names[k] for k in chosen], _numbers(path, rows, width, chosen)
 
@@ -236,9 +240,10 @@ def _refuse_row_and_column_numbers(path: Path, rows: Sequence[Row]) -> None:
             " pandas writes: use `to_csv(..., header=False, index=False)`, or write 0.0 for 0 if"
             " the line is a sample"
         )
-    numbers = [_number(cell) or 0.0 for _, row in rows[1:] for cell in row]
-    fractions = any(math.isfinite(number) and number % 1 for number in numbers)
-    if others and fractions and _are_consecutive([first, *others]):
+    if not (others and _are_consecutive([first, *others])):
+        return
+    below = [_number(cell) or 0.0 for _, row in rows[1:] for cell in row]
+    if any(math.isfinite(number) and number % 1 for number in below):
         raise InputError(
             f"{path}:{line}: the line holds {first} to {others[-1]}, as numbers of columns: leave"
             f" it out, or write {first}.0 for {first} if the line is a sample"
