@@ -389,4 +389,5 @@ def _make_folders(directory: Path) -> None:
     with files.os_errors_as_run_errors(directory):
         for folder in layout.WRITTEN_FOLDERS:
             files.make_directory(directory / folder)
+        for folder in (*layout.WRITTEN_FOLDERS, layout.CHECKPOINTS):
             files.remove_temporaries(directory / folder)

@@ -8,7 +8,7 @@ what training from nothing would have there is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -154,11 +154,10 @@ def _settings(config: RunConfig) -> dict[str, Any]:
     )
 
 
-def begin_with(parent: Parent, writer: RunWriter, legs: Sequence[Leg]) -> None:
-    """Copy the rows of a parent into a new run, and let the run go on from its state.
+def arrays_of(parent: Parent) -> dict[str, Any]:
+    """Return the arrays of a parent up to its state, by name.
 
-    Raises:
-        RunError: the parent is damaged, or the disk is full.
+    Raises CorruptRunError: one is damaged.
     """
     checkpoint = parent.checkpoint
     arrays = {}
@@ -166,7 +165,17 @@ def begin_with(parent: Parent, writer: RunWriter, legs: Sequence[Leg]) -> None:
         file = layout.array_file(parent.run.path, name)
         header = check_array(file, rows, checkpoint.crc32[name])
         arrays[name] = map_array(file, header, rows)
+    return arrays
 
+
+def begin_with(
+    parent: Parent, arrays: Mapping[str, Any], writer: RunWriter, legs: Sequence[Leg]
+) -> None:
+    """Copy `arrays_of` a parent into a new run, and let the run go on from the parent's state.
+
+    Raises RunError: the disk is full.
+    """
+    checkpoint = parent.checkpoint
     states = arrays.get(layout.LOSS_ITERATIONS, np.empty(0, np.int64))
     times = arrays.get(layout.TIMES)
     if times is None and keeps_time(legs):
@@ -187,7 +196,7 @@ def begin_with(parent: Parent, writer: RunWriter, legs: Sequence[Leg]) -> None:
     writer.begin_from(replace(checkpoint, meta=meta), parent.run)
 
 
-def _inside(arrays: dict[str, Any], folder: str) -> dict[str, Any]:
+def _inside(arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
     """Return the arrays of a folder by their own names."""
     return {
         name.removeprefix(f"{folder}/"): array

@@ -35,7 +35,7 @@ from dynamics_cli.training.course import Course
 from dynamics_cli.training.estimate import Estimate, estimate_legs, refuse_if_too_large
 from dynamics_cli.training.legs import Leg, legs_of
 from dynamics_cli.training.loop import Progress
-from dynamics_cli.training.parent import begin_with, parent_of
+from dynamics_cli.training.parent import arrays_of, begin_with, parent_of
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 
@@ -188,9 +188,11 @@ def obtain_run(
             parent = None
             if not force and len(plan.problems) == 1:
                 parent = parent_of(plan.config, plan.legs, plan.directory, plan.parents)
+            # a damaged parent is told before a run begins
+            arrays = {} if parent is None else arrays_of(parent)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan), force=force)
             if parent is not None:
-                begin_with(parent, writer, plan.legs)
+                begin_with(parent, arrays, writer, plan.legs)
         elif obstacle := obstacle_of(plan, run, resume=resume or waited):
             raise UsageError(obstacle)
         elif run.ended:

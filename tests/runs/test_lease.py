@@ -202,10 +202,11 @@ def test_the_system_lock_minds_a_lease(tmp_path: Path, monkeypatch: pytest.Monke
             run_lock(tmp_path, wait=False).__enter__()
 
 
-def test_somebody_elses_file_is_no_lease(tmp_path: Path) -> None:
+@pytest.mark.parametrize("age", [0.0, 1e9])
+def test_somebody_elses_file_is_no_lease(tmp_path: Path, age: float) -> None:
     lease = tmp_path / layout.LEASE
     lease.write_text("my own notes")
-    os.utime(lease, (0, 0))
+    os.utime(lease, (time.time() - age,) * 2)
     with pytest.raises(UsageError, match="dyn did not write it"):
         run_lock(tmp_path, wait=False).__enter__()
     assert lease.read_text() == "my own notes"

@@ -73,11 +73,14 @@ def test_a_run_without_checkpoint_starts_over(tmp_path, config, toy):
     writer = RunWriter.create(run, config)
     toy.snapshot(writer, 0)
     writer.append_losses([0, 1], [1.0, 2.0], times=[0.0, 0.1])
-    (run / "trajectory" / ".w.npy.99.tmp").write_text("left by a kill")
+    left = [run / "trajectory/.w.npy.99.tmp", run / "checkpoints/.500.npz.99.tmp"]
+    for file in left:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("left by a kill")
     assert Run(run).array_names == []
     writer = RunWriter.reopen(run)
     assert writer.resumed is None
-    assert not (run / "trajectory" / ".w.npy.99.tmp").exists()
+    assert not any(file.exists() for file in left)
     toy.train(run, config, resume=True)
     assert verify_run(run) == []
     assert len(Run(run).losses) == toy.last + 1

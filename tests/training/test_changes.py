@@ -18,6 +18,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.checkpoints import kept_checkpoints
 from dynamics_cli.runs.verify import verify_run
@@ -360,6 +361,13 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     found = parent_of(plan.config, plan.legs, plan.directory)
     assert found is not None
     assert found.iteration == 8
+    losses = parent / "losses.npy"
+    contents = bytearray(losses.read_bytes())
+    contents[130] ^= 1
+    losses.write_bytes(contents)
+    with pytest.raises(CorruptRunError, match="losses.npy is damaged"):
+        obtain_run(plan)
+    assert not (plan.directory / "run.json").exists()  # no run was begun
 
 
 def test_players_change_on_the_way(in_memory):

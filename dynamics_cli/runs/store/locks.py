@@ -156,9 +156,13 @@ def _lock(directory: Path) -> BaseFileLock:
         return FileLock(directory / layout.LOCK)
 
     lease = SoftFileLease(path, lease_duration=LEASE)
-    aged = path.exists() and time.time() - path.stat().st_mtime > LEASE
-    if aged and lease.owner is None:  # filelock would remove it as a lease half written
-        raise UsageError(f"{path} is there already, and dyn did not write it: move it away")
+    with contextlib.suppress(FileNotFoundError):  # released meanwhile
+        status = path.stat()
+        # a lease is empty until its owner is written at once
+        written = status.st_size > 0 or time.time() - status.st_mtime > LEASE
+        # filelock would remove it as a lease half written
+        if written and lease.owner is None and path.exists():
+            raise UsageError(f"{path} is there already, and dyn did not write it: move it away")
     return lease
 
 
