@@ -20,7 +20,14 @@ from dynamics_cli.formulas import tracing
 from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
 from dynamics_cli.kinds.base import bundled
-from dynamics_cli.kinds.modules import layers_seed, nodes_of, put_buffers, train_repeatedly
+from dynamics_cli.kinds.modules import (
+    buffers_of,
+    has_modes,
+    layers_seed,
+    nodes_of,
+    put_buffers,
+    train_repeatedly,
+)
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.process import threads_for
 

@@ -7,7 +7,7 @@ reads `self.training`, as dropout and batch normalisation do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

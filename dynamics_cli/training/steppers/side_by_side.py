@@ -302,7 +302,8 @@ class SideBySide(Stepper):
         """Go on from a former `state_dict()`."""
         self.put(state)
         self.iteration = int(state["iteration"])
-        earlier = np.array(self.iteration - state.get("memory_from", 0))  # before 2026-11-29
+        # checkpoints of before count from one state for all weights
+        earlier = np.array(self.iteration - state.get("memory_from", 0))
         updates = np.broadcast_to(state.get("updates", earlier), len(self._counted_from))
         self._set_updates(updates.tolist())
         self.halted_at = [None] * len(self.problems)
