@@ -227,7 +227,7 @@ def draw_phases(e: Evidence) -> kit.Drawing:
         score.plot(released.at, released.v[:, lag], color=f"C{lag}", label=f"$v_{lag}$")
     for panel in axes:
         set_iterations(panel, released)
-        kit.place_legend(panel, kit.labelled(panel), "below", columns=3)
+        kit.place_legend(panel, kit.labelled(panel), "below", columns=2 if panel is loss else 3)
     level.set(ylabel="divergence from the rows", ylim=(0, None))
     distance.set(ylabel="divergence from a strategy", ylim=(0, None))
     loss.set_ylabel("loss on held-out chains")
