@@ -17,7 +17,6 @@ from .fig1 import share_of_directions
 from .groups import (
     ALIKE,
     DASHED,
-    LINEAR,
     MAX_MARGIN,
     ONE_DIRECTION,
     ONE_UPDATE,
@@ -313,7 +312,6 @@ FIGURE_9 = kit.Figure(
             "accuracy": ONE_DIRECTION,
             "agreement-* nar stays clustered": ALIKE,
             "limit": MAX_MARGIN,
-            "linear": LINEAR,
         },
         "one_step": {"agreement-u": ONE_UPDATE},
         "early": {"accuracy agreement-* nar stays": SOON},
