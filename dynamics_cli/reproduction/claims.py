@@ -257,18 +257,24 @@ def undecided(claim: Claim, because: str) -> Claim:
     return replace(claim, verdict="undecided", note=because)
 
 
-class SeedForm(BaseModel):
-    """What another seed may change of a claim, in a file."""
+class _NumberForm(BaseModel):
+    """A number and its range, in a file."""
 
     measured: float | None
-    verdict: Verdict
     low: float | None = None
     high: float | None = None
 
 
-class ClaimForm(SeedForm):
+class SeedForm(_NumberForm):
+    """What another seed may change of a claim, in a file."""
+
+    verdict: Verdict
+
+
+class ClaimForm(_NumberForm):
     """A claim in a file, perhaps with the results of several seeds."""
 
+    verdict: Verdict | Literal["depends on the seed"]
     id: str
     statement: str
     source: str

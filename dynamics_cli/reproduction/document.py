@@ -101,6 +101,7 @@ class _NullForm(BaseModel):
     held: dict[str, bool]
     reason: str = ""
     why: dict[str, str] = {}
+    measured: dict[str, float | None] = {}
 
 
 class AuditForm(BaseModel):
