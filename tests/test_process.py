@@ -20,6 +20,7 @@ from torch import nn
 
 import dynamics_cli as dyn
 from dynamics_cli.process import Shared, one_blas_thread, plain_torch, threads_for
+from dynamics_cli.training.signals import Interrupted
 from tests.cases import read
 
 from .sweeps.test_threads import bits
@@ -132,7 +133,7 @@ def test_resumption_does_not_depend_on_a_setting_of_the_user(tmp_path, name, pla
             stops.append(iteration)
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted):
         dyn.train(CONFIG, out=tmp_path / "run", progress=stop)
     with SETTINGS[name]():
         run = dyn.train(CONFIG, out=tmp_path / "run", resume=True)

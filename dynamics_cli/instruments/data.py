@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.data import DataLoader, IterableDataset
 
 from dynamics_cli import kinds
+from dynamics_cli.draws import drawing_apart
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.obstacles import told
 
@@ -22,6 +24,8 @@ LookUp = Callable[[NDArray[np.int64]], Any]
 """Numbers (k,) of samples -> their inputs: a tensor, a tuple or list of tensors by place, or a
 mapping by name.
 """
+CHANCE = 6
+"""Epochs with other samples pass for equal ones with a chance of `10^-CHANCE`."""
 COMPARED = 512
 TOGETHER = 32
 """Samples, from all over the data, and samples of a part, by which data are told from other data,
@@ -125,6 +129,13 @@ def _looked_up(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
     return lambda numbers: tree_map(lambda t: t[torch.from_numpy(numbers)], x), labels
 
 
+def _epochs_tried(n: int) -> int:
+    """Return in how many epochs samples are compared: n samples less a random one are the same by
+    chance in one of n epochs.
+    """
+    return 2 + math.ceil(CHANCE / math.log10(max(n, 2)))
+
+
 def _of_loader(loader: DataLoader[Any], of_batches: bool) -> tuple[LookUp, Tensor]:
     if isinstance(loader.dataset, IterableDataset) or loader.batch_sampler is None:
         raise InputError(
@@ -133,12 +144,14 @@ def _of_loader(loader: DataLoader[Any], of_batches: bool) -> tuple[LookUp, Tenso
     # a sampler may leave some out, but each time the same
     generator = getattr(loader.sampler, "generator", None)
     drawn = None if generator is None else generator.get_state()
-    places, again = (
-        sorted(place for batch in loader.batch_sampler for place in batch) for _ in range(2)
-    )
+    with drawing_apart(bundled=True):
+        places, *others = (
+            sorted(place for batch in loader.batch_sampler for place in batch)
+            for _ in range(_epochs_tried(len(loader.dataset)))  # type: ignore[arg-type]
+        )
     if generator is not None:  # the loop's own draws stay as they are
         generator.set_state(drawn)
-    if places != again:
+    if any(again != places for again in others):
         raise InputError(
             "the DataLoader gives other samples in each epoch, as with shuffle=True and"
             " drop_last=True: give one without shuffle or without drop_last, or one of a"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from fnmatch import fnmatchcase
 from types import CellType, FunctionType
 from typing import Any
@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.obstacles import LONGEST, told
 from dynamics_cli.kinds.modules import cast
+from dynamics_cli.process import Shared
 from dynamics_cli.text import shorten
 
 BatchLoss = Callable[[nn.Module, Any], Any]
@@ -112,6 +113,8 @@ def model_copy(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
         for inner in list(network.modules()):
             for name, child in inner.named_children():
                 setattr(inner, name, opened(child))
+            if getattr(inner, "sparse", False) is True:  # the same derivatives, as dense tensors
+                inner.sparse = False  # type: ignore[assignment]
             inner._backward_pre_hooks.clear()
             inner._backward_hooks.clear()
         return cast(network, dtype, device).eval()
@@ -222,8 +225,7 @@ def remedy(module: nn.Module, batch: Any, loss: BatchLoss | None) -> str:
 
 
 @contextmanager
-def differentiable() -> Iterator[None]:
-    """Let attention be computed by operations that can be differentiated twice."""
+def _attention_by_operations() -> Iterator[None]:
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -231,3 +233,11 @@ def differentiable() -> Iterator[None]:
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
+
+
+_DIFFERENTIABLE = Shared(_attention_by_operations)
+
+
+def differentiable() -> AbstractContextManager[None]:
+    """Let attention be computed by operations that can be differentiated twice."""
+    return _DIFFERENTIABLE.held()

@@ -287,6 +287,8 @@ class Given(kinds.Architecture):
             slopes = torch.autograd.grad(h.sum(), weights, materialize_grads=True)
         except RuntimeError:  # an operation without a derivative, which no measure can take then
             return torch.zeros(1)
+        if any(slope.is_sparse for slope in slopes):  # which every measure of gradients refuses
+            return torch.zeros(1)
         return torch.cat([as_real(slope).flatten() for slope in slopes])
 
     def inputs_of(self, x: kinds.Floats) -> Numbered:

@@ -35,13 +35,16 @@ def test_changes_follow_each_other():
         {"at": 20, "optimizer": {"kind": "adam", "lr": 0.3}, "record.loss_every": 5},
         {"at": 30, "freeze": []},
     )
-    optimizers = [segment.config.optimizer for segment in segments_of(config)]
+    segments = segments_of(config)
+    optimizers = [segment.config.optimizer for segment in segments]
     assert [(o.kind, o.lr, o.layer_lr, o.iterations) for o in optimizers] == [  # type: ignore[attr-defined]
         ("sgd", 0.1, {"output_weight": 0.5}, 100),
-        ("sgd", 0.2, {"output_weight": 0.5, "hidden_weight": 0.0}, 100),
-        ("adam", 0.3, {"hidden_weight": 0.0}, 100),
-        ("adam", 0.3, None, 100),
+        ("sgd", 0.2, {"output_weight": 0.5}, 100),
+        ("adam", 0.3, {"output_weight": 0.5}, 100),
+        ("adam", 0.3, {"output_weight": 0.5}, 100),
     ]
+    frozen = ("hidden_weight",)
+    assert [segment.frozen for segment in segments] == [(), frozen, frozen, ()]
     assert [segment.first for segment in segments_of(config)] == [0, 10, 20, 30]
     assert segments_of(config)[3].config.record.loss_every == 5
 

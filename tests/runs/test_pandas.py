@@ -94,7 +94,7 @@ def test_a_pipe_and_a_device_are_written_into(run, command, made, tmp_path):
     reader = threading.Thread(target=lambda: received.append(place.read_bytes()))
     if made == "pipe":
         reader.start()
-    words = ["dyn", name, str(run.path), *options, str(place)]
+    words = [sys.executable, "-m", "dynamics_cli", name, str(run.path), *options, str(place)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, "Error" in done.stderr) == (0, False)
     assert (place.stat().st_mode, place.stat().st_rdev) == (before.st_mode, before.st_rdev)
