@@ -325,7 +325,8 @@ PAPERS: dict[str, PaperEntry] = {
                 "Errors against sequences: the peak, and ridge", 30, "errors"
             ),
             "lu2024-fig2": FigureEntry("Errors against the length of the context", 15, "errors"),
-            "lu2024-fig4": FigureEntry("Errors against the number of tasks", 15, "errors"),
+            "lu2024-fig3": FigureEntry("Best lengths of the context", 5, "lengths"),
+            "lu2024-fig4": FigureEntry("Errors against the number of tasks", 60, "errors"),
         },
     ),
     "min2024": PaperEntry(
@@ -523,6 +524,8 @@ PAPERS: dict[str, PaperEntry] = {
             "rhee2026-modes": FigureEntry("Modes learned one by one, and all at once", 4, "modes"),
             "rhee2026-steps": FigureEntry("The final loss against the step", 8, "steps"),
             "rhee2026-conserved": FigureEntry("What each optimizer conserves", 5, "conserved"),
+            "rhee2026-fig2": FigureEntry("Flows of two numbers", 3, "scalar"),
+            "rhee2026-fig4": FigureEntry("A small step, a large one, and annealing", 2, "spike"),
         },
     ),
     "sarussi2021": PaperEntry(

@@ -4,6 +4,7 @@ sequences, the length of the context, and the number of tasks.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -55,25 +56,27 @@ RIDGE_TAUS = (0.2, 0.5, 0.85, 1.0, 1.15, 1.5, 2.0)
 
 KAPPAS = (0.2, 0.4, 0.6, 1.5)
 CONTEXTS = (2.35, 5.5, 22.7, 100.0)
+PRINTED_CONTEXTS = (*CONTEXTS, 1000.0)
+"""The longest context has no networks: its sequences fill several gigabytes."""
 PRINTED_CONTEXT = np.array(
     [
         [
-            [1.4090, 1.5082, 2.4093, 6.7706],
-            [1.3446, 1.2834, 1.5205, 2.9707],
-            [1.2952, 1.1528, 1.0749, 1.1227],
-            [1.2302, 1.0193, 0.8338, 0.7762],
+            [1.4090, 1.5082, 2.4093, 6.7706, 57.404],
+            [1.3446, 1.2834, 1.5205, 2.9707, 19.686],
+            [1.2952, 1.1528, 1.0749, 1.1227, 1.2037],
+            [1.2302, 1.0193, 0.8338, 0.7762, 0.7592],
         ],
         [
-            [0.4649, 0.3559, 0.2909, 0.2765],
-            [0.6923, 0.5328, 0.4621, 0.5274],
-            [0.8287, 0.6522, 0.5601, 0.6324],
-            [1.0353, 0.8264, 0.6578, 0.6078],
+            [0.4649, 0.3559, 0.2909, 0.2765, 0.2707],
+            [0.6923, 0.5328, 0.4621, 0.5274, 0.6074],
+            [0.8287, 0.6522, 0.5601, 0.6324, 0.7744],
+            [1.0353, 0.8264, 0.6578, 0.6078, 0.5927],
         ],
     ]
 )
 """The same (2, kappas, alphas): means of 100 simulations at d = 100, tau = 0.5, rho = 0.1."""
 
-PRINTED_GAPS = {
+PRINTED_GAPS: dict[float, tuple[float, float, float, float]] = {
     0.2: (1.4521, 1.0099, 0.9259, 1.5079),
     0.4: (0.9250, 0.7498, 0.6823, 1.1762),
     0.6: (0.6761, 0.5064, 0.4730, 1.0478),
@@ -84,12 +87,16 @@ PRINTED_GAPS = {
     2.0: (0.04552, 0.03316, 0.03169, 0.9148),
     4.0: (0.01129, 0.009805, 0.009416, 0.7045),
     8.0: (0.004241, 0.004013, 0.003778, 0.6309),
+    16.0: (0.001936, 0.001795, 0.001735, 0.5391),
 }
 """kappa -> `e_ICL - e_IDG`: means of 20 simulations at d = 10, 32 and 64, and of dMMSE at d = 10;
 alpha = tau = 10, rho = 0.01.
 """
 SMALL = 10
 """Dimension of Figure 4, the smallest released one."""
+MIDDLE = 32
+"""The next released dimension."""
+MIDDLE_KAPPAS = (0.2, 0.6, 1.0)
 MANY = 10.0
 """alpha and tau of Figure 4."""
 
@@ -146,12 +153,12 @@ def measured(runs: kit.Runs, roles: Sequence[str]) -> Errors:
     return Errors(*np.transpose(numbers))
 
 
-def against_solution(run: kit.Run) -> float:
-    """Return the ratio of the error on new tasks to that of solved ridge regression, the farthest
-    of all draws.
+def against_solution(runs: kit.Runs) -> float:
+    """Return the ratio of the error on new tasks to the error of solved ridge regression, the
+    farthest of all networks.
     """
     ratios = []
-    for one in networks(run):
+    for one in itertools.chain.from_iterable(map(networks, runs.values())):
         samples = one.dataset()
         optimizer: Any = one.config.optimizer
         H = samples.x.astype(np.float64)
@@ -175,6 +182,18 @@ def roles(first: Sequence[float], second: Sequence[float], before: str = "") -> 
     return [f"{before}{a:g} {b:g}" for a, b in product(first, second)]
 
 
+def solution(ratio: float) -> kit.Claim:
+    """Return the claim that every network of a figure has been trained to the end."""
+    return kit.claim(
+        "solution",
+        "Descent ends at ridge regression (error on new tasks over the error of the solved linear"
+        " equations, the farthest of all networks)",
+        "identity; within 1 %",
+        kit.near(1, 0.01),
+        ratio,
+    )
+
+
 @dataclass(frozen=True)
 class Samples:
     """Errors (2, alphas, taus) without ridge, `e_ICL` (ridges, taus), and descent over solution."""
@@ -189,7 +208,7 @@ def evidence_fig1(runs: kit.Runs) -> Samples:
     return Samples(
         errors=measured(runs, roles(ALPHAS, TAUS)).both.reshape(2, len(ALPHAS), len(TAUS)),
         ridge=measured(runs, roles(RIDGES, RIDGE_TAUS, "ridge ")).new.reshape(len(RIDGES), -1),
-        solution=against_solution(runs["10 1.15"]),
+        solution=against_solution(runs),
     )
 
 
@@ -228,14 +247,7 @@ def claims_fig1(e: Samples) -> list[kit.Claim]:
             kit.around(1),
             kit.farthest(PRINTED_TAU / limits_of_samples(np.array(TAUS) * 100 / 101)),
         ),
-        kit.claim(
-            "solution",
-            r"Descent ends at ridge regression ($\tau$ = 1.15, $\alpha$ = 10: error over that of"
-            " the solved linear equations, the farthest draw)",
-            "identity; within 1 %",
-            kit.near(1, 0.01),
-            e.solution,
-        ),
+        solution(e.solution),
         kit.claim(
             "double-descent",
             r"Both errors at both $\alpha$ rise from $\tau$ = 0.5 over 0.85 to 1.15 and fall from "
@@ -295,7 +307,8 @@ def numbers_fig1(e: Samples) -> dict[str, float]:
 
 def draw_fig1(e: Samples) -> kit.Drawing:
     figure, axes = kit.new_figure(3, aspect=1.0, extra_height=0.45)
-    for part in (np.linspace(0.1, 0.97, 60), np.linspace(1.03, 2.1, 60)):
+    near = np.geomspace(1e-3, 1.1, 90)  # distance from tau = 1, where both errors diverge
+    for part in (1 - near[near < 0.9][::-1], 1 + near):
         curves = limits_of_samples(part)
         for k, a in enumerate(ALPHAS):
             for row, panel in enumerate(axes[:2]):
@@ -327,19 +340,32 @@ def limit_to(panel: Axes, limits: tuple[float, float], ticks: Sequence[float]) -
     panel.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
 
 
+RING: dict[str, Any] = {"mfc": "none", "ms": 5}
+"""Look of a printed number."""
+
+
 def points(
     panel: Axes, at: Sequence[float], printed: kit.Floats, networks: kit.Floats, color: str
 ) -> None:
     """Draw printed means as circles, and those of the networks as squares."""
-    panel.plot(at, printed, "o", color=color, mfc="none", ms=5)
+    panel.plot(at, printed, "o", color=color, **RING)
     panel.plot(at, networks, "s", color=color, ms=3)
-    panel.plot([], [], "o", color=kit.PALETTE.theory, mfc="none", ms=5, label="printed, d = 100")
+    panel.plot([], [], "o", color=kit.PALETTE.theory, label="printed, d = 100", **RING)
     panel.plot([], [], "s", color=kit.PALETTE.theory, ms=3, label=f"networks, d = {D}")
 
 
-def evidence_fig2(runs: kit.Runs) -> kit.Floats:
-    """Return the errors (2, kappas, alphas) of all networks of Figure 2."""
-    return measured(runs, roles(KAPPAS, CONTEXTS)).both.reshape(2, len(KAPPAS), len(CONTEXTS))
+@dataclass(frozen=True)
+class Contexts:
+    """Errors (2, kappas, alphas) of the networks, and descent over solution."""
+
+    errors: kit.Floats
+    solution: float
+
+
+def evidence_fig2(runs: kit.Runs) -> Contexts:
+    """Measure all networks of Figure 2."""
+    errors = measured(runs, roles(KAPPAS, CONTEXTS)).both
+    return Contexts(errors.reshape(2, len(KAPPAS), len(CONTEXTS)), solution=against_solution(runs))
 
 
 def limits_of_contexts(alpha: Any) -> kit.Floats:
@@ -347,21 +373,23 @@ def limits_of_contexts(alpha: Any) -> kit.Floats:
     return limits(np.asarray(alpha), np.array(KAPPAS)[:, None], 0.5, 0.1)
 
 
-def claims_fig2(e: kit.Floats) -> list[kit.Claim]:
-    formulas = limits_of_contexts(CONTEXTS)
-    few, *_, many = PRINTED_CONTEXT[0]
-    best = PRINTED_CONTEXT.argmin(-1)  # (2, kappas)
+def claims_fig2(evidence: Contexts) -> list[kit.Claim]:
+    e = evidence.errors
+    printed = PRINTED_CONTEXT[..., : len(CONTEXTS)]
+    few, *_, many = printed[0]
+    best = printed.argmin(-1)  # (2, kappas)
     same_place = np.sum(e.argmin(-1) == best, axis=1)
     where = np.array([f"{a:g}" for a in CONTEXTS])[best]
     return [
         kit.theory(
             "released",
             "The released simulations (d = 100) are on the closed forms (ratio, the farthest of"
-            " 32)",
+            " 40)",
             "printed means of 100 simulations",
             kit.around(1),
-            kit.farthest(PRINTED_CONTEXT / formulas),
+            kit.farthest(PRINTED_CONTEXT / limits_of_contexts(PRINTED_CONTEXTS)),
         ),
+        solution(evidence.solution),
         *[
             kit.claim(
                 f"least-{name}",
@@ -375,10 +403,10 @@ def claims_fig2(e: kit.Floats) -> list[kit.Claim]:
         ],
         kit.claim(
             "hurts",
-            r"Few tasks ($\kappa$ = 0.2): at $\alpha$ = 100 the error on new tasks is more than "
-            "twice that at 2.35",
-            f"printed ratio {few[-1] / few[0]:.3g}; twice is ours",
-            kit.more_than(2),
+            r"Few tasks ($\kappa$ = 0.2): longer contexts raise the error on new tasks (error at"
+            r" $\alpha$ = 100 over the error at 2.35)",
+            "ratio of the printed means",
+            kit.around(few[-1] / few[0]),
             e[0, 0, -1] / e[0, 0, 0],
         ),
         kit.claim(
@@ -394,22 +422,25 @@ def claims_fig2(e: kit.Floats) -> list[kit.Claim]:
             "Many tasks: the error on new tasks is the closed form's (ratio, the farthest of four)",
             "theory",
             kit.around(1),
-            kit.farthest(e[0, -1] / formulas[0, -1]),
+            kit.farthest(e[0, -1] / limits_of_contexts(CONTEXTS)[0, -1]),
         ),
     ]
 
 
-def draw_fig2(e: kit.Floats) -> kit.Drawing:
+def draw_fig2(e: Contexts) -> kit.Drawing:
     figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.3)
-    fine = np.geomspace(1, 200, 60)
+    fine = np.geomspace(1, 1500, 80)
     curves = limits_of_contexts(fine)
     for row, panel in enumerate(axes):
         for k, kappa in enumerate(KAPPAS):
             panel.plot(fine, curves[row, k], color=f"C{k}", label=rf"$\kappa$ = {kappa:g}")
         for k in range(len(KAPPAS)):  # after all lines, as in the legend
-            points(panel, CONTEXTS, PRINTED_CONTEXT[row, k], e[row, k], f"C{k}")
+            panel.plot(
+                PRINTED_CONTEXTS[-1:], PRINTED_CONTEXT[row, k, -1:], "o", color=f"C{k}", **RING
+            )
+            points(panel, CONTEXTS, PRINTED_CONTEXT[row, k, :-1], e.errors[row, k], f"C{k}")
         panel.set(xscale="log", yscale="log", xlabel=r"context $\alpha = N/d$", ylabel="error")
-    limit_to(axes[0], (0.7, 14), (1, 2, 5, 10))
+    limit_to(axes[0], (0.7, 90), (1, 3, 10, 30))
     limit_to(axes[1], (0.24, 1.5), (0.3, 0.5, 1))
     kit.figure_legend(figure, kit.labelled(axes[0]), columns=3)
     kit.panel_labels(axes, "New tasks", "Tasks of training")
@@ -418,9 +449,13 @@ def draw_fig2(e: kit.Floats) -> kit.Drawing:
 
 @dataclass(frozen=True)
 class Diversity:
-    """Errors against kappa, and the gap of dMMSE (T,), `e_ICL - e_IDG`."""
+    """Errors against kappa at d = 10 and, for three kappa, at 32; descent over solution; the gap of
+    dMMSE (T,), `e_ICL - e_IDG`.
+    """
 
     errors: Errors
+    middle: Errors
+    solution: float
     bayes: kit.Floats
 
 
@@ -429,7 +464,12 @@ def evidence_fig4(runs: kit.Runs) -> Diversity:
     rng = np.random.default_rng([runs["0.2"].config.seed, SMALL])
     context = round(MANY * SMALL)
     bayes = [bayes_gap(SMALL, context, round(k * SMALL), 0.01, 1000, rng) for k in PRINTED_GAPS]
-    return Diversity(measured(runs, [f"{k:g}" for k in PRINTED_GAPS]), np.array(bayes))
+    return Diversity(
+        errors=measured(runs, [f"{k:g}" for k in PRINTED_GAPS]),
+        middle=measured(runs, [f"32 {k:g}" for k in MIDDLE_KAPPAS]),
+        solution=against_solution(runs),
+        bayes=np.array(bayes),
+    )
 
 
 def claims_fig4(e: Diversity) -> list[kit.Claim]:
@@ -461,17 +501,26 @@ def claims_fig4(e: Diversity) -> list[kit.Claim]:
             kit.farthest((gap / at_10)[few]),
         ),
         kit.claim(
+            "printed-32",
+            r"The gap is the printed one at d = 32 too ($\kappa$ = 0.2, 0.6, 1: ratio, the farthest"
+            " of three)",
+            "printed means of 20 simulations",
+            kit.around(1),
+            kit.farthest(e.middle.gap / at_32[np.isin(kappas, MIDDLE_KAPPAS)]),
+        ),
+        solution(e.solution),
+        kit.claim(
             "transition",
-            r"From $\kappa$ = 0.2 to 4 the gap falls to less than a twentieth (ratio)",
-            f"printed ratio {fall(at_10):.3g}, closed form {fall(limit):.2g}; twenty is ours",
-            kit.more_than(20),
+            r"The gap falls by a large factor from $\kappa$ = 0.2 to 4 (ratio)",
+            f"ratio of the printed means; closed form {fall(limit):.2g}",
+            kit.around(fall(at_10)),
             fall(gap),
         ),
         kit.theory(
             "bayes",
             "The posterior mean over the tasks of training has no such transition (the same ratio)",
-            f"printed ratio {fall(bayes):.3g}",
-            kit.less_than(20),
+            "ratio of the printed means; each has a standard error of 4 to 6 %, so within 20 %",
+            kit.near(fall(bayes), 0.2 * fall(bayes)),
             fall(e.bayes),
         ),
     ]
@@ -490,19 +539,20 @@ def numbers_fig4(e: Diversity) -> dict[str, float]:
 def draw_fig4(e: Diversity) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.9, extra_height=0.2)
     kappas = list(PRINTED_GAPS)
-    fine = np.geomspace(0.15, 10, 60)
+    fine = np.geomspace(0.15, 20, 60)
     formulas = limits(MANY, fine, MANY, 0.01)
-    at_10, _, at_64, bayes = np.transpose(list(PRINTED_GAPS.values()))
+    at_10, at_32, at_64, bayes = np.transpose(list(PRINTED_GAPS.values()))
     gap = e.errors.gap
     low = np.maximum(gap - e.errors.spread, 1e-5)
-    ring: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "none", "ms": 5}
     left.plot(fine, formulas[0] - formulas[1], color=kit.PALETTE.theory, label="closed form")
     left.fill_between(kappas, low, gap + e.errors.spread, color="C0", alpha=0.2, lw=0)
     left.plot(kappas, gap, "s", color="C0", ms=3, label="networks, d = 10")
-    left.plot(kappas, at_10, color="C0", label="printed, d = 10", **ring)
-    left.plot(kappas, at_64, color="C1", label="printed, d = 64", **ring)
+    left.plot(kappas, at_10, "o", color="C0", label="printed, d = 10", **RING)
+    left.plot(MIDDLE_KAPPAS, e.middle.gap, "s", color="C3", ms=3, label="networks, d = 32")
+    left.plot(kappas, at_32, "o", color="C3", label="printed, d = 32", **RING)
+    left.plot(kappas, at_64, "o", color="C1", label="printed, d = 64", **RING)
     left.plot(kappas, e.bayes, "s", color="C2", ms=3, label="dMMSE, d = 10")
-    left.plot(kappas, bayes, color="C2", label="dMMSE, printed", **ring)
+    left.plot(kappas, bayes, "o", color="C2", label="dMMSE, printed", **RING)
     left.set(ylabel=r"gap $e_\mathrm{ICL} - e_\mathrm{IDG}$", ylim=(1e-3, 3))
     for row, tasks in enumerate(TASKS.values()):
         right.plot(fine, formulas[row], color=f"C{row + 3}", label=tasks)
@@ -549,6 +599,21 @@ def of_ridges(ridges: Sequence[float], draws: int, *more: str) -> dict[str, kit.
     settings = product(ridges, RIDGE_TAUS)
     runs = [wanted(D, 10, np.inf, tau, 0.01, ridge, draws, *more) for ridge, tau in settings]
     return dict(zip(roles(ridges, RIDGE_TAUS, "ridge "), runs, strict=True))
+
+
+def of_diversity(d: int, kappa: float, draws: int, *more: str) -> kit.Wanted:
+    """Return the networks of Figure 4 of a number of tasks."""
+    return wanted(
+        d,
+        MANY,
+        kappa,
+        MANY,
+        0.01,
+        1e-6,
+        draws,
+        f"dataset.eigenvalues={[1 / d] * d}",
+        *more,
+    )
 
 
 FIRST = (
@@ -619,20 +684,21 @@ FIGURES = kit.by_id(
             " training (dMMSE). Right: both errors, with closed forms."
         ),
         configs={
-            f"{k:g}": wanted(
-                SMALL,
-                MANY,
-                k,
-                MANY,
-                0.01,
-                1e-6,
-                40,
-                f"dataset.eigenvalues={[1 / SMALL] * SMALL}",
-                "optimizer.lr=1.0",
-                "optimizer.momentum=0.9",
-                "optimizer.iterations=500",
-            )
-            for k in PRINTED_GAPS
+            **{
+                f"{k:g}": of_diversity(SMALL, k, 40, "optimizer.iterations=2000")
+                for k in PRINTED_GAPS
+            },
+            **{
+                f"32 {k:g}": of_diversity(
+                    MIDDLE,
+                    k,
+                    3,
+                    "optimizer.lr=4.0",
+                    "optimizer.momentum=0.95",
+                    "optimizer.iterations=300",
+                )
+                for k in MIDDLE_KAPPAS
+            },
         },
         passes={
             "early": {"transition": FIRST},

@@ -242,8 +242,9 @@ FIGURE = kit.Figure(
     id="rhee2026-modes",
     caption=(
         "Singular values of the second of two factors that learn a matrix of singular values 10/i,"
-        " along gradient descent and along Muon; grey: the other modes. Dashed: each mode on its"
-        " own."
+        " along gradient descent and along Muon; grey: the other modes. Dashed: scalar laws; for"
+        " gradient descent each mode begins with its initial weights less the part in the hidden"
+        " space that stronger modes take (a QR decomposition)."
     ),
     configs={"gd": GD, "muon": MUON},
     nulls={

@@ -33,6 +33,17 @@ def descent(start: Floats, s: Floats, eta: float, updates: int) -> Floats:
     return p
 
 
+def muon(start: float, s: Floats, steps: Floats) -> Floats:
+    """Return the factors (updates + 1, r) of modes of strengths s (r,) under Muon, all from `start`
+    and with step sizes `steps` (updates,).
+    """
+    p = np.empty((len(steps) + 1, len(s)))
+    p[0] = start
+    for t, step in enumerate(steps):
+        p[t + 1] = p[t] + step * np.sign(s - p[t] ** 2)
+    return p
+
+
 def cycle_losses(s: float, eta: float) -> Floats:
     """Return the two losses (2,), the smaller first, between which gradient descent on the first
     mode alternates in the end, for a step between `1 / s` and `(sqrt 5 - 1) / s`.
