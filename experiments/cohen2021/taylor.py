@@ -144,7 +144,11 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " with the old step (its largest over the largest of the run whose step stays)",
             "step size drop (recalled)",
             kit.more_than(1),
-            kit.given(np.isfinite(e.cut.crossing), later.sharpness.max() / e.run.sharpness.max()),
+            # a run may end before the edge, and has no later states then
+            kit.given(
+                np.isfinite(e.cut.crossing),
+                later.sharpness.max(initial=0.0) / e.run.sharpness.max(),
+            ),
         ),
         kit.claim(
             "new-edge",

@@ -123,7 +123,8 @@ def entropy_of_rows() -> float:
 
 def batch_error(n: int) -> float:
     """Return the standard deviation of the mean entropy rate of n chains, for two symbols and
-    uniform rows: a part of what differs among batches of n chains, whatever the network.
+    uniform rows: what differs among batches of n chains for the network that predicts by the true
+    rows; the loss of another network varies otherwise.
 
     The entropy rate is `(b h(a) + a h(b)) / (a + b)`.
     """
