@@ -413,9 +413,10 @@ def _largest_of_band(T: Floats, k: int) -> tuple[Floats, Floats]:
 def _restarted(iterations: Callable[[Floats], Largest], start: Floats, tolerance: float) -> Largest:
     """Return what iterations give.
 
-    They start again from their vectors while that lowers a residual above tolerance.
+    They start again from their vectors while that lowers a residual above tolerance. A residual
+    that overflows is not lowered.
     """
-    before = np.inf
+    before = float(np.finfo(np.float64).max)
     while True:
         found = iterations(start)
         if found.residual <= tolerance or not found.residual <= IMPROVED * before:

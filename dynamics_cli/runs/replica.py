@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
+import numpy as np
+
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.load import load_config
 from dynamics_cli.errors import RunError
@@ -16,6 +18,7 @@ _EACH = {
     "final_loss": "replica_losses",
     "iterations": "replica_iterations",
     "status": "replica_statuses",
+    "stopped_early": "replica_stopped_early",
 }
 """Entry of `run.json` -> the entry that has it of each replica."""
 
@@ -59,18 +62,38 @@ class ReplicaRun(Run):
     def _counted(self) -> Counted:
         return self._together._counted
 
-    @cached_property
-    def _loss_rows(self) -> int:
-        """Recorded losses up to the state at which this replica halted."""
-        return int((self._together.loss_iterations <= self.info.get("iterations", math.inf)).sum())
-
     def _read(self, name: str) -> Array:
+        """Return the rows up to the state at which this replica halted.
+
+        All replicas share the recorded states, between which it may have halted: its last row is
+        the next, in which it rests.
+        """
         array = self._together._read(name)
+        shared = layout.SNAPSHOT_ITERATIONS
         if name in layout.LOSS_GROUP:
-            array = array[: self._loss_rows]
-        if array.ndim > 1:  # all replicas share iterations
-            array = array[:, self.replica]
-        return array
+            shared = layout.LOSS_ITERATIONS
+        states = self._together._read(shared)
+        end = self.info.get("iterations", math.inf)
+        rows = int(np.searchsorted(states, end)) + 1
+        if name == shared:
+            reached: Array = np.minimum(states[:rows], end).astype(states.dtype)
+            return reached
+        if name == layout.TIMES:
+            return self._times(array[:rows], states[:rows], end)
+        own: Array = array[:rows]
+        if own.ndim > 1:
+            own = own[:, self.replica]
+        return own
+
+    def _times(self, times: Array, states: Array, end: float) -> Array:
+        """Return the times of the losses, by the step of this replica."""
+        if self.config.changes:
+            return np.interp(np.minimum(states, end), states, times)
+        clock = self.config.optimizer.clock(self.config.optimizer.count(1))
+        if clock is None:
+            return times
+        reached = np.minimum(states, end).astype(np.int64)
+        return np.asarray(clock.times[reached])
 
 
 def replicas_of(together: Run) -> list[ReplicaRun]:

@@ -346,6 +346,16 @@ def _numbers(
     return each
 
 
+def _last_numbers(network: Run, measure: str) -> np.ndarray:
+    """Return the last numbers (k,) of a measure of a network; NaN where it diverged or has none."""
+    recorded = network.measures[measure]
+    none = np.full(math.prod(recorded.shape[1:]), np.nan)
+    if network.status == "diverged":
+        return none
+    values = recorded if measures_last_state(network) else due_rows(recorded)
+    return np.asarray(values[-1], float).ravel() if len(values) else none
+
+
 def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
     """Return the final numbers of the jobs of a run by column, equal however it was trained.
 
@@ -357,14 +367,13 @@ def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
         "iterations": run.info.get("replica_iterations", [run.iterations]),
         "final_loss": run.info.get("replica_losses", [run.final_loss]),
     }
+    networks: Sequence[Run] = replicas_of(run) if together else [run]
     for measure, recorded in run.measures.items():
-        values = recorded if measures_last_state(run) else due_rows(recorded)
-        if not len(values):
-            continue
-        last = np.asarray(values[-1], float).reshape(jobs, -1)
-        if last.shape[1] <= FEW_NUMBERS:
-            labelled = columns_in(run.config, measure, values.shape[1 + together :])
-            columns |= {c.name: last[:, k].tolist() for k, c in enumerate(labelled)}
+        last = np.array([_last_numbers(network, measure) for network in networks])
+        if last.size and last.shape[1] <= FEW_NUMBERS:
+            labelled = columns_in(run.config, measure, recorded.shape[1 + together :])
+            for k, column in enumerate(labelled):
+                columns[column.name] = last[:, k].tolist()
     finite = {column: list(map(_finite, values)) for column, values in columns.items()}
     replicas = list(range(jobs)) if together else [None]
     return {**finite, "replica": replicas, "hash": [run.hash] * jobs}

@@ -20,7 +20,7 @@ from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.estimate import loss_interval, recorded_parameters
-from dynamics_cli.training.measuring import BEFORE, Measuring, Seen
+from dynamics_cli.training.measuring import BEFORE, DONE, Measuring, Seen
 from dynamics_cli.training.signals import SignalWatch
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper
 
@@ -107,7 +107,8 @@ class RecordBuffer:
         weights = stepper.parameters()
         recorded = {name: weights[name] for name in self._parameters}
         preconditioner = stepper.preconditioner() if self.measuring.preconditioned else {}
-        measures = self.measuring.at(weights, stepper.iteration, preconditioner)
+        ends = [end if end is None or end > self.snapshot_at else DONE for end in stepper.ends]
+        measures = self.measuring.at(weights, stepper.iteration, preconditioner, ends)
         self._keep(stepper.iteration, (recorded, measures))
 
     def _keep(self, iteration: int, seen: Seen) -> None:

@@ -25,6 +25,8 @@ from dynamics_cli.waiting import PATIENCE_SECONDS, tell
 
 _SHAPE = "shape of a state"
 BEFORE = "before"
+DONE = -1
+"""In place of the last state of a replica that has been measured there."""
 Weights = Mapping[str, NDArray[np.floating]]
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 """Recorded weights and measures of one state."""
@@ -58,12 +60,18 @@ class Measuring:
         self._told: set[str] = set()
 
     def at(
-        self, weights: Weights, iteration: int, preconditioner: Weights = MappingProxyType({})
+        self,
+        weights: Weights,
+        iteration: int,
+        preconditioner: Weights = MappingProxyType({}),
+        ends: Sequence[int | None] = (),
     ) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first.
 
         `weights` has the buffers of the network and the averages of its weights too.
-        `preconditioner` is that of `Stepper.preconditioner`, where a measure needs it.
+        `preconditioner` is that of `Stepper.preconditioner`, where a measure needs it. A replica
+        that has halted is measured at its last state, see `Stepper.ends`, and NaN where it is
+        `DONE`.
 
         Raises:
             KindError: a measure gives no numbers, or numbers of another shape than before.
@@ -71,18 +79,26 @@ class Measuring:
         if not self._measures:
             return {}
         several = len(self._problems) > 1
-        history = self.history.before(iteration)
-        before = history
+        before = self.history.before(iteration)
         each: list[dict[str, Floats]] = []
         memories = []
         state = weights
         diagonal = preconditioner
+        end = iteration
         for r in range(len(self._problems)):
             if several:
+                if ends and ends[r] == DONE:
+                    each.append(
+                        {name: np.full(self._shapes[name], np.nan) for name in self._measures}
+                    )
+                    memories.append(self.memories[r])
+                    continue
+                halt = ends[r] if ends else None
+                end = iteration if halt is None else halt
                 state = _of_replica(weights, r)
-                before = [_of_replica(former, r) for former in history]
+                before = [_of_replica(former, r) for former in self.history.before(end)]
                 diagonal = _of_replica(preconditioner, r)
-            numbers, memory = self._measure(r, state, iteration, before, diagonal)
+            numbers, memory = self._measure(r, state, end, before, diagonal)
             each.append(numbers)
             memories.append(memory)
         self.memories = memories  # only now: a signal may have the state measured again

@@ -642,7 +642,10 @@ class AutogradStepper(SideBySide):
                 yield f"memory/{part}.{k}/", group
 
     def preconditioner(self) -> dict[str, NDArray[np.floating]]:
-        """Return the optimizer's preconditioner; see `Stepper.preconditioner`."""
+        """Return the optimizer's preconditioner; see `Stepper.preconditioner`.
+
+        NaN of replicas that have halted: torch updates their memory with the others'.
+        """
         diagonals: dict[str, NDArray[np.floating]] = {}
         updates = dict(zip(self._counted_from, self.updates(), strict=True))
         if not all(updates[name] for name in self._trained):
@@ -657,6 +660,9 @@ class AutogradStepper(SideBySide):
                 whole = diagonals.setdefault(name, np.empty(np.shape(self._weights[name])))
                 diagonal = group.optimizer.preconditioner(group.memory_of(name), updates[name])
                 whole[group.replicas] = diagonal.reshape(np.shape(w))
+        ended = [r for r, halt in enumerate(self.ends) if halt is not None]
+        for whole in diagonals.values() if ended else ():
+            whole[ended] = np.nan
         return diagonals
 
     def follow(self, before: Stepper) -> list[str]:

@@ -56,6 +56,13 @@ class Stepper(ABC):
     def loss(self) -> float:
         """Return the loss of the current state over the full training set."""
 
+    @property
+    def ends(self) -> list[int | None]:
+        """The state at which each replica halted, None of those that go on; of a single network
+        nothing.
+        """
+        return []
+
     def look(self) -> Floats:
         """Return the loss of the current state, (1,) or of replicas (1, R).
 

@@ -511,7 +511,9 @@ class LayersStepper(SideBySide):
             rows = []
             for r, optimizer in enumerate(self.optimizers):
                 of_replica = {label: value[r] for label, value in memory.items()}
-                rows.append(optimizer.preconditioner(of_replica, steps))
+                halt = self.halted_at[r]
+                done = steps if halt is None else steps - self.iteration + halt[0]
+                rows.append(optimizer.preconditioner(of_replica, max(done, 1)))
             diagonals[name] = np.stack(rows)
         return self._without_axis(diagonals)
 

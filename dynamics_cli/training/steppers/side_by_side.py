@@ -152,11 +152,31 @@ class SideBySide(Stepper):
         if self.halted or n == 0:
             return self._by_state(np.empty((len(self.problems), 0)))
         if not self.full_batch:
+            before = self.kept() if any(self.halted_at) else {}
             self.run_batches(n)
+            self._put_back(before)
             self.iteration += n
             return np.empty(0)
 
         return self._ended(*self.run(n))
+
+    def _put_back(self, before: StateDict) -> None:
+        """Give replicas that have halted the weights that `kept()` returned before."""
+        if not before:
+            return
+        state = self.kept()
+        halted = [r for r, halt in enumerate(self.halted_at) if halt is not None]
+        for name in state:
+            if not name.startswith("memory/"):
+                state[name][halted] = before[name][halted]
+        self.put(state)
+
+    @property
+    def ends(self) -> list[int | None]:
+        """Where replicas halted; see `Stepper.ends`."""
+        if self._single:
+            return []
+        return [None if halt is None else halt[0] for halt in self.halted_at]
 
     def _ended(self, losses: Weights, done: NDArray[np.int64]) -> Floats:
         """Take note of updates, given what `run` returns; return what `advance` does."""
@@ -212,7 +232,13 @@ class SideBySide(Stepper):
         """Return the loss of the current state; see `Stepper.look`."""
         if self._single:
             return super().look()
-        return self.losses()[None]
+        losses = self.losses()
+        if not self.full_batch:  # whose updates give no losses
+            for r in np.flatnonzero(~np.isfinite(losses)):
+                self.halted_at[r] = self.halted_at[r] or (self.iteration, "diverged")
+            if all(self.halted_at):
+                self.halted = "stopped"
+        return losses[None]
 
     def numbers(self) -> dict[str, Any]:
         """Return how each replica ended.
@@ -238,12 +264,16 @@ class SideBySide(Stepper):
             "replica_losses": final,
             "replica_iterations": iterations,
             "replica_statuses": statuses,
+            "replica_stopped_early": [
+                halt is not None and halt[1] == "stopped" for halt in self.halted_at
+            ],
         }
 
     def follow(self, before: Stepper) -> list[str]:
         """Go on at the state of another stepper; see `Stepper.follow`."""
         super().follow(before)
         assert isinstance(before, SideBySide)
+        self.halted_at = list(before.halted_at)
         optimizer = self.optimizers[0]
         same = optimizer.goes_on_from(before.optimizers[0])
         begun = self.remember(before.memories() if same else {})
