@@ -59,7 +59,8 @@ def largest_step(run: Any, states: int = MET) -> float:
     """Return the largest `lr x curvature`, the Hessian's largest eigenvalue, of some states.
 
     They are the first `states` of `MET` states, which are evenly spread over the recorded states;
-    of a schedule the step of each is the largest between its neighbours. States whose weights are
+    of a schedule the step of each is the largest between its neighbours, of the last up to the end
+    of the run. States whose weights are
     not finite do not count.
     """
     problem = build_problem(run.config, run.dataset())
@@ -77,7 +78,7 @@ def largest_step(run: Any, states: int = MET) -> float:
         after = before + 1
         if varied:
             before = int(steps[chosen[max(k - 1, 0)]])
-            after = int(steps[chosen[min(k + 1, len(chosen) - 1)]])
+            after = int(steps[chosen[k + 1 if k + 1 < min(states, len(chosen)) else -1]])
         time = float(sizes[before:after].max(initial=0.0))
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverges
             curvature = float(Sharpness().measure(State(problem, weights, lambda: first, 0)))
@@ -85,8 +86,12 @@ def largest_step(run: Any, states: int = MET) -> float:
     return largest
 
 
-def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> list[str]:
-    """Return where a run is not gradient flow of a squared loss; steps are checked at `states`."""
+def flow_violations(
+    run: Any, *, squared: bool = True, states: int = MET, small: float = SMALL
+) -> list[str]:
+    """Return where a run is not gradient flow of a squared loss; steps are checked at `states`,
+    and small where `lr x curvature` is at most `small`.
+    """
     violations = []
     loss = run.config.loss
     optimizer = run.config.optimizer
@@ -95,8 +100,8 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
     violations += descent_violations(
         run.config, "training follows gradient flow", ("gd", "gradient_flow")
     )
-    if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > SMALL:
-        violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")
+    if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > small:
+        violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {small}")
     return violations
 
 
@@ -112,7 +117,7 @@ def descent_violations(config: Any, what: str, kinds: tuple[str, ...]) -> list[s
         )
     if optimizer.kind not in kinds:
         violations.append(f"{what}: optimizer.kind is {optimizer.kind}")
-    for key in ("momentum", "weight_decay", "layer_lr", "clip"):
+    for key in ("momentum", "weight_decay", "layer_lr", "clip", "loss_scaled"):
         if value := getattr(optimizer, key, None):
             violations.append(f"{what}: optimizer.{key} is {value}")
     return violations

@@ -247,7 +247,7 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
         kind: {"kind": kind}
         for kind in ("sgd", "adam", "adamw", "rmsprop", "group_rmsprop", "muon", "gradient_flow")
     },
-    "batches": {"kind": "sgd", "batch_size": 4},
+    "batches": {"kind": "sgd", "batch_size": 2, "replacement": True},
     "a class of torch": {"kind": "torch", "name": "SGD"},
 }
 CHANGED: dict[str, list[dict[str, Any]]] = {
@@ -272,7 +272,13 @@ def varied(kind: str, way: str) -> dict[str, Any]:
     return {**config, "optimizer": {**length, **given}}
 
 
-@pytest.mark.parametrize("way", [*OPTIMIZERS, *CHANGED])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way, marks=pytest.mark.long if way == "a class of torch" else ())
+        for way in (*OPTIMIZERS, *CHANGED)
+    ],
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_theory_predicts_a_run_or_says_what_it_violates(kind, way, trained):
     """All optimizers, schedules, clips, batches and changes: no wrong number without a word."""
@@ -286,11 +292,13 @@ def test_a_theory_predicts_a_run_or_says_what_it_violates(kind, way, trained):
     violated = theory.applies(run)
     if violated or violated is None:
         return
+    # deviations are of first order in the step, which is five times that of the example here
+    larger = 5 if way == "a large step" else 2
     for name, curve in theory.predict(run).items():
         if not isinstance(curve, Curve):
             measured = run.losses if name == "loss" else run.measures[name]
             curve = Curve(name, np.arange(len(measured)), np.asarray(measured), curve)  # noqa: PLW2901
-        assert curve.deviation < 2 * LARGEST.get(kind, 0.02), name
+        assert curve.deviation < larger * LARGEST.get(kind, 0.02), name
 
 
 @pytest.mark.parametrize(
