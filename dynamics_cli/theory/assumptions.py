@@ -60,8 +60,7 @@ def largest_step(run: Any, states: int = MET) -> float:
 
     They are the first `states` of `MET` states, which are evenly spread over the recorded states;
     of a schedule the step of each is the largest between its neighbours, of the last up to the end
-    of the run. States whose weights are
-    not finite do not count.
+    of the run. States whose weights are not finite do not count.
     """
     problem = build_problem(run.config, run.dataset())
     steps = run.snapshot_iterations
@@ -78,7 +77,10 @@ def largest_step(run: Any, states: int = MET) -> float:
         after = before + 1
         if varied:
             before = int(steps[chosen[max(k - 1, 0)]])
-            after = int(steps[chosen[k + 1 if k + 1 < min(states, len(chosen)) else -1]])
+            following = k + 1
+            if following >= min(states, len(chosen)):
+                following = -1
+            after = int(steps[chosen[following]])
         time = float(sizes[before:after].max(initial=0.0))
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverges
             curvature = float(Sharpness().measure(State(problem, weights, lambda: first, 0)))
@@ -86,12 +88,8 @@ def largest_step(run: Any, states: int = MET) -> float:
     return largest
 
 
-def flow_violations(
-    run: Any, *, squared: bool = True, states: int = MET, small: float = SMALL
-) -> list[str]:
-    """Return where a run is not gradient flow of a squared loss; steps are checked at `states`,
-    and small where `lr x curvature` is at most `small`.
-    """
+def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> list[str]:
+    """Return where a run is not gradient flow of a squared loss; steps are checked at `states`."""
     violations = []
     loss = run.config.loss
     optimizer = run.config.optimizer
@@ -100,8 +98,8 @@ def flow_violations(
     violations += descent_violations(
         run.config, "training follows gradient flow", ("gd", "gradient_flow")
     )
-    if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > small:
-        violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {small}")
+    if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > SMALL:
+        violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")
     return violations
 
 

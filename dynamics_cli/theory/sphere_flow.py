@@ -244,8 +244,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
         net = run.config.architecture
         if not is_relu_network(net):
             return None
-        flow = flow_violations(run, squared=False, states=1, small=SMALL_TURN)
-        violations = [*plain_violations(net), *flow]
+        violations = [*plain_violations(net), *flow_violations(run, squared=False, states=1)]
         samples = run.dataset()
         loss = run.config.loss
         start = run.state(0)
@@ -289,9 +288,5 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
 
 QUIET = 0.01
 """Most difference at the start, and fall of the loss, while directions move as at output 0."""
-SMALL_TURN = 0.05
-"""Largest `lr x curvature` at the start, which is `lr ||D||`: a step turns a direction by up to so
-many radians, and the path is off by up to as much.
-"""
 SHOWN = 8
 """Neurons whose direction is followed."""
