@@ -215,7 +215,7 @@ def test_jobs_are_sorted(size, show, swept):
     rows = Sweep(swept.path).rows
     tab.get_by_role("button", name="weight_norm", exact=True).click()
     finite = sorted(
-        (row for row in rows if np.isfinite(row["weight_norm"])), key=lambda row: row["weight_norm"]
+        (row for row in rows if row["weight_norm"] is not None), key=lambda row: row["weight_norm"]
     )
     assert jobs(tab)[: len(finite)] == [str(row["job"]) for row in finite]
     tab.get_by_role("button", name="weight_norm").click()
@@ -274,7 +274,8 @@ def test_sizes_and_colours(size, scheme, show, points, tmp_path):
 
 def test_hostile_names_and_values_are_texts(show, figure, points, tmp_path):
     about = {
-        "figure": HOSTILE,
+        "figure": "hostile",
+        "preset": HOSTILE,
         "title": HOSTILE,
         "caption": HOSTILE * 10 + "x" * 10**7,
         "claims": [
@@ -288,7 +289,7 @@ def test_hostile_names_and_values_are_texts(show, figure, points, tmp_path):
         "numbers": {HOSTILE: 1.0},
         "overrides": [HOSTILE],
         "seeds": 1,
-        "provenance": {HOSTILE: HOSTILE},
+        "provenance": {"started": HOSTILE, "versions": {HOSTILE: HOSTILE}, HOSTILE: HOSTILE},
     }
     file = write_document(tmp_path / "hostile.json", about, [], figure.runs)
     page = dyn.page(file)
