@@ -65,8 +65,8 @@ class Recorder:
 
     `step` after each update counts it; at the times of `every` it measures a whole copy of the
     network and of the loss, as `dyn.measure` does, and writes. The network, its mode, gradients and
-    hooks, and torch's random numbers stay as they are. The recorded losses are those of all of `x,
-    y`. State 0 is measured here, the last state when the `with` block ends or at `close()`.
+    hooks, and torch's random numbers stay as they are. Recorded losses are of all samples. State 0
+    is measured here, the last state when the `with` block ends or at `close()`.
 
     Args:
         directory: the run directory; `outputs/runs/NAME` is found by its name.
