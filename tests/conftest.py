@@ -50,6 +50,17 @@ def stranger_to_kinds() -> Iterator[pytest.MonkeyPatch]:
     registry.installed_packages.cache_clear()
 
 
+@contextmanager
+def kinds_of(file: Path, text: str) -> Iterator[Path]:
+    """Write a file of kinds and load it; forget them at the end."""
+    from dynamics_cli.kinds.registry import use  # not before the number of threads is set
+
+    file.write_text(text)
+    with stranger_to_kinds():
+        use(file)
+        yield file
+
+
 @pytest.fixture
 def kinds_as_before():
     """Let what a test registers, imports and remembers be gone after it."""

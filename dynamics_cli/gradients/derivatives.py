@@ -24,6 +24,7 @@ from dynamics_cli.kinds.modules import (
     buffers_of,
     has_modes,
     layers_seed,
+    make_dense,
     nodes_of,
     put_buffers,
     train_repeatedly,
@@ -84,9 +85,7 @@ def network_of(state: State, mode: Mode | None = None) -> nn.Module:
         for name, weight in model.named_parameters():
             weight.copy_(torch.from_numpy(np.array(state.parameters[name])))
     put_buffers(model, state.buffers)
-    for module in model.modules():
-        if getattr(module, "sparse", False) is True:  # the same derivatives, as dense tensors
-            module.sparse = False  # type: ignore[assignment]
+    make_dense(model)
     if mode == "train":
         number = layers_seed(state.problem.config.seed, state.iteration)
         apart = architecture.device == "cpu" and bundled(architecture)

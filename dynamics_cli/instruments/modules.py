@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.obstacles import LONGEST, told
-from dynamics_cli.kinds.modules import cast
+from dynamics_cli.kinds.modules import cast, make_dense
 from dynamics_cli.process import Shared
 from dynamics_cli.text import shorten
 
@@ -113,10 +113,9 @@ def model_copy(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
         for inner in list(network.modules()):
             for name, child in inner.named_children():
                 setattr(inner, name, opened(child))
-            if getattr(inner, "sparse", False) is True:  # the same derivatives, as dense tensors
-                inner.sparse = False  # type: ignore[assignment]
             inner._backward_pre_hooks.clear()
             inner._backward_hooks.clear()
+        make_dense(network)
         return cast(network, dtype, device).eval()
     except Exception as error:
         raise InputError(f"the model cannot be copied to {device}: {told(error)}") from error

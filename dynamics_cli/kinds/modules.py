@@ -60,6 +60,13 @@ def cast(module: nn.Module, dtype: torch.dtype, device: str = "cpu") -> nn.Modul
     return moved_module
 
 
+def make_dense(module: nn.Module) -> None:
+    """Have embeddings with `sparse=True` give the same gradients as dense tensors."""
+    for part in module.modules():
+        if getattr(part, "sparse", False) is True:
+            part.sparse = False  # type: ignore[assignment]
+
+
 def as_real(t: Tensor) -> Tensor:
     """Return a tensor, a complex one as pairs of numbers (..., 2)."""
     import torch

@@ -272,11 +272,9 @@ class Descent(Optimizer):
         """
         step = StepNumbers(lr, iteration, loss)
         known = facts(self)
-        # a single weight had a memory of its own name before 2026-11-29
-        apart = list(names) == ["all"] or f"{names[0]}/whole" in {
-            k.rpartition("/")[0] for k in state
-        }
-        if known is not None and known.over_all and not apart:
+        together = known is not None and known.over_all and list(names) != ["all"]
+        # checkpoints of before have the memory of a single weight under its own name
+        if together and not any(key.startswith(f"{names[0]}/whole/") for key in state):
             import torch
 
             w, g = (

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
-_OF_TORCH = {"state", "param_groups", "defaults"} | {
+_OF_TORCH = {
+    "state",
+    "param_groups",
+    "defaults",
     "_need_device_dtype_check_for_fused",
     "_warned_capturable_if_run_uncaptured",
     "_step_count",

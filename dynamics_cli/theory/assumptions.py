@@ -67,7 +67,6 @@ def largest_step(run: Any, states: int = MET) -> float:
     first = run.state(0)
     largest = 0.0
     chosen = np.unique(np.linspace(0, len(steps) - 1, MET).astype(int))
-    sizes = np.diff(times_of(run, np.arange(int(steps[-1]) + 2)))
     varied = getattr(run.config.optimizer, "schedule", None) is not None
     for k, i in enumerate(chosen[:states]):
         weights = run.state(i)
@@ -81,7 +80,8 @@ def largest_step(run: Any, states: int = MET) -> float:
             if following >= min(states, len(chosen)):
                 following = -1
             after = int(steps[chosen[following]])
-        time = float(sizes[before:after].max(initial=0.0))
+        times = times_of(run, np.arange(before, after + 1))
+        time = float(np.diff(times).max(initial=0.0))
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverges
             curvature = float(Sharpness().measure(State(problem, weights, lambda: first, 0)))
         largest = max(largest, time * curvature)

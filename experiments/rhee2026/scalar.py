@@ -37,13 +37,12 @@ class Scalars:
 def evidence(runs: kit.Runs) -> Scalars:
     """Read the weights."""
     paths = {}
+    lines = {}
     for name in ("gd", "muon"):
         draws = [runs[f"{name} {seed}"] for seed in SEEDS]
         networks = [kit.recorded(run, "weight_1", "weight_2") for run in draws]
         p, q = np.moveaxis(np.array(networks)[..., 0, 0], 0, -1)  # (K, draws)
         paths[name] = (p, q)
-    lines = {}
-    for name in ("gd", "muon"):
         (p,) = kit.recorded(runs[f"line {name}"], "weight_1")
         lines[name] = p[:, 0, 0]
     return Scalars(paths, lines)

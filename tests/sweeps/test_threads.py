@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import dynamics_cli as dyn
-from dynamics_cli.kinds.registry import use
 from tests.cases import read
 
-from ..conftest import stranger_to_kinds
+from ..conftest import kinds_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 PARTS = """\
@@ -93,10 +92,7 @@ BUNDLED = {
 
 @pytest.fixture(scope="module", autouse=True)
 def parts(tmp_path_factory):
-    file = tmp_path_factory.mktemp("parts") / "strange_parts.py"
-    file.write_text(PARTS)
-    with stranger_to_kinds():
-        use(file)
+    with kinds_of(tmp_path_factory.mktemp("parts") / "strange_parts.py", PARTS) as file:
         yield file
 
 

@@ -370,8 +370,9 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     assert not (plan.directory / "run.json").exists()  # no run was begun
 
 
-def test_players_change_on_the_way(in_memory):
-    gan = {
+def gan_config(interval: int) -> dict[str, Any]:
+    """Return the config of a small GAN whose weights are recorded at every `interval` states."""
+    return {
         "name": "gan",
         "dataset": {"kind": "mixture", "n": 24},
         "architecture": {
@@ -383,8 +384,12 @@ def test_players_change_on_the_way(in_memory):
         "initialization": {"kind": "default_scaled"},
         "loss": {"kind": "logistic"},
         "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 4, "iterations": 12},
-        "record": {"snapshots": {"kind": "every", "interval": 6}, "parameters": "all"},
+        "record": {"snapshots": {"kind": "every", "interval": interval}, "parameters": "all"},
     }
+
+
+def test_players_change_on_the_way(in_memory):
+    gan = gan_config(6)
 
     def trained(*changes):
         config = {**gan, "changes": [*changes]} if changes else gan

@@ -21,7 +21,7 @@ from dynamics_cli.training import loop
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
 from tests.runs.damage import arrays_of
-from tests.training.test_changes import BASE, interrupted_everywhere
+from tests.training.test_changes import BASE, gan_config, interrupted_everywhere
 
 CHANGES = [
     {"at": 8, "freeze": ["hidden_weight"]},
@@ -259,20 +259,7 @@ def test_gradient_flow_leaves_frozen_weights(tmp_path):
 
 def test_a_player_rests(tmp_path):
     """Nothing but the discriminator is trained, from the weights that it has."""
-    gan = {
-        "name": "gan",
-        "dataset": {"kind": "mixture", "n": 24},
-        "architecture": {
-            "kind": "gan",
-            "noise_dim": 2,
-            "generator_widths": [3],
-            "discriminator_widths": [3],
-        },
-        "initialization": {"kind": "default_scaled"},
-        "loss": {"kind": "logistic"},
-        "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 4, "iterations": 12},
-        "record": {"snapshots": {"kind": "every", "interval": 1}, "parameters": "all"},
-    }
+    gan = gan_config(1)
     plain = dyn.train(gan, out=tmp_path / "plain")
     generator = [name for name in plain.parameters if name.startswith("generator")]
     run = dyn.train({**gan, "changes": [{"at": 6, "freeze": generator}]}, out=tmp_path / "run")

@@ -15,7 +15,6 @@ import dynamics_cli as dyn
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import stream
-from dynamics_cli.kinds.registry import use
 from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.estimate import estimate
 from dynamics_cli.training.many.replicas import batch_key, build_problems
@@ -24,7 +23,7 @@ from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.captured import obstacle
 from tests.training.problems import assert_chunks_are_invisible, path_of, stepper_of
 
-from ..conftest import stranger_to_kinds
+from ..conftest import kinds_of
 
 PARTS = """\
 from torch import nn
@@ -44,10 +43,7 @@ BATCHES = {"full batch": {}, "batches": {"kind": "sgd", "batch_size": 4}}
 
 @pytest.fixture(scope="module", autouse=True)
 def parts(tmp_path_factory):
-    file = tmp_path_factory.mktemp("parts") / "moded_parts.py"
-    file.write_text(PARTS)
-    with stranger_to_kinds():
-        use(file)
+    with kinds_of(tmp_path_factory.mktemp("parts") / "moded_parts.py", PARTS) as file:
         yield file
 
 

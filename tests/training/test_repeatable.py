@@ -13,10 +13,9 @@ from click.testing import CliRunner
 
 from dynamics_cli.cli import main
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds.registry import use
 from tests.cases import config_of, problem_of
 
-from ..conftest import stranger_to_kinds
+from ..conftest import kinds_of
 
 PARTS = """\
 import numpy as np, random, torch
@@ -155,10 +154,7 @@ def changed(how: str, sections: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def parts(tmp_path_factory):
-    file = tmp_path_factory.mktemp("parts") / "drawing_parts.py"
-    file.write_text(PARTS)
-    with stranger_to_kinds():
-        use(file)
+    with kinds_of(tmp_path_factory.mktemp("parts") / "drawing_parts.py", PARTS) as file:
         yield file
 
 

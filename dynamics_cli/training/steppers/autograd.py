@@ -15,7 +15,7 @@ import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -72,6 +72,17 @@ def network_of(problem: Problem, device: str) -> nn.Module:
     )
 
 
+@cache
+def _parts_of(P: int, replicas: int) -> tuple[Any, Any]:
+    """Return the segments of `update_unit` for equal parts of P numbers, and their factors 1."""
+    each = P // replicas
+    parts = (ctypes.c_int64 * (3 * replicas + 3))()
+    for r in range(replicas):
+        parts[3 * r] = r * each
+        parts[3 * r + 1] = (r + 1) * each
+    return parts, (ctypes.c_double * replicas)(*[1.0] * replicas)
+
+
 def update_in_place(
     unit: Unit,
     replicas: int,
@@ -89,7 +100,6 @@ def update_in_place(
     Each of the `replicas` along the first axis is a part of its own: a processor computes some
     numbers at once and the rest one by one, which rounds differently.
     """
-    ones = (ctypes.c_double * replicas)(*[1.0] * replicas)
     of_batch = 0.0 if loss.ndim else float(loss)  # no update of replicas asks for it
     numbers = address_of(unit.numbers)
     for name, w, g in zip(names, parameters, gradients, strict=True):
@@ -101,11 +111,8 @@ def update_in_place(
             state[place] = flat.new_zeros(len(unit.slots), P)
 
         addresses = (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
-        each = P // replicas
-        parts = (ctypes.c_int64 * (3 * replicas + 3))()
-        for r in range(replicas):
-            parts[3 * r], parts[3 * r + 1] = r * each, (r + 1) * each
-        unit.native.call(*addresses, P, parts, replicas, ones, lr, iteration, of_batch, numbers)
+        parts, factors = _parts_of(P, replicas)
+        unit.native.call(*addresses, P, parts, replicas, factors, lr, iteration, of_batch, numbers)
         if flat is not w:
             w.copy_(flat)
 
