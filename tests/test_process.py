@@ -226,6 +226,15 @@ def _measuring(run, folder):
     return lambda k: dyn.measure(model, x, y, loss="mse") == expected
 
 
+def _forward(run, folder):
+    """Measure by forward derivatives, whose levels torch counts for all threads together."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    x, y = np.eye(3).repeat(4, 0), np.arange(12) % 2
+    given = {"loss": "cross_entropy", "measures": ["gauss_newton"]}
+    expected = dyn.measure(model, x, y, **given)
+    return lambda k: dyn.measure(model, x, y, **given) == expected
+
+
 def _threads(run, folder):
     def work(k):
         with threads_for(None), threads_for(1), one_blas_thread(), plain_torch():
@@ -235,7 +244,7 @@ def _threads(run, folder):
     return work
 
 
-@pytest.mark.parametrize("work", [_training, _drawing, _verifying, _measuring, _threads])
+@pytest.mark.parametrize("work", [_training, _drawing, _verifying, _measuring, _forward, _threads])
 def test_four_threads_leave_the_process_as_it_is(tmp_path, run, work):
     one = work(run, tmp_path)
     one(100)

@@ -30,7 +30,7 @@ from dynamics_cli.kinds.modules import (
     train_repeatedly,
 )
 from dynamics_cli.measures.arrays import Ints
-from dynamics_cli.process import threads_for
+from dynamics_cli.process import alone, threads_for
 
 if TYPE_CHECKING:
     import torch
@@ -437,6 +437,22 @@ class ByEngine(Derivatives):
         return at
 
 
+def _with_tangent(
+    function: Callable[..., torch.Tensor],
+    weights: dict[str, torch.Tensor],
+    tangents: dict[str, torch.Tensor],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the outputs of a function of weights, and their derivative along tangents.
+
+    Torch counts the levels of forward derivatives for all threads together.
+    """
+    import torch
+
+    with alone():
+        outputs, moved = torch.func.jvp(function, (weights,), (tangents,))[:2]
+    return outputs, moved
+
+
 def functions_in(loss: torch.Tensor) -> list[str]:
     """Return the names of the `autograd.Function`s defined in Python that a number depends on."""
     from torch.autograd.function import BackwardCFunction
@@ -775,7 +791,7 @@ class ByAutograd(Derivatives):
             def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
                 return self._outputs(weights, x)
 
-            h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
+            h, moved = _with_tangent(outputs, weights, along)
             with torch.enable_grad():
                 at = h.detach().requires_grad_()
                 (slope,) = torch.autograd.grad(loss.of_samples(at, y).sum(), at, create_graph=True)
@@ -859,7 +875,7 @@ class ByAutograd(Derivatives):
                 along = {name: along[name] + back[name] for name in along}
                 at += h.numel()
             return self._flat(
-                [torch.func.jvp(outputs, (weights,), (along,))[1] for outputs in functions()]
+                [_with_tangent(outputs, weights, along)[1] for outputs in functions()]
             )
 
         return product
