@@ -4,6 +4,7 @@ one of its layers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -283,12 +284,31 @@ separable.
 """
 
 
+def means(layers: list[PairProducts], sort: str) -> kit.Floats:
+    """Return the mean product of pairs of a sort (L,), layer by layer."""
+    return np.array([layer.means[sort] for layer in layers])
+
+
 def places(layers: list[PairProducts], sort: str) -> kit.Floats:
-    """Return, layer by layer, the mean product of pairs of a sort, in mean deviations."""
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # a layer whose units are dead has no deviations
-        return np.array([layer.means[sort] / np.mean([*layer.stds.values()]) for layer in layers])
+    """Return the same in mean deviations."""
+    spread = np.array([np.mean([*layer.stds.values()]) for layer in layers])
+    with np.errstate(divide="ignore", invalid="ignore"):  # dead units have no deviations
+        return np.asarray(means(layers, sort) / spread)
+
+
+def upward(series: kit.Floats) -> float:
+    """Return in how many pairs of layers the higher one has the larger number, as a share, of
+    series (..., L).
+    """
+    lower, higher = np.triu_indices(series.shape[-1], 1)
+    return float(np.mean(series[..., higher] > series[..., lower]))
+
+
+def upward_by_chance(series: kit.Floats) -> float:
+    """Return the 95 % point of `upward` when the layers are in any order."""
+    rng = np.random.default_rng(0)
+    orders = (rng.permutation(series.shape[-1]) for _ in range(PERMUTATIONS))
+    return float(np.quantile([upward(series[..., order]) for order in orders], 0.95))
 
 
 def gaps_of(layers: list[PairProducts]) -> list[float]:
@@ -298,6 +318,13 @@ def gaps_of(layers: list[PairProducts]) -> list[float]:
     closer = np.minimum(*(places(layers, sort) for sort in CLASSES))
     with np.errstate(invalid="ignore"):
         return [*map(float, closer - places(layers, "across"))]
+
+
+def classes(
+    layers: list[PairProducts], of_sort: Callable[[list[PairProducts], str], kit.Floats]
+) -> kit.Floats:
+    """Return `means` or `places` of both classes (2, L)."""
+    return np.stack([of_sort(layers, key) for key in CLASSES])
 
 
 def right_of(layers: list[PairProducts]) -> list[tuple[float, float]]:
@@ -366,17 +393,25 @@ def evidence_fig3(runs: kit.Runs) -> Fig3Evidence:
 
 
 def claims_fig3(e: Fig3Evidence) -> list[kit.Claim]:
-    gaps = gaps_of(e.before)
+    gaps = np.array(gaps_of(e.before))
     right = right_of(e.before)
-    across = places(e.before, "across")
-    within = [places(e.before, key) for key in CLASSES]
     last = len(gaps) - 1
+    untrained = float(np.mean(np.array(right_of(e.first)[1:]) > 0.5))
 
-    def more(start: kit.Bools) -> kit.Interval:
-        """Return the interval of most layers, and of more than of the network that was not
-        trained.
+    def rising(
+        id: str, statement: str, series: kit.Floats, first: kit.Floats, note: str
+    ) -> kit.Claim:
+        """Return that a series (..., L) rises up the layers, more than by chance and than that of
+        the network without training.
         """
-        return kit.more_than(max(0.5, float(np.mean(start))))
+        return kit.claim(
+            id,
+            f"{statement} (share of pairs of layers, {note}; more than 95 % of orders of the layers"
+            " have, and than without training)",
+            "Appendix D, Figure 3",
+            kit.more_than(max(upward_by_chance(series), upward(first))),
+            upward(series),
+        )
 
     return [
         kit.claim(
@@ -384,32 +419,29 @@ def claims_fig3(e: Fig3Evidence) -> list[kit.Claim]:
             "Pairs of a class are more to the right than mixed ones (share of layers and classes"
             " where it is likelier; most, and more than without training)",
             "Appendix D, Figure 3",
-            more(np.array(right_of(e.first)[1:]) > 0.5),
+            kit.more_than(max(0.5, untrained)),
             np.mean(np.array(right[1:]) > 0.5),
         ),
-        kit.claim(
+        rising(
             "depth",
-            "Higher layers are generally more strongly separated (share with a larger gap than the "
-            "layer before; most, and more than without training)",
-            "Appendix D, Figure 3",
-            more(np.diff(gaps_of(e.first)) > 0),
-            np.mean(np.diff(gaps) > 0),
+            "Higher layers are generally more strongly separated",
+            gaps,
+            np.array(gaps_of(e.first)),
+            "gap in mean deviations larger",
         ),
-        kit.claim(
+        rising(
             "blue-left",
-            "Up the layers the blue distribution shifts leftward (share of layers, mean"
-            " deviations; most, and more than without training)",
-            "Appendix D, Figure 3",
-            more(np.diff(places(e.first, "across")) < 0),
-            np.mean(np.diff(across) < 0),
+            "Up the layers the blue distribution shifts leftward",
+            -means(e.before, "across"),
+            -means(e.first, "across"),
+            "mean product lower in the higher",
         ),
-        kit.claim(
+        rising(
             "others-right",
-            "Other distributions keep shifting rightward (share of layers and classes; most, and"
-            " more than without training)",
-            "Appendix D, Figure 3",
-            more(np.array([np.diff(places(e.first, key)) > 0 for key in CLASSES])),
-            np.mean([np.diff(shifts) > 0 for shifts in within]),
+            "Other distributions keep shifting rightward",
+            classes(e.before, means),
+            classes(e.first, means),
+            "mean product higher, both classes",
         ),
         kit.claim(
             "last-gap",
@@ -446,13 +478,17 @@ def numbers_fig3(e: Fig3Evidence) -> dict[str, float]:
     """
     mixed = "share of mixed pairs of the last layer with a product of at most 0"
     shares = {f"{mixed} after {updates} updates": share for updates, share in e.mixed.items()}
-    others: dict[str, float] = {}
-    for name, layers in (("after the ReLU", e.after), ("cosines", e.cosines)):
-        gaps = gaps_of(layers)
-        shifts = [np.diff(places(layers, key)) > 0 for key in CLASSES]
-        others[f"depth, {name}"] = float(np.mean(np.diff(gaps) > 0))
+    others = {
+        "blue-left, mean deviations": upward(-places(e.before, "across")),
+        "others-right, mean deviations": upward(classes(e.before, places)),
+    }
+    kinds = {"after the ReLU": e.after, "cosines": e.cosines, "without training": e.first}
+    for name, layers in kinds.items():
+        gaps = np.array(gaps_of(layers))
+        others[f"depth, {name}"] = upward(gaps)
         others[f"last-gap, {name}"] = gaps[-1] - gaps[0]
-        others[f"others-right, {name}"] = float(np.mean(shifts))
+        others[f"blue-left, {name}"] = upward(-means(layers, "across"))
+        others[f"others-right, {name}"] = upward(classes(layers, means))
     return {**shares, **{name: value for name, value in others.items() if np.isfinite(value)}}
 
 
