@@ -45,6 +45,10 @@ EIGENVALUES = extending.get_cython_function_address("scipy.linalg.cython_lapack"
 """LAPACK's `dsterf(order, diagonal, beside it, info)`, which replaces the diagonal by the
 eigenvalues.
 """
+RIVAL = 0.5
+"""An eigenvalue above this share of the last wanted one may pass it in a nearby operator."""
+BESIDE = 1e-2
+"""Part of its vector in the vector where iterations for that operator begin."""
 _DOTTED = 6
 """Rows from which on `dots` vectorises."""
 
@@ -60,6 +64,11 @@ class Largest(NamedTuple):
     """The largest `||A v - lambda v|| / ||A||`; NaN where A is not finite."""
     size: float
     """`||A||`, a lower bound that the iterations found."""
+    near: Floats
+    """(P, k) where iterations for a nearby operator begin: the vectors, the last with a part of the
+    next one where that may pass it. From the vectors alone iterations end before the next one,
+    once it is the larger, is seen: up to a gap of the tolerance over its part of the start.
+    """
 
 
 Lanczos: TypeAlias = Any
@@ -248,12 +257,31 @@ class Spectrum:
 
     def _largest(self, start: Floats, tolerance: float) -> Largest:
         values, inner, residual = self._decomposed(start.ravel(), 1, tolerance)
-        row = np.ascontiguousarray(inner[:, -1])
-        vector = np.empty((1, self.state.size))
-        m = len(values)
-        _multiply_rows(row, m, self._directions, vector, 1)
-        size = float(np.abs(values).max())
-        return Largest(values[-1:].copy(), np.ascontiguousarray(vector.T), residual, size)
+        return self._found(values, inner, 1, residual, float(np.abs(values).max()))
+
+    def _found(
+        self, values: Floats, inner: Floats, k: int, residual: float, size: float
+    ) -> Largest:
+        """Return the last k of eigenvalues (j,), ascending, of vectors (m, j) along the
+        directions.
+        """
+        rows = np.ascontiguousarray(inner[:, ::-1].T)
+        vectors = self._combined(rows[:k])
+        near = vectors
+        if len(values) > k and values[-k - 1] > RIVAL * values[-k]:
+            near = vectors.copy()
+            near[-1] = self._combined(rows[k - 1 : k] + BESIDE * rows[k])[0]
+        return Largest(
+            values[: -k - 1 : -1].copy(), np.ascontiguousarray(vectors.T), residual, size, near.T
+        )
+
+    def _combined(self, rows: Floats) -> Floats:
+        """Return sums (j, P) of the first m directions, weighted by rows (j, m)."""
+        j, m = rows.shape
+        sums = np.empty((j, self.state.size))
+        a, b, c = map(address_of, (rows, self._directions, sums))
+        product(REAL).call(a, m, 1, b, c, j, m, self.state.size, 0)
+        return sums
 
     def quadrature(self, start: Floats) -> tuple[Floats, Floats]:
         """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors
@@ -338,7 +366,8 @@ class Block(Spectrum):
             size = max(size, float(np.linalg.norm(image)))
             parts, length = self._append(image, EXHAUSTED * size)
             if not np.isfinite([size, *parts]).all():
-                return Largest(np.full(k, np.nan), np.full((P, k), np.nan), np.nan, np.nan)
+                nowhere = np.full((P, k), np.nan)
+                return Largest(np.full(k, np.nan), nowhere, np.nan, np.nan, nowhere)
             T[: len(parts), m - 1] = parts
             if length:
                 T[len(parts), m - 1] = length
@@ -347,15 +376,12 @@ class Block(Spectrum):
             if m < check and m < self._most:
                 continue
             check = m + max(k, m // 8)
-            values, inner = _largest_of_band(T[:m, :m], k)
-            left = np.linalg.norm(T[m : self._count, :m] @ inner, axis=0)
+            values, inner = _largest_of_band(T[:m, :m], k, min(m, k + 1))
+            left = np.linalg.norm(T[m : self._count, :m] @ inner[:, -k:], axis=0)
             residual = float(left.max(initial=0.0)) / max(size, 1e-300)
             if residual <= tolerance:
                 break
-        rows = np.ascontiguousarray(inner.T[::-1])
-        vectors = np.empty((k, P))
-        _multiply_rows(rows, m, self._directions, vectors, k)
-        return Largest(values[::-1].copy(), np.ascontiguousarray(vectors.T), residual, size)
+        return self._found(values, inner, k, residual, size)
 
     def _begin(self, start: Floats) -> None:
         """Begin with the vectors (P, j) of a start, completed by random vectors to k."""
@@ -390,22 +416,16 @@ class Block(Spectrum):
         return parts, length
 
 
-def _multiply_rows(A: Floats, m: int, B: Floats, C: Floats, rows: int) -> None:
-    """Set C (rows, P) to A (rows, m) times the first m rows of B."""
-    a, b, c = map(address_of, (A, B, C))
-    product(REAL).call(a, m, 1, b, c, rows, m, B.shape[1], 0)
-
-
-def _largest_of_band(T: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return the k largest eigenvalues, ascending, and their vectors, of a matrix with k
-    diagonals below its own.
+def _largest_of_band(T: Floats, k: int, count: int) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues, ascending, and their vectors, of a matrix with k diagonals
+    below its own.
     """
     m = len(T)
     band = np.zeros((k + 1, m))
     for below in range(min(k + 1, m)):
         band[below, : m - below] = T.diagonal(-below)
     values, vectors = eig_banded(
-        band, lower=True, select="i", select_range=(m - k, m - 1), check_finite=False
+        band, lower=True, select="i", select_range=(m - count, m - 1), check_finite=False
     )
     return values, vectors
 

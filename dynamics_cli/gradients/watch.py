@@ -26,7 +26,7 @@ from dynamics_cli.formulas.native import (
 from dynamics_cli.gradients.derivatives import engine_of, spectrum_of
 from dynamics_cli.gradients.engine.products import product
 from dynamics_cli.gradients.engine.subnormals import ENVIRONMENT, environment, flushing
-from dynamics_cli.gradients.lanczos import REAL, iterate
+from dynamics_cli.gradients.lanczos import BESIDE, REAL, RIVAL, iterate
 from dynamics_cli.measures.arrays import Floats
 
 if TYPE_CHECKING:
@@ -66,7 +66,11 @@ WATCH = Record(
         ("inner", "Floats", "(rows, rows) its eigenvectors"),
         ("work", "Floats", "(2 rows,)"),
         ("nudge", "Floats", "(T,) added to the vector where iterations begin"),
-        ("vector", "Floats", "(T,) the eigenvector of the last state"),
+        (
+            "vector",
+            "Floats",
+            "(T,) where iterations begin: close to the eigenvector of the last state",
+        ),
         ("set_environment", "Address", "C's fesetenv; 0: subnormal numbers are not flushed"),
         ("usual", "Floats", "the environment of measures"),
         ("flushed", "Floats", "that of training"),
@@ -118,7 +122,7 @@ def sharpness(state: Watching, theta: Reals) -> Any:
     if spectrum.progress[1] == 0 or not residual <= spectrum.tolerance:
         return 1.0
 
-    # the largest eigenvalue and its vector
+    # the largest eigenvalue, and where iterations begin next
     for i in range(m):
         state.diagonal[i] = spectrum.alpha[i]
         state.beside[i] = spectrum.beta[i]
@@ -139,6 +143,10 @@ def sharpness(state: Watching, theta: Reals) -> Any:
     if state.orders[2] != 0:
         return 1.0
     largest = offset(state.inner, (m - 1) * m)
+    if m > 1 and state.diagonal[m - 2] > RIVAL * state.diagonal[m - 1]:
+        second = offset(state.inner, (m - 2) * m)
+        for i in range(m):
+            largest[i] += BESIDE * second[i]
     call(state.product, (largest, m, 1, directions, state.vector, 1, m, T, 0))
     state.values[k] = state.diagonal[m - 1]
     if state.keeps:
@@ -214,7 +222,7 @@ class Watch:
     def begin(self, vector: Floats, count: int, *, keeps: bool) -> Any:
         """Return the record for a call in which at most `count` states are measured.
 
-        `vector` (T,) is the eigenvector of the state before; `keeps` whether weights are kept.
+        `vector` (T,) is where iterations begin; `keeps` whether weights are kept.
         """
         rows = min(self._spectrum.rows, ROWS)
         self._vector[:] = vector
@@ -244,5 +252,5 @@ class Watch:
 
     @property
     def vector(self) -> NDArray[np.float64]:
-        """A copy of the eigenvector of the last state (T,)."""
+        """A copy of what is near the eigenvector of the last state (T,)."""
         return self._vector.copy()

@@ -225,7 +225,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
                 start = _first(size, k, NUDGE / size**0.5) + near[place, :k]
             found = derivatives.largest(start, k, block=place, sign=self.sign, scale=scale)
             row[:k] = found.values
-            vectors[place, :k] = found.vectors
+            vectors[place, :k] = found.near
             within.append([max(found.residual, derivatives.finest), found.size])
         values = self.sign * values
         state.memory["vectors"] = vectors
@@ -489,7 +489,7 @@ class GaussNewton(OfMode, kind="gauss_newton"):
         if near is not None and len(near) == len(start):
             start = near + NUDGE / np.sqrt(len(start)) * start
         found = derivatives.largest(start, whole=False)
-        state.memory["vector"] = found.vectors[:, 0]
+        state.memory["vector"] = found.near[:, 0]
         return float(found.values[0])
 
 
