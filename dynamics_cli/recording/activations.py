@@ -156,8 +156,11 @@ class Seen:
         self.squares += float(((rows - mean) ** 2).sum())
         total = self.count + count
         # Chan et al. 1983: no difference of large numbers
-        self.squares += (mean - self.mean) ** 2 * self.count * count / total
-        self.mean += (mean - self.mean) * count / total
+        apart = mean - self.mean
+        self.squares += (
+            apart * apart * self.count * count / total
+        )  # a power raises where this is inf
+        self.mean += apart * count / total
         self.count = total
         self.zeros += int((rows == 0).sum())
         positive = (rows > 0).any(0)

@@ -187,6 +187,8 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         halvings = 0
         if step is None:
             stiffness = nbeta * self._curvature(derivatives, state) + self.gamma
+            if not math.isfinite(stiffness):
+                return np.full((self.draws or 1, self.chains), np.nan)
             step = STIFFEST / (stiffness or STIFFEST)
             halvings = MOST_HALVINGS
         potential = derivatives.potential(self.batch_size or n, labels)

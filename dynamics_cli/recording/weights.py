@@ -154,8 +154,12 @@ class SingularValues(OfLayer, kind="singular_values"):
     """How many, the largest first."""
 
     def measure(self, state: State) -> Floats:
-        """Return (top,) values, NaN beyond the smaller side; rows of a convolution are kernels."""
+        """Return (top,) values, NaN beyond the smaller side, and where a weight is not finite; rows
+        of a convolution are kernels.
+        """
         W = self.chosen(state.problem, state.parameters)
+        if not np.isfinite(W).all():
+            return np.full(self.top, np.nan)
         values = np.linalg.svd(W.reshape(len(W), -1), compute_uv=False)[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
 

@@ -64,6 +64,32 @@ MEASURES: list[Any] = [
     {"kind": "update", "of": "relative"},
 ]
 """Of the weights and of updates; of the memory of Adam see below."""
+OF_WEIGHTS: list[Any] = [
+    "activation_flips",
+    {"kind": "activations", "modules": ["hidden"]},
+    {"kind": "activations", "modules": ["hidden"], "of": "stable_rank"},
+    {"kind": "alignment", "directions": [[1, 0]]},
+    "balancedness",
+    "batch_sharpness",
+    "dead_units",
+    "distance",
+    "gauss_newton",
+    "gradient_noise",
+    "hessian_spectrum",
+    "hessian_trace",
+    "kernel_alignment",
+    "kernel_distance",
+    "kernel_eigenvalues",
+    {"kind": "llc", "draws": 4, "burn_in": 4, "chains": 2},
+    {"kind": "neurons", "of": "norm"},
+    "predictor",
+    "smallest_eigenvalue",
+    "spectral_density",
+    {"kind": "sharpness", "top": 2},
+    {"kind": "singular_values", "layer": "end_to_end"},
+    {"kind": "singular_values", "layer": "hidden_weight"},
+    "weight_norm",
+]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -112,6 +138,24 @@ def test_a_replica_ends_as_alone(in_memory, way):
     assert len(set(ends)) > 1
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("lr", [1e120, 1e300])
+def test_measures_of_a_state_that_overflows_fail_no_run(in_memory, lr):
+    """A small step beside one after which products, or the weights themselves, are not finite."""
+    optimizer = {"kind": "sgd", "batch_size": 3, "momentum": 0.5, "iterations": 20}
+    record = {"snapshots": {"kind": "every", "interval": 5}, "measures": OF_WEIGHTS}
+    base = {**BASE, "optimizer": {"lr": 0.02, **optimizer}, "record": record}
+    configs = [load_config(base), load_config(base, [f"optimizer.lr={lr}"])]
+    problems = build_problems(configs)
+    together = replicas_of(obtain_run(plan_problems(problems, in_memory / "together")).run)
+    for r, config in enumerate(configs):
+        alone = obtain_run(plan_run(config, in_memory / f"{r}")).run
+        for name, numbers in alone.measures.items():
+            found = together[r].measures[name]
+            np.testing.assert_allclose(found, numbers, rtol=1e-9, atol=1e-12, err_msg=name)
+    assert alone.status == "diverged"
+
+
 def test_diverged_jobs_have_no_numbers(tmp_path):
     """In the table, however they were trained; their runs have the states up to their end."""
     config = {**BASE, "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 60}}
@@ -135,7 +179,7 @@ def test_eigenvalues_of_products_that_overflow_come_to_an_end():
     def iterations(start):
         calls.append(start)
         assert len(calls) < 5
-        return Largest(np.array([np.inf]), start, np.inf, np.inf)
+        return Largest(np.array([np.inf]), start, np.inf, np.inf, start)
 
     assert _restarted(iterations, np.ones((2, 1)), 1e-6).residual == np.inf
     assert len(calls) == 1
