@@ -801,6 +801,15 @@ def difference(found: Any, right: Any, least: float) -> float:
     return float(np.nan_to_num(np.abs(found - right)[~same], nan=math.inf).max()) / scale
 
 
+def compared(column: str, got: Any) -> Any:
+    """Return the numbers of a measure that have an oracle."""
+    if column == "llc":
+        return got[0]  # behind the mean stand its spread and R-hat
+    if column == "hessian_spectrum":
+        return got[np.isfinite(got)]  # behind it stands NaN for weights that rest
+    return got
+
+
 def offered_in(name: str) -> dict[str, Any]:
     """Return the measures that have a meaning in a situation."""
     case = CASES[name]
@@ -841,13 +850,13 @@ def cells(way: str, name: str) -> dict[str, Cell]:
                 got = numbers[column][k]
                 if got is None:
                     continue
-                if column == "llc":
-                    got = got[0]  # behind the mean stand its spread and R-hat
                 least = 1e-6
                 if column == "smallest_eigenvalue":
                     least = abs(rights["sharpness"]())  # Lanczos iterations know no smaller unit
                 cell = found[column]
-                cell.error = max(cell.error or 0.0, difference(got, right(), least))
+                cell.error = max(
+                    cell.error or 0.0, difference(compared(column, got), right(), least)
+                )
                 cell.told |= {line.partition(": ")[2] for line in told if column in line}
     return found
 

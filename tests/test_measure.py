@@ -936,6 +936,24 @@ def test_the_smallest_eigenvalue_of_a_singular_hessian_is_zero(seed, top):
     np.testing.assert_allclose(found, spectrum[::-1][:top], atol=1e-13 * spectrum[0])
 
 
+def test_a_run_tells_a_doubt_once(tmp_path, capsys):
+    config = {
+        "name": "doubt",
+        "dataset": {"kind": "points", "x": [[1.0, 0.5], [0.2, 1.0]], "y": [1.0, 0.0]},
+        "architecture": {"kind": "fully_connected", "widths": [2]},
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 1e-9, "iterations": 3},
+        "record": {"measures": [{"kind": "llc", "chains": 2, "draws": 5, "burn_in": 0}]},
+    }
+    numbers = dyn.train(config, out=tmp_path / "run").measures["llc"]
+    doubted = np.flatnonzero((numbers[:, 0] < 0) | (numbers[:, 2] > 1.1))
+    assert len(doubted) > 1
+    err = capsys.readouterr().err
+    assert err.count("llc at iteration") == 1
+    assert f"llc at iteration {doubted[0]}: " in err
+
+
 def test_a_negative_smallest_eigenvalue_is_not_doubted(recwarn):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)).double()

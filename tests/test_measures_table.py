@@ -40,12 +40,6 @@ QUICK = (
 REFUSED = {"padding, token mean, head 0": "the loss is no mean over samples"}
 
 
-KNOWN = {"train compiled": {"unfrozen later"}, "train torch": {"unfrozen later", "weight norm"}}
-"""Situations of runs with wrong cells: a spectrum has one shape in a run, so that it is NaN where
-other weights are trained later; the Gauss-Newton matrix of weight norm is refused in several lines.
-"""
-
-
 @pytest.fixture
 def table(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
@@ -70,7 +64,6 @@ def test_the_whole_table_is_right(way, table):
     wrong = [
         (name, column, str(cell))
         for name in table.TRAINED.get(way, table.CASES)
-        if name not in KNOWN.get(way, ())
         for column, cell in table.cells(way, name).items()
         if cell.wrong
     ]

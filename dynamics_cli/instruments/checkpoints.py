@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.instruments.obstacles import LONGEST
 from dynamics_cli.text import shorten
+from dynamics_cli.training.obstacles import LONGEST
 
 PREFIXES = ("module.", "model.")
 """What wrappers of networks put before the names of weights."""

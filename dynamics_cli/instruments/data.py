@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from dynamics_cli import kinds
 from dynamics_cli.draws import drawing_apart
 from dynamics_cli.errors import InputError
-from dynamics_cli.instruments.obstacles import told
+from dynamics_cli.training.obstacles import told
 
 LookUp = Callable[[NDArray[np.int64]], Any]
 """Numbers (k,) of samples -> their inputs: a tensor, a tuple or list of tensors by place, or a

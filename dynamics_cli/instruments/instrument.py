@@ -22,13 +22,13 @@ from dynamics_cli.instruments.data import Data
 from dynamics_cli.instruments.losses import OwnLoss, copied_loss, own_loss
 from dynamics_cli.instruments.modules import freeze_others, model_copy, opened
 from dynamics_cli.instruments.network import Given
-from dynamics_cli.instruments.obstacles import LONGEST, obstacle, told
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State
 from dynamics_cli.kinds.modules import nodes_of
 from dynamics_cli.kinds.torch_optimizers import PRECONDITIONERS, torch_preconditioner
 from dynamics_cli.process import own_modes
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.text import shorten
+from dynamics_cli.training.obstacles import LONGEST, obstacle, told
 from dynamics_cli.training.problem import check_labels
 
 FEW = 8

@@ -17,8 +17,8 @@ from dynamics_cli import kinds
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.modules import copied, counts
 from dynamics_cli.instruments.network import CLOSE, ROUNDING, Given
-from dynamics_cli.instruments.obstacles import told
 from dynamics_cli.kinds import Loss, formulas
+from dynamics_cli.training.obstacles import told
 
 OfBoth = Callable[[Tensor, Tensor], Any]
 """Outputs and labels -> a number for each sample, or their mean or sum; or (sum, count)."""

@@ -17,10 +17,10 @@ from torch.optim.swa_utils import AveragedModel
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.instruments.obstacles import LONGEST, told
 from dynamics_cli.kinds.modules import cast, make_dense
 from dynamics_cli.process import Shared
 from dynamics_cli.text import shorten
+from dynamics_cli.training.obstacles import LONGEST, told
 
 BatchLoss = Callable[[nn.Module, Any], Any]
 """Module and batch -> the mean loss of the samples in it; or (sum, count) of its labels."""

@@ -32,9 +32,9 @@ from dynamics_cli.instruments.modules import (
     passed,
     remedy,
 )
-from dynamics_cli.instruments.obstacles import told
 from dynamics_cli.kinds import Parameters
 from dynamics_cli.kinds.modules import as_real
+from dynamics_cli.training.obstacles import told
 
 ROUNDING = 1e-4
 """Relative difference of numbers that are equal but for rounding, of float32 too."""

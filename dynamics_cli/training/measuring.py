@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, Parameters, Problem, State, read_only
 from dynamics_cli.kinds.arrays import averages_among, stacked
 from dynamics_cli.kinds.history import History
-from dynamics_cli.kinds.registry import KindError
+from dynamics_cli.kinds.registry import KindError, from_outside
 from dynamics_cli.kinds.snapshots import Iterations, snapshot_iterations
 from dynamics_cli.text import duration
+from dynamics_cli.training.obstacles import obstacle
 from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.waiting import PATIENCE_SECONDS, tell
 
@@ -206,14 +208,23 @@ class Measuring:
 
     def _numbers(self, name: str, measure: Measure, state: State) -> Floats:
         """Return the numbers that a measure gives of a state, in the shape that it gave before."""
-        given = measure.measure(state)
+        try:
+            given = measure.measure(state)
+        except NotImplementedError as error:  # an operation of torch without a derivative
+            if from_outside(type(measure)):
+                raise
+            raise InputError(f"{name}: {obstacle(error)}") from error
         array = np.empty(0, object)
         # lists of several lengths, tensors with a gradient
         with suppress(TypeError, ValueError, RuntimeError):
             array = np.asarray(given)
         numeric = array.dtype.kind in "buif"
         if numeric and self._shapes.setdefault(name, array.shape) == array.shape:
-            return array.astype(np.float64)
+            numbers = array.astype(np.float64)
+            if f"{name} doubted" not in self._told and (doubt := measure.doubt(numbers, state)):
+                self._told.add(f"{name} doubted")
+                tell(f"{name} at iteration {state.iteration}: {doubt}")
+            return numbers
 
         told = f"shape {array.shape}"
         if not numeric:
