@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, Parameters, Problem, State, read_only
 from dynamics_cli.kinds.arrays import averages_among, stacked
+from dynamics_cli.kinds.base import from_outside
 from dynamics_cli.kinds.history import History
-from dynamics_cli.kinds.registry import KindError, from_outside
+from dynamics_cli.kinds.registry import KindError
 from dynamics_cli.kinds.snapshots import Iterations, snapshot_iterations
 from dynamics_cli.text import duration
 from dynamics_cli.training.obstacles import obstacle
