@@ -22,8 +22,9 @@ STEPS = np.array([SMALL, *np.sqrt(0.5) / 2 ** np.arange(14)])
 class Spike:
     """Singular values (K, r) of `W2 W1` along training, and `law` (K, r) of the scalar law.
 
-    `misaligned` is the distance of `W2 W1` after two updates from half the polar factor of the
-    target, over the norm of the half.
+    `misaligned` is the distance of `W2 W1` after two updates from half the polar factor P of the
+    target, over the norm of the half; `sign` the product of the signs of the determinants of W1,
+    W2 and P.
     """
 
     values: kit.Floats
@@ -31,6 +32,7 @@ class Spike:
     losses: kit.Floats
     s: kit.Floats
     misaligned: float
+    sign: float
 
 
 def evidence(runs: kit.Runs) -> Spike:
@@ -43,6 +45,7 @@ def evidence(runs: kit.Runs) -> Spike:
     samples = run.dataset()
     U, _, Vt = np.linalg.svd(np.linalg.lstsq(samples.x, samples.y, rcond=None)[0].T)
     half = U @ Vt / 2
+    signs = [np.linalg.slogdet(matrix)[0] for matrix in (W1[0], W2[0], half)]
     after_two = product[min(2, len(product) - 1)]
     return Spike(
         values=kit.singular_values(product),
@@ -50,13 +53,25 @@ def evidence(runs: kit.Runs) -> Spike:
         losses=np.asarray(run.losses, np.float64),
         s=s,
         misaligned=float(np.linalg.norm(after_two - half) / np.linalg.norm(half)),
+        sign=float(np.prod(signs)),
     )
 
 
 def claims(e: Spike) -> list[kit.Claim]:
     law = -np.sort(-e.law, axis=1)
     complete = e.values.shape == law.shape
-    return [
+
+    def of_one_sign(claim: kit.Claim) -> kit.Claim:
+        """Return a claim of starts that no first step extinguishes.
+
+        A step of the size of the orthogonal weights turns W1 into W1 (I + Q) with the orthogonal
+        `Q = W1^T W2^T P` over its size. Of determinant -1 it has the eigenvalue -1, and a mode
+        ends.
+        """
+        premise = "product of the signs of the determinants of W1, W2 and the target"
+        return kit.presupposing(claim, premise, kit.around(1), e.sign)
+
+    made = [
         kit.claim(
             "aligned",
             "Two updates align the factors: their product is half the polar factor of the target"
@@ -89,6 +104,7 @@ def claims(e: Spike) -> list[kit.Claim]:
             e.losses[-1],
         ),
     ]
+    return [*map(of_one_sign, made)]
 
 
 def draw(e: Spike) -> kit.Drawing:

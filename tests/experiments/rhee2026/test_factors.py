@@ -38,3 +38,13 @@ def test_weaker_modes_lose_what_stronger_ones_take():
         nearest = before @ np.linalg.lstsq(before, means[i], rcond=None)[0]
         distances.append(np.linalg.norm(means[i] - nearest))
     assert_allclose(growing_parts(W1, W2, U, V), distances)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_step_of_the_size_of_orthogonal_weights_ends_a_mode_by_the_sign(sign):
+    """`W1 (I + Q)` with an orthogonal Q of determinant -1, which has the eigenvalue -1."""
+    rng = np.random.default_rng(0)
+    W1, W2, P = (np.linalg.qr(rng.standard_normal((5, 5)))[0] for _ in range(3))
+    P[:, 0] *= sign * np.linalg.det(W1) * np.linalg.det(W2) * np.linalg.det(P)
+    stepped = np.linalg.svd(W1 + W2.T @ P, compute_uv=False)
+    assert (stepped[-1] < 1e-12) == (sign < 0)
