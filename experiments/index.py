@@ -564,6 +564,11 @@ PAPERS: dict[str, PaperEntry] = {
                 missed={
                     "boundary-sgd": _TIME,
                     "gaussians-boundary-sgd": _TIME,
+                    "margin-largest": Reason(
+                        "our data",
+                        "assumption 4 excludes two points of the sample, whose numbers the paper"
+                        " does not print",
+                    ),
                 },
             ),
             "sarussi2021-fig5": FigureEntry(

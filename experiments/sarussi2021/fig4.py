@@ -471,7 +471,7 @@ FIGURE = kit.Figure(
     nulls={"large": ("initialization.scale=100", "optimizer.lr=5.0")},
     passes={
         "linear": {
-            "*directions *boundary margin-largest": MAX_MARGIN,
+            "*directions *boundary": MAX_MARGIN,
             "par-* symmetric-par": ONE_DIRECTION,
             "clustered": ALIKE,
             "margin-grows": "It is true of every homogeneous network, and a linear one is.",

@@ -57,9 +57,8 @@ ANY_SLOPE = "The theorem is for any positive slope, and that of a linear network
 SEPARABLE = "A linear network with a bias separates what a line separates."
 SLIPS = ("dataset.random_labels=0.05",)
 """The null `data`: a twentieth of the labels are drawn at random, so that no line separates."""
-ONE_UPDATE = "From a small start a single update puts all neurons of a sign along one point."
 SOON = "The data are easy: a hundredth of the training is enough."
-"""Why claims hold under `one_step`, and under `early` and `slow`."""
+"""Why claims hold under `early` and `slow`."""
 SMALL = 0.01
 """A share below it counts as zero: the width of a line in a plot of shares."""
 
