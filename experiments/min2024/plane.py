@@ -655,8 +655,12 @@ def _figure(number: int, runs: dict[str, kit.Wanted], caption: str) -> kit.Figur
         nulls={} if runs["descent"].overrides == separated else {"separated": separated},
         passes={
             "linear": {
-                "cosine converges all-inside": (
+                "cosine converges": (
                     "Neurons in S+ are active on both points, where a ReLU is linear."
+                ),
+                "all-inside": (
+                    "Both points move a linear neuron wherever it is, so that all turn to x+, which"
+                    " lies in S+."
                 ),
             }
         },
