@@ -1,7 +1,6 @@
-"""Sweeps: a config at many settings and seeds; and the one function, `train_all`, that trains
-several runs.
+"""Sweeps: a config at many settings and seeds.
 
-`dyn sweep`, the figures of papers and their audits call it. Begin to read in `train.py`; a sweep is
-`grid.py` (axes), `jobs.py` (a config per grid point and seed), `sweep.py` (trains the jobs left),
+Figures and audits train their runs by the same function, `train_all` of
+`training/many/train.py`. A sweep is `grid.py` (axes), `jobs.py` (a config per grid point and seed), `sweep.py` (trains the jobs left),
 `directory.py` (files and table).
 """
