@@ -396,7 +396,8 @@ def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -
             f"(a) Inner products of the centred images, digit {first_digit} first. (b) Cosine of"
             " the mean neuron of V+ with x+ and of V- with x-, with the range over single neurons;"
             " dotted: 0.9. (c) Loss, stable rank and squared spectral norm of W. (d) Data centres"
-            " and mean neurons at the end, these as long as their centre, also with the mean image added."
+            " and mean neurons at the end, these as long as their centres, also with the mean image"
+            " added."
         ),
         configs={"digits": config},
         presets={"full": {"digits": kit.Wanted(config, ("dataset.source=full",))}},
