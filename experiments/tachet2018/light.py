@@ -246,6 +246,12 @@ DIGITS = replace(
                 " first one learn the light instead of the digits."
             )
         },
+        "wrong_gradient": {
+            "train test fails starved": (
+                "The update of one matrix of sixteen is wrong: the others learn the light all the"
+                " same, instead of the digits."
+            )
+        },
     },
 )
 FIGURES = kit.by_id(CATS_AND_DOGS, DIGITS)
