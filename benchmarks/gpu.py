@@ -11,7 +11,6 @@ takes, then runs on the CPU. The exit code is 1 if a check failed.
 - bits: chunks and resumption, on one device, twice.
 - memory: the most bytes that R networks take.
 - times: R replicas side by side and one by one, and JAX's `vmap` in `lax.scan`.
-- captured: K updates as a CUDA graph, `backend: captured`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ import torch
 import yaml
 from compare import calibrate, machine, number
 from peers import HAS_JAX, Timed, describe, expressible
-from problems import DEFAULT_MNIST, PROBLEMS, deep
+from problems import DEFAULT_MNIST, PROBLEMS
 
 from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import example
@@ -44,7 +43,6 @@ from dynamics_cli.training.backends import Choice, build_stepper, choose, multip
 from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.base import Stepper
-from dynamics_cli.training.steppers.captured import CapturedStepper, obstacle
 
 if HAS_JAX:
     import jax
@@ -54,14 +52,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARES = {
     "tests": 0.2,
     "times": 0.35,
-    "equality": 0.2,
-    "bits": 0.1,
+    "equality": 0.25,
+    "bits": 0.15,
     "memory": 0.05,
-    "captured": 0.1,
 }
-"""Sections in their order, each with its share of the time; graphs last, since an error of a
-device ends all that comes after it.
-"""
+"""Sections in their order, each with its share of the time."""
 TOLERANCES = {"float32": 1e-4, "float64": 1e-9}
 """Relative to the loss of a state."""
 FLOORS = {"float32": 1e-5, "float64": 1e-12}
@@ -70,8 +65,6 @@ leaves fewer digits.
 """
 HEAVY = 2**24
 """Multiply-adds of an iteration beyond which a tenth of the iterations is compared."""
-BATCHES = "relu_sgd, batches of one size"
-MADE = {**PROBLEMS, BATCHES: deep(2048, 100, [100, 100], kind="sgd", batch_size=32)}
 TIMED = ("orthogonal", "tanh", "relu_adam", "relu_sgd", "cohen2021/classes", "relu_large", "wide")
 FAILURES = (RuntimeError, NotImplementedError, TypeError, ValueError, AssertionError)
 """What a row may raise, of torch, JAX or `dyn`; it is written down, and the others go on."""
@@ -159,7 +152,6 @@ def main() -> None:
         "equality": partial(equality, device),
         "bits": partial(bits, device),
         "memory": partial(memory, device),
-        "captured": partial(captured, device),
     }
     for name, rows in sections.items():
         if not options.only or name in options.only:
@@ -370,7 +362,7 @@ def bytes_of(name: str, count: int) -> dict[str, Any]:
 
 def replicas(name: str, count: int) -> list[Problem]:
     """Return networks of a problem of the table, of consecutive seeds on the same samples."""
-    first = MADE[name](DEFAULT_MNIST)
+    first = PROBLEMS[name](DEFAULT_MNIST)
     configs = [first.config.model_copy(update={"seed": seed}) for seed in range(count)]
     return [build_problem(config, first.dataset) for config in configs]
 
@@ -452,43 +444,6 @@ def jax_together(problems: Sequence[Problem]) -> float:
     return min(seconds) / length * 1e6
 
 
-def captured(device: str) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    names = ("tanh", "relu_adam", BATCHES)
-    if device == "cuda":
-        names = ("orthogonal", *names, "cohen2021/classes")
-    for name in names:
-        for count in counts(device):
-            yield f"{name}, {count}", partial(recorded, name, count, device)
-
-
-def recorded(name: str, count: int, device: str) -> dict[str, Any]:
-    """Compare updates whose numbers live on the device with the others; time them as graphs."""
-    problems = replicas(name, count)
-    why = obstacle(problems[0])
-    if why is not None:
-        return {"ok": None, "why": why}
-    make = partial(CapturedStepper, problems, device, 8)
-    losses, expected = (
-        np.concatenate([some.advance(30).ravel(), some.losses()])
-        for some in (make(), stepper(problems, device))
-    )
-    most = float(np.abs(losses / expected - 1).max())
-    result: dict[str, Any] = {
-        "most": most,
-        "in_parts": bits_of(make, [1, 2, 12, 9]) == bits_of(make, [24]),
-    }
-    result["ok"] = most <= TOLERANCES[problems[0].config.dtype] and result["in_parts"]
-    if device == "cpu":
-        return {**result, "why": "a CPU records nothing: the updates were called plainly"}
-    result["microseconds"] = {
-        f"{updates} updates a graph": fastest(
-            run_of(CapturedStepper(problems, device, updates), device, problems[0])
-        )
-        for updates in (1, 8, 64)
-    }
-    return result
-
-
 def markdown(found: dict[str, Any]) -> str:
     """Return the tables of times, and what each check came to."""
     small = "; smaller problems" if found["small"] else ""
@@ -518,11 +473,6 @@ def markdown(found: dict[str, Any]) -> str:
         cells = [us["torch"], one["torch"] * value["networks"] / us["torch"], peer]
         cells += [None if peer is None else peer / us["torch"], one.get("cpu")]
         lines.append(f"| {row} | {' | '.join(map(number, cells))} |")
-    rows = found["sections"].get("captured", {"rows": {}})["rows"]
-    for row, value in rows.items():
-        if "microseconds" in value:
-            told = ", ".join(f"{key}: {number(us)}" for key, us in value["microseconds"].items())
-            lines.append(f"captured {row}: {told}")
     return "\n".join(lines)
 
 

@@ -110,9 +110,9 @@ class RunConfig(Section):
     """Root of three independent random streams: data, initialisation, batches."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; `auto` takes a GPU for iterations of more than 1e8 multiply-adds."""
-    backend: Literal["auto", "torch", "compiled", "captured"] = "auto"
+    backend: Literal["auto", "torch", "compiled"] = "auto"
     """The code that trains; `auto`: compiled on a CPU for networks of layers, `torch` (the
-    reference) otherwise. `captured`: the updates of `torch` as a CUDA graph.
+    reference) otherwise.
     """
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of weights and data."""

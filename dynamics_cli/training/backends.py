@@ -2,7 +2,7 @@
 
 `auto` is `compiled` on a CPU for networks of layers, `torch` otherwise, and where a layer has more
 than `LARGE` inputs and more than `LARGE` outputs. `device: auto` takes a CUDA device for iterations
-of more than `GPU_WORK` multiply-adds. `captured`, for CUDA alone, is taken where it is asked for.
+of more than `GPU_WORK` multiply-adds.
 """
 
 from __future__ import annotations
@@ -94,8 +94,6 @@ def choose(problems: Sequence[Problem], later: Sequence[Problem] = ()) -> Choice
         device = "cuda" if large and cuda_available() else "cpu"
     if device == "cuda":
         able = [name for name in able if name == "torch"]
-        if able and all(map(by_captured, (problem, *later))):
-            able.append("captured")
     if not able or backend not in ("auto", *able):
         can = f"{', '.join(able) or 'none'} can"
         raise UsageError(f"backend: {backend} cannot train this problem on device {device}; {can}")
@@ -119,13 +117,6 @@ def has_large_layers(problem: Problem) -> bool:
 def by_torch(problem: Problem) -> bool:
     """Return whether the stepper of PyTorch trains a problem."""
     return isinstance(problem.config.optimizer, Descent) or problem.config.optimizer.is_flow
-
-
-def by_captured(problem: Problem) -> bool:
-    """Return whether updates of a problem can be recorded as a CUDA graph."""
-    from dynamics_cli.training.steppers.captured import obstacle
-
-    return obstacle(problem) is None
 
 
 def by_compiled(problem: Problem) -> bool:
@@ -202,10 +193,6 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 
         return AdversarialStepper(problems, choice.device)
-    if choice.backend == "captured":
-        from dynamics_cli.training.steppers.captured import CapturedStepper
-
-        return CapturedStepper(problems, choice.device)
     if choice.backend == "torch":
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 

@@ -21,7 +21,6 @@ from tests.training.problems import (
     stepper_of,
 )
 from tests.training.test_adversarial import problem as gan_problem
-from tests.training.test_captured import RECORDABLE
 from tests.training.test_stacked import CASES, problem_of
 
 pytestmark = [
@@ -84,17 +83,3 @@ def test_replicas_of_a_sweep_on_cuda_are_trained_together():
     problems = [random_problem(device="cuda", seed=seed) for seed in range(3)]
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
     assert (choose(problems).device, choose(problems).backend) == ("cuda", "torch")
-
-
-@pytest.mark.parametrize("case", RECORDABLE)
-def test_recorded_updates_are_those_of_torch(case):
-    problems = problems_of(case)
-    captured = stepper_of(problems, "captured", "cuda")
-    assert_same_path(captured, stepper_of(problems, "torch", "cuda"), 25, 1e-10)
-    make = partial(stepper_of, problems, "captured", "cuda")
-    assert_chunks_are_invisible(make, 30)
-
-
-def test_captured_is_chosen_where_it_is_asked_for():
-    assert choose([random_problem(device="cuda", backend="captured")]).backend == "captured"
-    assert choose([random_problem(device="cuda")]).backend == "torch"

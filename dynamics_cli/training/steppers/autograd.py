@@ -182,8 +182,8 @@ class WeightGroup:
         gradients: Mapping[str, Tensor],
         loss: Tensor,
         *,
-        lr: float | Tensor,
-        iteration: int | Tensor,
+        lr: float,
+        iteration: int,
         counted_from: Mapping[str, int],
     ) -> None:
         """Update the weights that have gradients by those and the losses of all replicas.
