@@ -176,7 +176,8 @@ def train(
             run too, from whose kept checkpoints training goes on.
         out: the run directory itself (default: named after the config below outputs/runs).
         resume: continue an interrupted run.
-        force: train again, even when the run is there.
+        force: train again; a run that is there is moved to `DIRECTORY.before-1`, or the next
+            number that is free.
         wait: wait for another process that trains the same run, or raise `RunError`.
         measures: recorded beside the weights, instead of the config's: names, or functions of a
             state (`kinds.State`: parameters, network, start, problem, iteration) that give a number

@@ -17,7 +17,10 @@ DAMAGED = "damaged"
 
 
 def runs_below(folder: Path, depth: int = 4) -> Iterator[Path]:
-    """Yield the run directories in and below a folder, sorted; links are not followed."""
+    """Yield the run directories in and below a folder, sorted.
+
+    Links are not followed, and runs that were moved aside are left out.
+    """
     if layout.is_run(folder) or layout.was_run(folder):
         yield folder
     elif depth:
@@ -27,7 +30,7 @@ def runs_below(folder: Path, depth: int = 4) -> Iterator[Path]:
             yield folder  # perhaps a run; its summary says that nobody knows
             return
         for below in (folder / name for name in names):
-            if below.is_dir() and not below.is_symlink():
+            if below.is_dir() and not below.is_symlink() and not layout.is_aside(below):
                 yield from runs_below(below, depth - 1)
 
 

@@ -76,8 +76,6 @@ class RunForm(BaseModel):
     crc32: dict[str, int] | None = None
     files: dict[str, str] = {}
     kinds: dict[str, Source] = {}
-    copies: list[FileName] = []
-    """Copies of sources that are being written, in a run that is about to begin."""
     sweep: dict[str, Any] = {}
     parent: dict[str, Any] | None = None
     notes: list[_Note] = []
@@ -89,8 +87,7 @@ class RunForm(BaseModel):
 
     @model_validator(mode="after")
     def _counts(self) -> Self:
-        ended = self.status != layout.BEGINNING  # its rows are those of the run before
-        if ended and (self.rows or {}).keys() != (self.crc32 or {}).keys():
+        if (self.rows or {}).keys() != (self.crc32 or {}).keys():
             raise ValueError("rows and checksums are of different arrays")
         for counts in (self.rows, self.crc32):
             layout.counts(counts or {})

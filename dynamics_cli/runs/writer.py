@@ -19,8 +19,8 @@ from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.config.changes import segments_of
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds.registry import foreign_sources
-from dynamics_cli.runs.clear import make_room
 from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_info, write_info
+from dynamics_cli.runs.room import make_room
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.store.checkpoints import (
@@ -55,6 +55,7 @@ class RunWriter:
         last_loss, last_snapshot: iteration of the last recorded loss and snapshot; -1 before the
             first.
         last_time: time of the last recorded loss; 0 where no times are recorded.
+        aside: the folder to which the run that was there was moved; `None` without one.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class RunWriter:
         self.last_loss = -1
         self.last_snapshot = -1
         self.last_time = 0.0
+        self.aside: Path | None = None
         self._listener: Listener | None = None
 
     @classmethod
@@ -81,7 +83,7 @@ class RunWriter:
         *,
         force: bool = False,
     ) -> RunWriter:
-        """Start a run in a directory without one, or with `force` in place of the run there.
+        """Start a run in a directory without one; with `force` the run there is moved aside.
 
         `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`,
         and other entries; the provenance of this process is added.
@@ -92,7 +94,7 @@ class RunWriter:
         """
         text = config_text(config)
         sources = foreign_sources([segment.config for segment in segments_of(config)])
-        make_room(directory, text, [source.folder for source in sources.values()], force=force)
+        aside = make_room(directory, force=force)
         made = provenance()
         content = {
             "status": "running",
@@ -106,6 +108,7 @@ class RunWriter:
             "config_sha256": hashlib.sha256(text).hexdigest(),
         }
         writer = cls(directory, config, content)
+        writer.aside = aside
         files.save(directory / layout.CONFIG, text)
         _make_folders(directory)
         for kind, source in sources.items():

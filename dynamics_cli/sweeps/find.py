@@ -205,4 +205,4 @@ def _matching(text: str, *, runs: bool = True, sweeps: bool = True) -> list[Path
 def _folders(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
-    return sorted(path for path in root.iterdir() if path.is_dir())
+    return sorted(path for path in root.iterdir() if path.is_dir() and not layout.is_aside(path))

@@ -23,13 +23,13 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import KindError, blamed
 from dynamics_cli.process import plain_torch
-from dynamics_cli.runs.clear import check_room
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import Status, begun_info
+from dynamics_cli.runs.room import check_room
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
-from dynamics_cli.runs.writer import Listener, RunWriter, config_text
+from dynamics_cli.runs.writer import Listener, RunWriter
 from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.course import Course
 from dynamics_cli.training.estimate import Estimate, estimate_legs, refuse_if_too_large
@@ -191,6 +191,8 @@ def obtain_run(
             # a damaged parent is told before a run begins
             arrays = {} if parent is None else arrays_of(parent)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan), force=force)
+            if writer.aside is not None and on_wait is not None:
+                on_wait(f"the run that was there is in {writer.aside}")
             if parent is not None:
                 begin_with(parent, arrays, writer, plan.legs)
         elif obstacle := obstacle_of(plan, run, resume=resume or waited):
@@ -288,9 +290,10 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         RunError: the run that is there is damaged.
     """
     run = begun_run(plan)
+    aside = None
     if run is None or force:
         try:
-            check_room(plan.directory, config_text(plan.config), force=force)
+            aside = check_room(plan.directory, force=force)
         except UsageError as error:
             return Prospect(plan, getattr(run, "status", None), f"refuse: {error}")
     if run is None:
@@ -303,8 +306,8 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         return Prospect(plan, None, "train from iteration 0")
     if is_locked(plan.directory):
         action = "wait for another process that holds the directory"
-    elif force:
-        action = f"delete the {run.status} run that is there and train from iteration 0"
+    elif aside is not None:
+        action = f"move the {run.status} run that is there to {aside} and train from iteration 0"
     elif obstacle := obstacle_of(plan, run, resume=resume):
         action = f"refuse: {obstacle}"
     elif run.ended:

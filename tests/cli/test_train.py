@@ -10,6 +10,7 @@ import dynamics_cli as api
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.training.signals import Interrupted
+from tests.runs.damage import contents
 
 KEYS = ["path", "status", "iterations", "final_loss", "seconds", "device", "backend"]
 
@@ -73,11 +74,13 @@ def test_a_finished_run_is_reused(dyn):
 
 def test_force_trains_again(dyn):
     first = dyn("train", "toy.yaml", "--json").json
-    before = (Path(first["path"]) / "config.yaml").stat().st_ino, Run(first["path"]).info["seconds"]
-    again = dyn("train", "toy.yaml", "--json", "--force").json
-    assert again["path"] == first["path"]
-    assert again["final_loss"] == first["final_loss"]
-    assert ((Path(first["path"]) / "config.yaml").stat().st_ino, again["seconds"]) != before
+    before = contents(Path(first["path"]))
+    again = dyn("train", "toy.yaml", "--force")
+    aside = Path(f"{first['path']}.before-1")
+    assert f"the run that was there is in {aside}\n" in again.err
+    assert contents(aside) == before
+    assert dyn("show", "toy", "--json").json["path"] == first["path"], "it has the name alone"
+    assert Run(first["path"]).final_loss == first["final_loss"]
 
 
 def test_dry_run_says_why_torch_trains_large_layers(dyn):
@@ -102,16 +105,17 @@ def test_dry_run_knows_what_is_there(dyn, place):
     assert would() == ("complete", "reuse the complete run that is there")
     assert would("--force") == (
         "complete",
-        "delete the complete run that is there and train from iteration 0",
+        f"move the complete run that is there to {place}/here.before-1 and train from iteration 0",
     )
     another = (
         "refuse: here holds a run of another config: give --out another directory, or --force to"
         " replace it"
     )
     assert would("--seed", 1) == ("complete", another)
-    (place / "here/measures/lab.csv").write_text("mine")
-    assert would("--force")[1].startswith("refuse: here holds measures/lab.csv, which dyn did not")
-    (place / "here/measures/lab.csv").unlink()
+    (place / "mine/measures").mkdir(parents=True)
+    (place / "mine/measures/lab.csv").write_text("mine")
+    plan = dyn("train", "toy.yaml", "--out", "mine", "--force", "--dry-run", "--json").json
+    assert plan["action"].startswith("refuse: mine holds measures/lab.csv, which dyn did not")
     with pytest.raises(Interrupted):
         api.train("toy.yaml", out="cut", progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
     assert (

@@ -19,7 +19,6 @@ CHANGING = (
     "replace",
     "make_directory",
     "remove",
-    "remove_directory",
     "sync",
     "sync_directory",
 )

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs.clear import make_room
 from dynamics_cli.runs.find import summarize
+from dynamics_cli.runs.room import make_room
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.verify import verify_run
@@ -113,7 +113,7 @@ def test_a_reader_who_meets_a_run_that_is_started_over_says_so(finished, config,
     told = f"another process is writing {finished}"
     before = Run(finished)
     with run_lock(finished):
-        make_room(finished, b"", force=True)
+        make_room(finished, force=True)
         with pytest.raises(RunError, match=told):
             Run(finished)
         assert [found.problem for found in verify_run(finished)] == [

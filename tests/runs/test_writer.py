@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shutil
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from numpy.testing import assert_array_equal
 
 from dynamics_cli.errors import DamageWarning, RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
+from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
@@ -20,7 +22,7 @@ from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, sav
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.runs.writer import RunWriter
 from tests.runs.conftest import append_snapshot
-from tests.runs.damage import arrays_of, contents, flip, reseal
+from tests.runs.damage import contents, flip, reseal
 from tests.runs.faults import Faults
 
 
@@ -119,66 +121,56 @@ FOREIGN = {
     "trajectory/mine.npy": numpy_file(),
     "measures/lab.csv": b"mine",
     "parts/chapter.tex": b"mine",
-    "parts/kinds-012345678901/kinds.py": b"mine",
     "trajectory/.mine.7.tmp": b"mine",
 }
 """Files of somebody else under the names of a run."""
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-@pytest.mark.parametrize("state", ["finished", "half copied", "none"])
-def test_what_dyn_did_not_write_is_not_removed(finished, config, name, state, tmp_path):
-    """Whether there is a run or not, and by no option."""
-    run = finished if state != "none" else tmp_path / "none"
-    if state == "half copied":
-        (run / "run.json").unlink()
-    listed = state == "finished" and name == "losses.npy"
-    file = run / name
+def test_what_dyn_did_not_write_keeps_a_run_away(config, name, tmp_path):
+    file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(FOREIGN[name])
-    before = contents(run)
     for force in (False, True):
-        if listed and force:
-            continue  # a run's own array, damaged
-        with pytest.raises(UsageError, match=re.escape(name) if force else "holds"):
-            RunWriter.create(run, config, force=force)
-        assert contents(run) == before
+        with pytest.raises(UsageError, match=f"{re.escape(name)}, which dyn did not write"):
+            RunWriter.create(tmp_path, config, force=force)
+        assert contents(tmp_path) == {name: FOREIGN[name]}
 
 
-def test_force_removes_the_files_of_a_run_and_keeps_the_rest(finished, config, toy):
-    (finished / ".lock").write_text("")
-    (finished / "notes.txt").write_text("mine")
-    (finished / ".losses.npy.77.tmp").write_text("half written")
-    (finished / "plots").mkdir()
-    (finished / "plots" / "loss.png").write_text("mine")
-    RunWriter.create(finished, config, force=True)
-    assert sorted(contents(finished)) == [
-        "config.yaml",
-        "notes.txt",
-        "plots/loss.png",
-        "run.json",
-    ]
-    toy.train(finished, config, resume=True)
-    assert Run(finished).status == "complete"
-
-
-def test_a_half_copied_run_is_removed_by_force_only(finished, config, toy):
-    (finished / "run.json").unlink()
-    (finished / "plots").mkdir()
-    (finished / "plots" / "note.txt").write_text("mine")
+@pytest.mark.parametrize("state", ["finished", "half copied"])
+@pytest.mark.parametrize("kill", [None, "measures", "run.json"])
+def test_force_moves_a_run_aside_and_keeps_the_rest(finished, config, toy, state, kill):
+    """Every file of it, whoever wrote it, at once or after a kill."""
+    if state == "half copied":
+        (finished / "run.json").unlink()
+        with pytest.raises(RunError, match="half copied, or half deleted"):
+            Run(finished)
+    for name, mine in FOREIGN.items():
+        if "/" in name:
+            (finished / name).parent.mkdir(parents=True, exist_ok=True)
+            (finished / name).write_bytes(mine)
     before = contents(finished)
-    with pytest.raises(RunError, match="half copied, or half deleted"):
-        Run(finished)
-    with pytest.raises(UsageError, match=r"holds plots/note\.txt, which dyn did not write"):
+    (finished / "notes.txt").write_text("mine")
+    (finished.with_name(f"{finished.name}.before-1")).write_text("mine")
+    with pytest.raises(UsageError, match="--resume to continue|half copied.*--force moves it"):
         RunWriter.create(finished, config)
-    (finished / "plots" / "note.txt").rename(finished / "note.txt")
-    with pytest.raises(UsageError, match="half copied"):
-        RunWriter.create(finished, config)
-    (finished / "note.txt").rename(finished / "plots" / "note.txt")
-    assert contents(finished) == before
-    RunWriter.create(finished, config, force=True)
-    assert (finished / "plots" / "note.txt").read_text() == "mine"
-    assert not arrays_of(finished)
+    replace = files.replace
+
+    def killed(source, target):
+        if source.name == kill:
+            raise ZeroDivisionError
+        replace(source, target)
+
+    with pytest.MonkeyPatch.context() as patch, suppress(ZeroDivisionError):
+        patch.setattr(files, "replace", killed)
+        RunWriter.create(finished, config, force=True)
+    if kill is not None:
+        RunWriter.create(finished, config, force=True)
+    assert sorted(contents(finished)) == ["config.yaml", "notes.txt", "run.json"]
+    assert contents(finished.with_name(f"{finished.name}.before-2")) == before
+    assert [*runs_below(finished.parent)] == [finished]
+    toy.train(finished, config, resume=True)
+    assert verify_run(finished) == []
 
 
 def test_nothing_is_written_through_a_link(unfinished, finished, config, tmp_path):
@@ -195,21 +187,19 @@ def test_nothing_is_written_through_a_link(unfinished, finished, config, tmp_pat
     (unfinished / "trajectory").symlink_to(finished / "trajectory")
     with pytest.raises(UsageError, match="trajectory is a link, and dyn does not write through"):
         RunWriter.reopen(unfinished)
-    with pytest.raises(UsageError, match="holds trajectory, which dyn did not write"):
-        RunWriter.create(unfinished, config, force=True)
+    assert RunWriter.create(unfinished, config, force=True).aside is not None
     assert contents(finished) == before
 
 
-def test_a_run_that_was_killed_as_it_began_begins(finished, config):
-    """Or as it was deleted, by `force`; it holds nothing to keep."""
+def test_a_run_that_was_killed_as_it_began_begins(tmp_path, config):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "remove_directory", lambda path: 1 / 0)
+        patch.setattr("dynamics_cli.runs.writer._make_folders", lambda path: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            RunWriter.create(finished, config, force=True)
+            RunWriter.create(tmp_path, config)
     with pytest.raises(NotARunError, match="holds no run yet"):
-        Run(finished)
-    RunWriter.create(finished, config)
-    assert Run(finished).array_names == []
+        Run(tmp_path)
+    RunWriter.create(tmp_path, config)
+    assert Run(tmp_path).array_names == []
 
 
 def test_what_is_recorded_is_checked(tmp_path, config):

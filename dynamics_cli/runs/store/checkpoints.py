@@ -76,8 +76,7 @@ def kept_checkpoints(directory: Path) -> list[str]:
     folder = directory / layout.CHECKPOINTS
     if folder.is_symlink() or not folder.is_dir():
         return []
-    names = [name for name in files.names(folder) if name.endswith(".npz")]
-    return [f"{layout.CHECKPOINTS}/{name}" for name in names if not files.is_temporary(name)]
+    return [f"{layout.CHECKPOINTS}/{name}" for name in files.names(folder) if name.endswith(".npz")]
 
 
 def _packed(checkpoint: Checkpoint, config_sha256: str) -> bytes:

@@ -136,11 +136,6 @@ def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def remove_directory(path: Path) -> None:
-    """Delete an empty directory."""
-    path.rmdir()
-
-
 # Primitives that only look.
 
 
@@ -296,19 +291,8 @@ def csv_of(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-def is_temporary(name: str) -> bool:
-    """Whether an interrupted atomic write of a file of a run leaves files of this name."""
-    return _TEMPORARY.fullmatch(name) is not None
-
-
-def temporaries(directory: Path) -> Iterator[Path]:
-    """Yield the unfinished files of interrupted atomic writes in a directory of a run."""
-    for path in (directory / name for name in names(directory) if is_temporary(name)):
-        if path.is_file() and not path.is_symlink():
-            yield path
-
-
 def remove_temporaries(directory: Path) -> None:
     """Delete the unfinished files of interrupted atomic writes in a directory of a run."""
-    for path in temporaries(directory):
-        remove(path)
+    for path in map(directory.joinpath, filter(_TEMPORARY.fullmatch, names(directory))):
+        if path.is_file() and not path.is_symlink():
+            remove(path)

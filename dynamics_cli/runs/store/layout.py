@@ -66,6 +66,7 @@ CONFIG_FIRST_LINE = "# The resolved config of this run directory, written by dyn
 """The first line of the `config.yaml` of a run."""
 
 _INFO_BEGINS = re.compile(rb'\{\s*"format": [0-9]+,\s*"status": "')
+_ASIDE = re.compile(r".+\.before-[0-9]+")
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,199}")
 
 
@@ -127,6 +128,11 @@ def has_begun(directory: Path) -> bool:
     """Whether a directory holds a run that has begun, perhaps damaged."""
     begins = _INFO_BEGINS.match(contents := _contents(directory / INFO))
     return begins is not None and f'"status": "{BEGINNING}"'.encode() not in contents
+
+
+def is_aside(directory: Path) -> bool:
+    """Whether a directory has the name of a run that was moved aside, which no list shows."""
+    return _ASIDE.fullmatch(directory.name) is not None
 
 
 def was_run(directory: Path) -> bool:
