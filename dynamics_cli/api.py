@@ -683,7 +683,7 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
     """
     from dynamics_cli.analysis import animate_run
     from dynamics_cli.runs.store.layout import PLOTS
-    from dynamics_cli.runs.store.own import refuse_links
+    from dynamics_cli.runs.store.manifest import refuse_links
     from dynamics_cli.sweeps.find import open_run
 
     loaded = open_run(run, whole=True)

@@ -19,10 +19,17 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.chart import draw_chart
 from dynamics_cli.plotting.labels import figure_legend, format_number
 from dynamics_cli.plotting.scene import Scene, draw_scene
-from dynamics_cli.plotting.style import MARKER, PALETTE, TEXT_WIDTH, new_figure, settle, styled
+from dynamics_cli.plotting.style import (
+    MADE_BY,
+    MARKER,
+    PALETTE,
+    TEXT_WIDTH,
+    new_figure,
+    settle,
+    styled,
+)
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.own import MADE_BY, refuse_foreign
+from dynamics_cli.runs.store import manifest
 
 Progress = Callable[[int, int], object]
 """Receives the number of frames drawn, and of all frames."""
@@ -46,7 +53,7 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
         UsageError: nothing of the run can be animated, or somebody else's file has this name.
         RunError: the file cannot be written.
     """
-    refuse_foreign(file)
+    manifest.refuse_foreign(file.parent, [file.name])
     view = View(run)
     if not view.states:
         raise UsageError("nothing of this run can be animated: no finite parameters are recorded")
@@ -94,7 +101,7 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
         loop=0,
         comment=MADE_BY.encode(),
     )
-    files.save(file, contents.getvalue())
+    manifest.save(file.parent, {file.name: contents.getvalue()})
     return file
 
 

@@ -64,7 +64,7 @@ def page(
         _site(what[0], site, quiet=quiet, as_json=as_json)
         return
     from dynamics_cli.pages import pages_folder
-    from dynamics_cli.runs.store.own import refuse_foreign
+    from dynamics_cli.runs.store import manifest
 
     message = partial(say, quiet=quiet or as_json)
     if theory:
@@ -73,9 +73,9 @@ def page(
     for note in made.notes:
         say(f"note: {note}")
     if output is None:
-        output = pages_folder() / f"{made.name}.html"
-        refuse_foreign(output)
-    file = made.save(output)
+        (file,) = manifest.save(pages_folder(), {f"{made.name}.html": made.encode()})
+    else:
+        file = made.save(output)
     if as_json:
         emit_json({"file": file, "bytes": file.stat().st_size if file.is_file() else None})
         return

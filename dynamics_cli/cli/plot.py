@@ -73,7 +73,7 @@ def plot(
     from dynamics_cli.plotting.style import save
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
-    from dynamics_cli.runs.store.own import refuse_links
+    from dynamics_cli.runs.store.manifest import refuse_links
 
     drawing["where"] = _by_key("--where", drawing["where"], "COLUMN=VALUE")
     drawing["labels"] = _by_key("--label", drawing["labels"], "KEY=TEXT")

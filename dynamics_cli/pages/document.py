@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.plotting.style import DARK, PALETTE, Palette
+from dynamics_cli.plotting.style import DARK, MADE_BY, PALETTE, Palette
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.own import MADE_BY
 from dynamics_cli.text import jsonable
 
 SCRIPTS = ("uplot.min.js", "data.js", "chart.js", "canvas.js", "scene.js", "sweep.js", "page.js")
@@ -253,6 +252,10 @@ class Page:
         whole = (top, tag("main", *self.body), *data, tag("script", Html(script)))
         return f"<!doctype html>\n{tag('html', head, tag('body', *whole), lang='en')}\n"
 
+    def encode(self) -> bytes:
+        """Return the contents of the file."""
+        return self.html().encode("utf-8", "backslashreplace")
+
     def save(self, path: str | Path) -> Path:
         """Write the file in one step, and return its path; a link stays, and leads to the page.
 
@@ -261,7 +264,7 @@ class Page:
         Raises RunError: it cannot be written.
         """
         target = Path(path)
-        files.save_as_named(target, self.html().encode("utf-8", "backslashreplace"))
+        files.save_as_named(target, self.encode())
         return target
 
     def __repr__(self) -> str:

@@ -9,8 +9,6 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages.document import Html, Page, items, table, tag
@@ -24,18 +22,12 @@ from dynamics_cli.pages.figure import (
 )
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.claims import DEPENDS, ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import config_files, figures_in, read_document
+from dynamics_cli.reproduction.document import config_files, read_document
 from dynamics_cli.reproduction.entries import PaperEntry
 from dynamics_cli.reproduction.publish import audit_of, longer_of, published
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.layout import is_run
-from dynamics_cli.runs.store.own import is_own, refuse_foreign, refuse_links
-from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
-from dynamics_cli.sweeps.directory import is_sweep
+from dynamics_cli.runs.store import files, manifest
 
-MANIFEST = "site.json"
-"""Names the files of a site with their SHA-256: by it `dyn` knows those that it wrote."""
 FIGURES = "figures"
 """Folder of the files that `dyn reproduce` and `dyn audit` wrote."""
 VERDICTS = {
@@ -50,13 +42,6 @@ COLUMNS = ("figure", "id", "kind", "statement", "source", "expected", "measured"
 """Columns of `claims.csv`, before those of seeds and nulls."""
 _LATEX = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
-
-
-class _Manifest(BaseModel):
-    """`site.json`; its names are compared with names, and never followed."""
-
-    paper: str
-    files: dict[str, list[str]]
 
 
 class _Figure:
@@ -114,7 +99,7 @@ def site(paper: str, out: str | Path) -> list[Path]:
             f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
         )
     contents = dict(_contents(paper, papers[paper], figures))
-    return _write(Path(out), paper, contents)
+    return manifest.save(Path(out), contents)
 
 
 # -- contents
@@ -140,7 +125,7 @@ def _contents(
         tag("section", *_environment(figures)),
         tag("section", tag("h2", "Files"), items(_link(name) for name in further)),
     ]
-    yield "index.html", _bytes(index)
+    yield "index.html", index.encode()
 
     for figure in figures:
         page = Page(figure.name, figure.name)
@@ -154,7 +139,7 @@ def _contents(
         names = dict.fromkeys(configs[run["config"]] for run in figure.document["runs"])
         links = items(map(_link, [*of_figure, *names]))
         page.body.append(tag("section", tag("h2", "Files of this figure"), links))
-        yield f"{figure.name}.html", _bytes(page)
+        yield f"{figure.name}.html", page.encode()
         yield from of_figure.items()
 
     yield "claims.csv", _claims_csv(figures)
@@ -165,10 +150,6 @@ def _contents(
         own = config_files(figure.document)
         for run in figure.document["runs"]:
             yield configs[run["config"]], _config(figure.file, run["config"], own)
-
-
-def _bytes(page: Page) -> bytes:
-    return page.html().encode("utf-8", "backslashreplace")
 
 
 def _link(place: str) -> Html:
@@ -353,48 +334,3 @@ def _bibtex(key: str, entry: PaperEntry, figures: Sequence[_Figure]) -> str:
 
 def _latex(text: str) -> str:
     return re.sub(r"[\\&%$#_{}^~]", lambda match: _LATEX[match[0]], text)
-
-
-# -- writing
-
-
-def _write(folder: Path, paper: str, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write a site; nothing at all where one of its names is somebody else's.
-
-    The manifest names new contents before they are written, and old ones until they are replaced:
-    after a kill the same command goes on.
-    """
-    manifest = folder / MANIFEST
-    inside = {parent for name in contents for parent in Path(name).parents if parent.name}
-    refuse_links(*sorted(folder / parent for parent in inside))
-    refuse_foreign(manifest)
-    held = [file for file in figures_in(folder) if file != manifest and is_own(file)]
-    if held or is_run(folder) or is_sweep(folder):
-        raise UsageError(
-            f"{folder} holds a run, a sweep or figures: name a folder for the site alone"
-        )
-    known: dict[str, list[str]] = {}
-    if files.exists(manifest):
-        known = read_sealed(manifest, form=_Manifest)["files"]
-    for name in contents:
-        _refuse_changed(folder / name, known.get(name, []))
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-    during = {name: [*known.get(name, []), digest] for name, digest in digests.items()}
-    write_sealed(manifest, {"paper": paper, "files": known | during})
-    for name, data in contents.items():
-        files.save(folder / name, data)
-    after = {name: [digest] for name, digest in digests.items()}
-    write_sealed(manifest, {"paper": paper, "files": known | after})
-    return [*(folder / name for name in contents), manifest]
-
-
-def _refuse_changed(path: Path, digests: Sequence[str]) -> None:
-    """Raise UsageError for a file that is not as a site's manifest says it was written."""
-    if not files.exists(path):
-        return
-    regular = path.is_file() and not path.is_symlink()
-    if not regular or hashlib.sha256(files.read(path)).hexdigest() not in digests:
-        raise UsageError(
-            f"{path} is there already, and dyn did not write it so: move it away, or choose"
-            " another folder"
-        )

@@ -29,8 +29,7 @@ from matplotlib.transforms import Bbox
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.process import alone
-from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.own import MADE_BY, refuse_foreign
+from dynamics_cli.runs.store import manifest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -151,6 +150,8 @@ _SETTINGS: dict[str, Any] = {
     "path.simplify": True,
 }
 
+MADE_BY = "dynamics-cli"
+"""The program named in the metadata of a picture and in the head of a page."""
 FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": MADE_BY},
     "png": {"Software": MADE_BY},
@@ -297,16 +298,17 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) ->
         UsageError: a format other than pdf, png and svg, or somebody else's file has such a name.
         RunError: a file cannot be written.
     """
+    return manifest.save(stem.parent, rendered(figure, stem.name, formats))
+
+
+def rendered(figure: Figure, stem: str, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the files that `save` writes, by name."""
     check_formats(formats)
-    paths = {
-        name: Path(f"{stem}.{name}")  # `with_suffix` would cut `scale-0.1`
-        for name in formats
-    }
-    refuse_foreign(*paths.values())
     settle(figure)
+    pictures = {}
     with style():
-        for name, path in paths.items():
+        for name in formats:
             contents = BytesIO()
             figure.savefig(contents, format=name, metadata=FORMATS[name])
-            files.save(path, contents.getvalue())
-    return list(paths.values())
+            pictures[f"{stem}.{name}"] = contents.getvalue()
+    return pictures

@@ -28,9 +28,9 @@ from dynamics_cli.reproduction.document import AUDIT, AuditForm, figures_folder
 from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
+from dynamics_cli.runs.store import manifest
 from dynamics_cli.runs.store.layout import outputs_root
-from dynamics_cli.runs.store.own import refuse_foreign
-from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.runs.store.sealed import read_sealed, seal
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -304,7 +304,7 @@ def audit(
             f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}"
         )
     file = figures_folder(out).absolute() / f"{asked.id}{AUDIT}.json"
-    refuse_foreign(file)
+    manifest.refuse_foreign(file.parent, [file.name])
     wanted = {
         role: replace(run, overrides=(*run.overrides, *changes))
         for role, run in asked.wanted(preset).items()
@@ -317,7 +317,7 @@ def audit(
     reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
     audited = Audit(asked.id, claims, outcomes, {run.role: run.run.hash for run in runs})
-    write_sealed(file, audited.as_dict())
+    manifest.save(file.parent, {file.name: seal(audited.as_dict())})
     return audited
 
 

@@ -27,7 +27,7 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import is_locked
-from dynamics_cli.runs.store.sealed import FileName, read_sealed, write_sealed
+from dynamics_cli.runs.store.sealed import FileName, read_sealed, seal
 from dynamics_cli.runs.verify import Fault, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 from dynamics_cli.sweeps.find import is_there, numbered, open_run, run_directory, sweep_directory
@@ -144,32 +144,32 @@ def beside(path: Path, what: str) -> Path:
     return path.with_name(f"{path.name.removesuffix('.json')}{what}.json")
 
 
-def write_document(
-    path: Path, about: Mapping[str, Any], written: Sequence[Path], runs: Sequence[ObtainedRun]
-) -> Path:
-    """Write the JSON of a figure whose other files are written already, and return its path.
+def document_of(
+    about: Mapping[str, Any],
+    pictures: Mapping[str, bytes],
+    runs: Sequence[ObtainedRun],
+    folder: Path,
+) -> bytes:
+    """Return the JSON of a figure that is written into a folder with its other files, by name.
 
     `about` describes the figure. Added are the SHA-256 of the files, the runs with their identity,
     and last a checksum of the whole. Times and versions stand under `provenance`.
-
-    Raises RunError: it cannot be written.
     """
     described = []
     obtained = []
     for run in runs:
-        entry = {**run.as_dict(), "path": _place(run.run.path, path.parent)}
+        entry = {**run.as_dict(), "path": _place(run.run.path, folder)}
         by_chance = {key: entry.pop(key) for key in BY_CHANCE}
         described.append(entry)
         obtained.append({"role": run.role, **by_chance})
     document = {
         **about,
         "provenance": {**about["provenance"], "obtained": obtained},
-        "files": [file.name for file in written],
-        "sha256": {file.name: sha256(file) for file in written},
+        "files": list(pictures),
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in pictures.items()},
         "runs": described,
     }
-    write_sealed(path, document)
-    return path
+    return seal(document)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -259,11 +259,6 @@ def audit_belongs(audit: Mapping[str, Any], document: Mapping[str, Any]) -> bool
 def run_path(document_file: Path, path: str) -> Path:
     """Return the directory of a run that a figure's JSON names, relative to where the JSON is."""
     return Path(os.path.normpath(document_file.absolute().parent / path))
-
-
-def sha256(path: Path) -> str:
-    """SHA-256 of a regular file, in hexadecimal."""
-    return hashlib.sha256(_regular(path)).hexdigest()
 
 
 def _regular(path: Path) -> bytes:

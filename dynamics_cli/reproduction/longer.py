@@ -22,8 +22,8 @@ from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, as_compared
 from dynamics_cli.reproduction.document import LONGER, LongerForm, figures_folder
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
-from dynamics_cli.runs.store.own import refuse_foreign
-from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.runs.store import manifest
+from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def longer(
     source = source or RunSource()
     changes = override_texts(overrides)
     file = figures_folder(out).absolute() / f"{asked.id}{LONGER}.json"
-    refuse_foreign(file)
+    manifest.refuse_foreign(file.parent, [file.name])
 
     wanted = {
         role: replace(run, overrides=(*run.overrides, *changes))
@@ -173,7 +173,7 @@ def longer(
     longer_claims = {claim.id: claim for claim in later if claim.id in ids}
     hashes = {run.role: run.run.hash for run in runs}
     compared = Longer(asked.id, float(factor), claims, longer_claims, reason, hashes)
-    write_sealed(file, compared.as_dict())
+    manifest.save(file.parent, {file.name: seal(compared.as_dict())})
     return compared
 
 

@@ -21,7 +21,6 @@ from dynamics_cli.reproduction.document import (
 )
 from dynamics_cli.reproduction.longer import Longer, read_longer
 from dynamics_cli.runs.store.sealed import seal
-from dynamics_cli.text import jsonable
 
 PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
 """Entries of `provenance` that are published: the others name the machine, or the time that each
@@ -78,13 +77,13 @@ def published(
     """
     for name in document["files"]:
         yield name, file_of(file, document, name)
-    yield file.name, _sealed(_elsewhere(document, configs))
+    yield file.name, seal(_elsewhere(document, configs))
     if seeds_of(file, document):
         over_seeds = {**read_document(beside(file, SEEDS)), "runs": []}
-        yield beside(file, SEEDS).name, _sealed(_elsewhere(over_seeds, configs))
+        yield beside(file, SEEDS).name, seal(_elsewhere(over_seeds, configs))
     for what, found in ((AUDIT, audit_of(file, document)), (LONGER, longer_of(file, document))):
         if found is not None:
-            yield beside(file, what).name, _sealed(found.as_dict())
+            yield beside(file, what).name, seal(found.as_dict())
 
 
 def _elsewhere(document: Mapping[str, Any], configs: Mapping[str, str]) -> dict[str, Any]:
@@ -95,7 +94,3 @@ def _elsewhere(document: Mapping[str, Any], configs: Mapping[str, str]) -> dict[
             path = Path(path).name
         runs.append({**run, "config": configs.get(run["config"], run["config"]), "path": path})
     return {**without_machine(document), "runs": runs}
-
-
-def _sealed(document: Mapping[str, Any]) -> bytes:
-    return seal(jsonable(dict(document)))

@@ -23,14 +23,13 @@ from dynamics_cli.reproduction.claims import (
     explained,
     over_seeds,
 )
-from dynamics_cli.reproduction.document import SEEDS, beside, figures_folder, write_document
+from dynamics_cli.reproduction.document import SEEDS, beside, document_of, figures_folder
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.info import provenance
-from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store import files, manifest
 from dynamics_cli.runs.store.locks import run_lock
-from dynamics_cli.runs.store.own import refuse_foreign
 from dynamics_cli.text import Table, cell
 from dynamics_cli.training.many.train import ProgressDisplay
 from dynamics_cli.training.signals import Interrupted
@@ -152,7 +151,7 @@ def reproduce(
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, a run of the first seed diverged, or a file cannot be written.
     """
-    from dynamics_cli.plotting.style import check_formats, save, style
+    from dynamics_cli.plotting.style import check_formats, rendered, style
 
     began = time.monotonic()
     if 1 < seeds < FEWEST_SEEDS:
@@ -163,12 +162,10 @@ def reproduce(
     source = source or RunSource(device, force, progress, messages)
     folder = figures_folder(out).absolute()
     file = folder / f"{chosen.id}.json"
-    beside_it = [folder / f"{chosen.id}.{name}" for name in formats]
-    if chosen.table is not None:
-        beside_it.append(file.with_suffix(".csv"))
-    if seeds > 1:
-        beside_it.append(beside(file, SEEDS))
-    refuse_foreign(file, *beside_it)  # before hours of training
+    endings = [*formats, "json", *["csv"] * (chosen.table is not None)]
+    names = [f"{chosen.id}.{ending}" for ending in endings]
+    names += [beside(file, SEEDS).name] * (seeds > 1)
+    manifest.refuse_foreign(folder, names)  # before hours of training
 
     runs = source.obtain(chosen.wanted(preset), changes)
     evidence = chosen.evidence(by_role(runs))
@@ -199,27 +196,28 @@ def reproduce(
         "provenance": provenance(),
     }
     described = {"title": chosen.title, "caption": chosen.caption, "numbers": numbers}
-    with run_lock(folder):
-        written = save(drawing, folder / chosen.id, formats)
-        if table is not None:
-            written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
-        pictures = list(written)
-        if len(claims) > 1:
-            over = {
-                **about,
-                "seeds": len(claims),
-                "diverged": [run.seed for run in more if run.diverged],
-                "claims": [claim.as_dict() for claim in joined],
-            }
-            written.append(write_document(beside(file, SEEDS), over, [], [*runs, *more]))
-        took = {"provenance": {**about["provenance"], "seconds": round(of_one, 1)}}
-        of_first = {
+    pictures = rendered(drawing, chosen.id, formats)
+    if table is not None:
+        pictures[f"{chosen.id}.csv"] = files.csv_of(*table)
+    contents = dict(pictures)
+    if len(claims) > 1:
+        over = {
             **about,
-            **described,
-            **took,
-            "claims": [claim.first.as_dict() for claim in joined],
+            "seeds": len(claims),
+            "diverged": [run.seed for run in more if run.diverged],
+            "claims": [claim.as_dict() for claim in joined],
         }
-        written.append(write_document(file, of_first, pictures, runs))
+        contents[beside(file, SEEDS).name] = document_of(over, {}, [*runs, *more], folder)
+    took = {"provenance": {**about["provenance"], "seconds": round(of_one, 1)}}
+    of_first = {
+        **about,
+        **described,
+        **took,
+        "claims": [claim.first.as_dict() for claim in joined],
+    }
+    contents[file.name] = document_of(of_first, pictures, runs, folder)
+    with run_lock(folder):
+        written = manifest.save(folder, contents)
     seconds = time.monotonic() - began
     return FigureResult(chosen.id, written, joined, [*runs, *more], table, numbers, seconds)
 

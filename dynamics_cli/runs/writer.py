@@ -30,7 +30,7 @@ from dynamics_cli.runs.store.checkpoints import (
     save_checkpoint,
 )
 from dynamics_cli.runs.store.locks import Hold
-from dynamics_cli.runs.store.own import refuse_links
+from dynamics_cli.runs.store.manifest import refuse_links
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run

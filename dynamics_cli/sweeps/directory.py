@@ -23,7 +23,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_in, due_rows, measures_last_state
-from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store import files, manifest
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.runs.verify import Fault, verify_run
@@ -167,28 +167,13 @@ def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> N
         RunError: it cannot be written.
     """
     table = {"columns": rows.columns, "rows": [[*row.values()] for row in rows]}
-    files.save(directory / RESULTS, _csv_of(table))
+    manifest.save(directory, {RESULTS: _csv_of(table)})
     write_sealed(directory / SWEEP, {**described, "table": table}, indent=None)
 
 
 def _csv_of(table: Mapping[str, Any]) -> bytes:
     """Return the contents of `results.csv`, given the table in the description."""
     return files.csv_of(table["columns"], ([*map(text_of, row)] for row in table["rows"]))
-
-
-def refuse_foreign_table(directory: Path) -> None:
-    """Raise `UsageError` when the table of a sweep would overwrite somebody's `results.csv`."""
-    file = directory / RESULTS
-    if not files.exists(file):
-        return
-    head = b""
-    if file.is_file() and not file.is_symlink():
-        head, _, _ = files.read(file).partition(b"\n")
-    if not (head.startswith(b"job,") and head.endswith(f",{','.join(PLACE)}".encode())):
-        raise UsageError(
-            f"{file} is there already, and is no table of a sweep: move it away, or choose another"
-            " folder"
-        )
 
 
 class Batch(NamedTuple):

@@ -14,10 +14,11 @@ from typing import Any
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store import files, layout, manifest
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.store.sealed import write_sealed
 from dynamics_cli.sweeps.directory import (
+    RESULTS,
     SWEEP,
     Batch,
     Sweep,
@@ -26,7 +27,6 @@ from dynamics_cli.sweeps.directory import (
     ended_run,
     parts_of,
     read_sweep,
-    refuse_foreign_table,
     rows_of,
     write_table,
 )
@@ -66,7 +66,6 @@ def run_sweep(
         raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
     if (kept := _finished_read_only(directory, planned)) is not None:
         return kept
-    refuse_foreign_table(directory)
     with run_lock(directory, on_wait=messages) if shard is None else nullcontext():
         described = known_sweep(directory, planned)
         if described is None:
@@ -192,9 +191,10 @@ def known_sweep(directory: Path, planned: PlannedSweep) -> dict[str, Any] | None
     """Return the contents of `sweep.json`, None where there is none.
 
     Raises:
-        UsageError: the directory holds another sweep.
+        UsageError: the directory holds another sweep, or somebody's table.
     """
     if not files.exists(directory / SWEEP):
+        manifest.refuse_foreign(directory, [RESULTS])  # before hours of training
         return None
     if (known := read_sweep(directory))["hash"] != planned.hash:
         raise UsageError(f"{directory} holds another sweep; give --out another directory")

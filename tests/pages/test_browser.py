@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import dynamics_cli as dyn
-from dynamics_cli.reproduction.document import write_document
+from dynamics_cli.reproduction.document import document_of
 from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import HOSTILE, PLANE, POINTS
@@ -291,7 +291,8 @@ def test_hostile_names_and_values_are_texts(show, figure, points, tmp_path):
         "seeds": 1,
         "provenance": {"started": HOSTILE, "versions": {HOSTILE: HOSTILE}, HOSTILE: HOSTILE},
     }
-    file = write_document(tmp_path / "hostile.json", about, [], figure.runs)
+    file = tmp_path / "hostile.json"
+    file.write_bytes(document_of(about, {}, figure.runs, tmp_path))
     page = dyn.page(file)
     line = page.curve([0.0, 1.0, 2.0], [np.nan, np.inf, -np.inf], HOSTILE, **LOOK)
     page.body.append(

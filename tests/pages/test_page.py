@@ -21,12 +21,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import dynamics_cli as dyn
 from dynamics_cli.cli import main
-from dynamics_cli.errors import DynError, RunError, UsageError
+from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Curve
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import Html, shown, tag
 from dynamics_cli.reproduction.claims import DEPENDS
+from dynamics_cli.runs.store.manifest import MANIFEST
 from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import HOSTILE, PLANE, POINTS
@@ -288,7 +289,8 @@ def test_a_site_has_claims_pictures_configs_and_how_to_cite_it(figure, outputs, 
     folder = tmp_path / "site"
     done = CliRunner().invoke(main, ["page", "boursier2022", "--site", str(folder), "--json"])
     names = {Path(file).relative_to(folder).as_posix() for file in json.loads(done.stdout)["files"]}
-    assert names == {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")}
+    inside = {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")}
+    assert inside == {*names, MANIFEST}
     index = (folder / "index.html").read_text()
     linked = set(re.findall(r'<a href="([^"#]+)"', index))
     assert linked >= {
@@ -314,9 +316,18 @@ def test_a_site_has_claims_pictures_configs_and_how_to_cite_it(figure, outputs, 
     assert {name: (folder / name).read_bytes() for name in names} == before
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "edited"])
-@pytest.mark.parametrize("name", ["index.html", "site.json", "NOTES.md", "figures/fig.json"])
-def test_a_site_overwrites_nothing_that_dyn_did_not_write(name, kind, figure, tmp_path):
+SITE = ("index.html", "NOTES.md", "figures/fig.json")
+"""Files of a site."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((kind, name) for kind in ("file", "link", "edited") for name in SITE),
+        *(("file", MANIFEST), ("link", MANIFEST)),
+    ],
+)
+def test_a_site_overwrites_nothing_that_dyn_did_not_write(kind, name, figure, tmp_path):
     name = name.replace("fig.", "boursier2022-fig2.")
     folder = tmp_path / "site"
     mine = folder / name
@@ -330,7 +341,7 @@ def test_a_site_overwrites_nothing_that_dyn_did_not_write(name, kind, figure, tm
         dyn.site("boursier2022", folder)
         mine.write_text(mine.read_text().replace("0", "1"))
     before = {path: path.read_bytes() for path in folder.rglob("*.*")}
-    with pytest.raises(DynError, match=mine.name):
+    with pytest.raises(UsageError, match=f"{mine.name} is there already, and dyn did not write"):
         dyn.site("boursier2022", folder)
     assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
 

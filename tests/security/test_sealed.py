@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import dynamics_cli as api
-from dynamics_cli.errors import DynError
+from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.reproduction.document import verify_figure
+from dynamics_cli.runs.store import manifest
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 from .conftest import dyn, tree
@@ -164,13 +165,23 @@ def test_the_json_of_a_sweep(every, place, secret):
     assert wrong == []
 
 
-@some
-def test_the_manifest_of_a_site(every, place, secret):
-    shutil.copytree(CORPUS / "figures", place / "outputs/figures")
-    site = place / "site"
-    api.site("boursier2022", site)
-    wrong: list[str] = []
-    for what, sealed in odd_documents(read_sealed(site / "site.json"), secret, every):
-        (site / "site.json").write_bytes(sealed)
-        wrong += failures(what, lambda: api.site("boursier2022", site))
-    assert wrong == []
+LINES = (b"", b"\n", b"\xff", b'{"name":', b"[" * 10**6, b"9" * 10**5, b'{"name": 1}', b"null")
+
+
+@pytest.mark.parametrize("line", LINES, ids=range(len(LINES)))
+def test_the_manifest_of_a_folder(line, place):
+    """Odd lines in it list nothing; a file that does not begin as one is somebody else's."""
+    (file,) = manifest.save(place, {"mine.svg": b"1"})
+    listed = file.with_name(manifest.MANIFEST)
+    before = listed.read_bytes()
+    listed.write_bytes(before + b"\n" + line)
+    manifest.save(place, {"mine.svg": b"2"})
+    assert file.read_bytes() == b"2"
+    listed.write_bytes(b"x" + line + before)
+    with pytest.raises(UsageError, match="dyn did not write it so"):
+        manifest.save(place, {"mine.svg": b"3"})
+    file.write_bytes(b"mine")
+    listed.write_bytes(b'\n{"na' + before)  # cut at its first byte
+    with pytest.raises(UsageError, match=r"mine\.svg is there already"):
+        manifest.save(place, {"mine.svg": b"3"})
+    assert file.read_bytes() == b"mine"

@@ -84,8 +84,16 @@ def open_update(path: Path) -> BinaryIO:
     return open(path, "r+b", buffering=0, opener=_no_link)
 
 
+def append(path: Path, data: Buffer) -> None:
+    """Write `data` behind what a file holds, and return when it is on the disk."""
+    with open(path, "ab", opener=_no_link) as handle:
+        handle.write(data)
+        handle.flush()
+        sync(handle)
+
+
 def _no_link(name: str, flags: int) -> int:
-    descriptor = os.open(name, flags | getattr(os, "O_NOFOLLOW", 0))
+    descriptor = os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
     if os.fstat(descriptor).st_nlink > 1:
         os.close(descriptor)
         raise OSError(errno.EMLINK, "it has hard links; put a copy in its place", name)

@@ -48,11 +48,11 @@ class Anything(BaseModel):
 
 
 def write_sealed(path: Path, content: Mapping[str, Any], *, indent: int | None = 2) -> None:
-    """Write a JSON file, sealed, in one indivisible step; numbers that are not finite become null.
+    """Write a JSON file, sealed, in one indivisible step.
 
     Raises RunError: it cannot be written.
     """
-    files.save(path, seal(jsonable(dict(content)), indent=indent))
+    files.save(path, seal(content, indent=indent))
 
 
 def read_sealed(
@@ -117,17 +117,12 @@ def _as_of_today(path: Path, content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "format": FORMAT}
 
 
-def looks_sealed(data: bytes) -> bool:
-    """Whether a file has the form of a sealed file, edited or not."""
-    return data.lstrip(b"{ \n").startswith(b'"format": ') and _SEALED.fullmatch(data) is not None
-
-
 def seal(content: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
     """Return the JSON text of `format` and `content`; the SHA-256 of it is the last entry.
 
-    Raises ValueError: a number that is not finite.
+    Numbers that are not finite become null.
     """
-    content = {"format": FORMAT, **content}
+    content = jsonable({"format": FORMAT, **content})
     checksum = hashlib.sha256(_text(content, indent)).hexdigest()
     return _text({**content, _CHECKSUM: checksum}, indent) + b"\n"
 
