@@ -556,14 +556,20 @@ FIGURE_3 = kit.Figure(
     presets=PRESETS,
     passes={
         "one_step": {
-            "right depth": (
-                "One update changes the signs of gaps in most layers, not their size: `blue-left`"
-                " and `last-gap` fail."
+            "right": (
+                "One update changes the signs of gaps in most layers, not their size: `depth` and"
+                " `last-gap` fail."
             )
         },
-        "slow": {"blue-left last-gap": LESS_FAR},
+        "slow": {"others-right last-gap": LESS_FAR},
         "random_features": {
-            "right depth blue-left last-gap": "The layers above a frozen first one are trained."
+            "right depth others-right last-gap": "The layers above a frozen first one are trained."
+        },
+        "wrong_gradient": {
+            "right depth others-right last-gap": (
+                "The statements are about the seven layers below the wrong one, which learn 0.9995"
+                " of the training images all the same."
+            )
         },
     },
 )
