@@ -9,6 +9,8 @@ the last one puts it back. What each wants for itself is held by one thread at a
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
 import warnings
@@ -19,6 +21,14 @@ from typing import Any
 
 SMALL_WORK = 2**20
 """Multiply-adds of an iteration up to which one thread does it all."""
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+"""Variables of the environment of processes that train side by side."""
+THREADS = "DYN_THREADS"
+"""Variable that tells such a process how many threads torch has in the one that started it; empty
+where that has not loaded torch.
+"""
 _ALONE = threading.RLock()
 _NESTED = threading.local()
 """Whether this thread has set its number of threads."""
@@ -156,20 +166,46 @@ def _number_of_threads() -> Iterator[int]:
 _THREADS = Shared(_number_of_threads)
 
 
+def torch_threads() -> str:
+    """Return the value of `THREADS` for processes that this one starts."""
+    if "torch" not in sys.modules:
+        return os.environ.get("OMP_NUM_THREADS", "")
+    import torch
+
+    return str(torch.get_num_threads())
+
+
+@cache
+def _threads_alone(told: str) -> int:
+    """Return the number of threads that torch has in a process that trains alone, given the value
+    of `THREADS`.
+    """
+    if not told:
+        free = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
+        ask = "import torch; print(torch.get_num_threads())"
+        told = subprocess.check_output([sys.executable, "-c", ask], env=free, text=True)
+    return int(told)
+
+
 @contextmanager
 def threads_for(multiply_adds: int | None) -> Iterator[None]:
-    """Have torch use one thread where a second would slow `multiply_adds`; None leaves it alone.
+    """Have torch use one thread where a second would slow `multiply_adds`.
 
-    Networks without convolutions have the same bits on one thread and on many. The number belongs
-    to the calling thread, but a new thread begins with the last number that any thread has set.
+    None stands for convolutions, which are computed on as many threads as alone: networks without
+    them have the same bits on one thread and on many. The number belongs to the calling thread, but
+    a new thread begins with the last number that any thread has set.
     """
     import torch
 
     with _THREADS.held() as given:
         nested = getattr(_NESTED, "nested", False)
         former = torch.get_num_threads() if nested else given
-        small = multiply_adds is not None and multiply_adds <= SMALL_WORK
-        _set_threads(1 if small else former)
+        count = former
+        if multiply_adds is None and THREADS in os.environ:
+            count = _threads_alone(os.environ[THREADS])
+        elif multiply_adds is not None and multiply_adds <= SMALL_WORK:
+            count = 1
+        _set_threads(count)
         _NESTED.nested = True
         try:
             yield

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +21,14 @@ import torch
 from torch import nn
 
 import dynamics_cli as dyn
-from dynamics_cli.process import Shared, one_blas_thread, plain_torch, threads_for
+from dynamics_cli.process import (
+    ONE_THREAD,
+    THREADS,
+    Shared,
+    one_blas_thread,
+    plain_torch,
+    threads_for,
+)
 from dynamics_cli.training.signals import Interrupted
 from tests.cases import read
 
@@ -301,3 +310,18 @@ def test_a_loop_of_ones_own_keeps_its_random_numbers_beside_dyn(tmp_path):
     drawn = torch.cat(drawn)[: len(expected)]
     assert len(drawn) > 10
     assert torch.equal(drawn, expected[: len(drawn)])
+
+
+@pytest.mark.parametrize("told", ["3", ""])
+def test_convolutions_have_the_threads_of_a_process_that_trains_alone(monkeypatch, told):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv(THREADS, told)
+    free = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
+    ask = [sys.executable, "-c", "import torch; print(torch.get_num_threads())"]
+    alone = int(told or subprocess.check_output(ask, env=free, text=True))
+    former = torch.get_num_threads()
+    with threads_for(2**20):
+        assert torch.get_num_threads() == 1
+        with threads_for(None):
+            assert torch.get_num_threads() == alone
+    assert torch.get_num_threads() == former

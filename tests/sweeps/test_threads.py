@@ -81,7 +81,7 @@ BUNDLED = {
     "liu2023/landscape": SHORT,
     "rhee2026/muon": SHORT,
     "tachet2018/gan": SHORT,
-    "tachet2018/light_digits": SHORT,
+    "tachet2018/light_digits": ["optimizer.epochs=1", "dataset.per_class=40"],
     "phuong2021/mnist": ["optimizer.epochs=1"],
     "woodworth2020/flow": [],
     "zhang2025/merged": SHORT,

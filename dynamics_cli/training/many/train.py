@@ -194,6 +194,8 @@ def _is_long(plan: Plan, *, force: bool) -> bool:
     """Whether a run that is still to be trained is worth a process with a core of its own."""
     if len(plan.problems) > 1 or plan.choice.device != "cpu" or os.cpu_count() == 1:
         return False
+    if plan.problem.threaded_work(1) is None:  # convolutions use all cores in each process
+        return False
     run = None if force else begun_run(plan)
     return plan.needs.multiply_adds > LONG_WORK and (run is None or not run.ended)
 

@@ -30,6 +30,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from dynamics_cli.errors import RunError
+from dynamics_cli.process import ONE_THREAD, THREADS, torch_threads
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
 from dynamics_cli.waiting import SILENT
 
@@ -52,9 +53,6 @@ Call = Callable[..., str | int]
 """Function of a module that trains; returns "", why it failed, or the number of a signal that
 came.
 """
-_ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
-)
 
 
 def run_by_executor(
@@ -151,7 +149,7 @@ class _Worker:
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
         command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
-        environment = {**os.environ, **_ONE_THREAD, SILENT: "1"}
+        environment = {**os.environ, **ONE_THREAD, THREADS: torch_threads(), SILENT: "1"}
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         self._process = subprocess.Popen(
             command,
