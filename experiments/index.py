@@ -156,7 +156,19 @@ PAPERS: dict[str, PaperEntry] = {
         "Chizat, Oyallon, Bach",
         "NeurIPS 2019, arXiv:1812.07956",
         {
-            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 16, "fig1"),
+            "chizat2019-fig1": FigureEntry(
+                "Neurons and test loss against the scale",
+                16,
+                "fig1",
+                missed=dict.fromkeys(
+                    ("linearised", "travelled"),
+                    Reason(
+                        "paper",
+                        "the networks of its figure are of ReLUs, whose derivative has a jump, and"
+                        " Theorem 2.2 is about smooth activations",
+                    ),
+                ),
+            ),
             "chizat2019-fig2": FigureEntry("Width and output scale; fresh samples", 7, "fig2"),
             "chizat2019-scaling": FigureEntry("Distance to the linearised model", 3, "scaling"),
         },
