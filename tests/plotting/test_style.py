@@ -13,6 +13,7 @@ from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
 from dynamics_cli.plotting.scene import draw_scene
 from dynamics_cli.plotting.style import PALETTE, new_figure, save, settle, style
 from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.manifest import MANIFEST
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = ("pdf", "png", "svg")
@@ -56,7 +57,7 @@ def test_save_writes_every_format_and_keeps_dots_in_the_name(tmp_path):
     assert paths == [tmp_path / "new" / f"scale-0.1.{name}" for name in FORMATS]
     starts = [path.read_bytes()[:5] for path in paths]
     assert starts == [b"%PDF-", b"\x89PNG\r", b"<?xml"]
-    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == sorted(p.name for p in paths)
+    assert {*(tmp_path / "new").iterdir()} == {*paths, tmp_path / "new" / MANIFEST}
     assert b"CreationDate" not in paths[0].read_bytes()
     assert b"/Type3" not in paths[0].read_bytes()
 
@@ -93,7 +94,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch)
     monkeypatch.setattr(files, "write_at", fail)
     with pytest.raises(RunError, match=r"disk full while writing .*f\.png"):
         save(figure, tmp_path / "f", ["png"])
-    assert [p.name for p in tmp_path.iterdir()] == ["f.png"]
+    assert {*tmp_path.iterdir()} == {old, old.with_name(MANIFEST)}
     assert old.read_bytes() == contents
 
 

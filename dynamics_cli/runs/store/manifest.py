@@ -47,7 +47,7 @@ def save(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     listed = refuse_foreign(folder, contents)
     entries = dict.fromkeys(Entry.of(name, data) for name, data in contents.items())
     lines = [entry.model_dump_json().encode() for entry in entries if entry not in listed]
-    with files.os_errors_as_run_errors(folder):
+    with files.os_errors_as_run_errors(folder / next(iter(contents))):
         files.make_directory(folder)
         files.append(folder / MANIFEST, b"".join(_BREAK + line for line in lines))
     for name, data in contents.items():
