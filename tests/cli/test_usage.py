@@ -165,7 +165,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("data add mnist .", 3, ": holds no train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
 ]
 OFFERED = "loss, function, rays, norms, directions, spectrum"
-# the same, where the run `here` is, a folder `empty`, and `mine` with a `config.yaml`
+# the same, where the run `here` is, and a folder `empty`
 WITH_A_RUN = [
     (
         "plot here --panel los",
@@ -197,11 +197,6 @@ WITH_A_RUN = [
             "Error: here holds a run of another config: give --out another directory, or --force to"
             " replace it\n"
         ),
-    ),
-    (
-        "train toy.yaml --out mine --force",
-        2,
-        "Error: mine holds config.yaml, which dyn did not write and will not overwrite: move it",
     ),
 ]
 
@@ -251,8 +246,6 @@ def test_refused(command, code, told, dyn, place, monkeypatch):
 def test_refused_where_a_run_is(dyn, place):
     assert dyn("train", "toy.yaml", "--out", "here").code == 0
     (place / "empty").mkdir()
-    (place / "mine").mkdir()
-    (place / "mine/config.yaml").write_text("mine")
     before = contents(place)
     for command, code, told in WITH_A_RUN:
         print(command)

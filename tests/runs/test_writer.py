@@ -95,24 +95,6 @@ def test_resuming_where_nothing_is_to_be_resumed(finished, tmp_path):
         RunWriter.reopen(tmp_path / "missing")
 
 
-def test_a_directory_in_use_for_something_is_refused(tmp_path, finished, config):
-    with pytest.raises(UsageError, match="--resume to continue it or --force to start over"):
-        RunWriter.create(finished, config)
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    (foreign / "config.yaml").write_text("name: mine\n")
-    (foreign / "notes.txt").write_text("mine")
-    for force in (False, True):
-        with pytest.raises(UsageError, match=r"holds config\.yaml, which dyn did not write"):
-            RunWriter.create(foreign, config, force=force)
-    assert (foreign / "config.yaml").read_text() == "name: mine\n"
-    (foreign / "config.yaml").unlink()
-    RunWriter.create(foreign, config)
-    assert (foreign / "notes.txt").read_text() == "mine"
-    with pytest.raises(UsageError, match="is a file, not a directory"):
-        RunWriter.create(foreign / "notes.txt", config)
-
-
 FOREIGN = {
     "run.json": b'{"status": "mine"}',
     "config.yaml": b"name: mine",
@@ -135,6 +117,8 @@ def test_what_dyn_did_not_write_keeps_a_run_away(config, name, tmp_path):
         with pytest.raises(UsageError, match=f"{re.escape(name)}, which dyn did not write"):
             RunWriter.create(tmp_path, config, force=force)
         assert contents(tmp_path) == {name: FOREIGN[name]}
+    with pytest.raises(UsageError, match="is a file, not a directory"):
+        RunWriter.create(file, config)
 
 
 @pytest.mark.parametrize("state", ["finished", "half copied"])
