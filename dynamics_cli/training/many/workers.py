@@ -110,8 +110,8 @@ class Processes(ThreadPoolExecutor):
         """Thread -> its process."""
         self._closing = False
 
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Call a function of a module in one of the processes."""
+    def submit(self, fn: Callable[..., T], /, *args: Any) -> Future[T]:  # type: ignore[override]
+        """Call a function of a module, which takes no keywords, in one of the processes."""
         return super().submit(self._call, fn, args)
 
     def _call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
