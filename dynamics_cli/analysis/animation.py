@@ -101,7 +101,7 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
         loop=0,
         comment=MADE_BY.encode(),
     )
-    manifest.save(file.parent, {file.name: contents.getvalue()})
+    manifest.write_listed(file.parent, {file.name: contents.getvalue()})
     return file
 
 

@@ -73,7 +73,7 @@ def page(
     for note in made.notes:
         say(f"note: {note}")
     if output is None:
-        (file,) = manifest.save(pages_folder(), {f"{made.name}.html": made.encode()})
+        (file,) = manifest.write_listed(pages_folder(), {f"{made.name}.html": made.encode()})
     else:
         file = made.save(output)
     if as_json:

@@ -118,7 +118,7 @@ def run_and_show(
         lines = {"sweep": str(done.path)}
         if done.finished:
             lines["table"] = str(done.table)
-        lines["jobs"] = f"{len(done.rows)} of {done.described['jobs']}"
+        lines["jobs"] = f"{len(done.rows)} of {done.described.jobs}"
         if ended := counted(counts):
             lines["jobs"] += f": {ended}"
         emit(pairs(lines))

@@ -72,7 +72,7 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
         add_run(page, value, theory=theory)
     elif kind == "sweep":
         name = value.absolute().name
-        page = Page(name, f"Sweep {read_sweep(value).get('name', name)}")
+        page = Page(name, f"Sweep {read_sweep(value).name}")
         add_sweep(page, value)
     elif kind == "figure":
         page = Page(value.stem, value.stem)

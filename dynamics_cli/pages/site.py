@@ -99,7 +99,7 @@ def site(paper: str, out: str | Path) -> list[Path]:
             f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
         )
     contents = dict(_contents(paper, papers[paper], figures))
-    return manifest.save(Path(out), contents)
+    return manifest.write_listed(Path(out), contents)
 
 
 # -- contents

@@ -51,7 +51,7 @@ def add_sweep(page: Page, directory: Path) -> None:
             panels.append(add_chart(page, replace(chart, title=title)))
         parts.append(tag("div", *panels, class_="panels"))
     config = [
-        [key, value] for key, value in flat(sweep.described["config"]).items() if value is not None
+        [key, value] for key, value in flat(sweep.described.config).items() if value is not None
     ]
     messages = [[message, count] for message, count in list(told["messages"].items())[:MESSAGES]]
     parts += [

@@ -298,7 +298,7 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) ->
         UsageError: a format other than pdf, png and svg, or somebody else's file has such a name.
         RunError: a file cannot be written.
     """
-    return manifest.save(stem.parent, rendered(figure, stem.name, formats))
+    return manifest.write_listed(stem.parent, rendered(figure, stem.name, formats))
 
 
 def rendered(figure: Figure, stem: str, formats: Sequence[str]) -> dict[str, bytes]:

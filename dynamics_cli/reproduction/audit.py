@@ -317,7 +317,7 @@ def audit(
     reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
     audited = Audit(asked.id, claims, outcomes, {run.role: run.run.hash for run in runs})
-    manifest.save(file.parent, {file.name: seal(audited.as_dict())})
+    manifest.write_listed(file.parent, {file.name: seal(audited.as_dict())})
     return audited
 
 

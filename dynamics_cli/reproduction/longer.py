@@ -173,7 +173,7 @@ def longer(
     longer_claims = {claim.id: claim for claim in later if claim.id in ids}
     hashes = {run.role: run.run.hash for run in runs}
     compared = Longer(asked.id, float(factor), claims, longer_claims, reason, hashes)
-    manifest.save(file.parent, {file.name: seal(compared.as_dict())})
+    manifest.write_listed(file.parent, {file.name: seal(compared.as_dict())})
     return compared
 
 

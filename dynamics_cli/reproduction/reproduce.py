@@ -217,7 +217,7 @@ def reproduce(
     }
     contents[file.name] = document_of(of_first, pictures, runs, folder)
     with run_lock(folder):
-        written = manifest.save(folder, contents)
+        written = manifest.write_listed(folder, contents)
     seconds = time.monotonic() - began
     return FigureResult(chosen.id, written, joined, [*runs, *more], table, numbers, seconds)
 

@@ -12,10 +12,10 @@ from html import escape
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, SupportsFloat
 
 import numpy as np
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.notebook import CURVES, html_curves
@@ -25,7 +25,7 @@ from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_in, due_rows, measures_last_state
 from dynamics_cli.runs.store import files, manifest
 from dynamics_cli.runs.store.locks import is_locked
-from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.runs.store.sealed import read_form, write_sealed
 from dynamics_cli.runs.verify import Fault, verify_run
 from dynamics_cli.sweeps.columns import column_numbers
 from dynamics_cli.text import Table
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 ENDINGS = ("complete", "diverged", "failed")
-MOST_JOBS = 10**8
+MOST_READ = 10**8
 """Jobs of a sweep that is read: a file could name more than fit into memory."""
 MOST_TOLD = 100
 """Values of a setting that a message names."""
@@ -66,13 +66,17 @@ _TYPES = {
 """Types of columns of the table whose cells are not only shown."""
 
 
-class _Axis(BaseModel):
+class SweptAxis(BaseModel):
+    """A swept setting in a file."""
+
     key: str
     values: list[Any]
     log: bool
 
 
 class _Table(BaseModel):
+    """The table of a sweep whose jobs have all ended."""
+
     columns: list[str]
     rows: list[list[Any]]
 
@@ -95,27 +99,36 @@ class _Table(BaseModel):
 class _ConfigForm(BaseModel):
     """What a sweep reads of its config without loading it."""
 
+    model_config = ConfigDict(extra="allow")
+
     seed: int = 0
     record: dict[str, Any] = {}
     changes: list[Any] | None = None
 
 
-class _SweepForm(BaseModel):
+def _check_config(config: dict[str, Any]) -> dict[str, Any]:
+    _ConfigForm.model_validate(config, strict=True)
+    return config
+
+
+class Description(BaseModel):
     """`sweep.json`."""
 
     hash: str
     name: str
-    axes: list[_Axis]
+    axes: list[SweptAxis]
     computed: dict[str, str]
     points: list[list[Any]]
-    seeds: int = Field(ge=1, le=MOST_JOBS)
-    jobs: int = Field(ge=1, le=MOST_JOBS)
+    seeds: int = Field(ge=1, le=MOST_READ)
+    jobs: int = Field(ge=1, le=MOST_READ)
     record: str
     labels: dict[str, str] = {}
     columns: dict[str, str] = {}
-    config: _ConfigForm
-    files: dict[str, str] = {}
+    config: Annotated[dict[str, Any], AfterValidator(_check_config)]
+    files: dict[str, str] | None = None
+    """None in sweeps of the version that landed before, whose runs do not say whose they are."""
     batches: list[list[int]]
+    """The jobs of each batch; the others are trained alone."""
     table: _Table | None = None
 
     @model_validator(mode="after")
@@ -129,14 +142,25 @@ class _SweepForm(BaseModel):
             raise ValueError("a batch has jobs that are not there, or are in another batch")
         if not all(self.batches):
             raise ValueError("a batch has no jobs")
-        settings = {*(axis.key for axis in self.axes), *self.computed}
         if self.table is not None:
-            if not settings <= {*self.table.columns}:
+            if not {*self.settings} <= {*self.table.columns}:
                 raise ValueError("the table lacks a setting")
             place = self.table.columns.index("job")
             if any(row[place] not in range(self.jobs) for row in self.table.rows):
                 raise ValueError("the table has a job that is not there")
         return self
+
+    @property
+    def settings(self) -> list[str]:
+        """Swept and computed settings, in the order of the values of a point."""
+        return [*(axis.key for axis in self.axes), *self.computed]
+
+    def write(self, directory: Path) -> None:
+        """Write the description of the sweep in a directory.
+
+        Raises RunError: it cannot be written.
+        """
+        write_sealed(directory / SWEEP, self.model_dump(exclude_none=True), indent=None)
 
 
 def is_sweep(directory: Path) -> bool:
@@ -144,7 +168,7 @@ def is_sweep(directory: Path) -> bool:
     return files.exists(directory / SWEEP)
 
 
-def read_sweep(directory: Path) -> dict[str, Any]:
+def read_sweep(directory: Path) -> Description:
     """Return the description of a sweep.
 
     Raises:
@@ -153,27 +177,27 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     """
     path = directory / SWEEP
     try:
-        return read_sealed(path, _DELETE, form=_SweepForm)
+        return read_form(path, Description, _DELETE)
     except OSError as error:
         raise RunError(
             f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})"
         ) from error
 
 
-def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> None:
+def write_table(directory: Path, described: Description, rows: Table) -> None:
     """Write the table of a sweep whose jobs have all ended: as CSV, then into the description.
 
     Raises:
         RunError: it cannot be written.
     """
-    table = {"columns": rows.columns, "rows": [[*row.values()] for row in rows]}
-    manifest.save(directory, {RESULTS: _csv_of(table)})
-    write_sealed(directory / SWEEP, {**described, "table": table}, indent=None)
+    table = _Table(columns=rows.columns, rows=[[*row.values()] for row in rows])
+    manifest.write_listed(directory, {RESULTS: _csv_of(table)})
+    described.model_copy(update={"table": table}).write(directory)
 
 
-def _csv_of(table: Mapping[str, Any]) -> bytes:
+def _csv_of(table: _Table) -> bytes:
     """Return the contents of `results.csv`, given the table in the description."""
-    return files.csv_of(table["columns"], ([*map(text_of, row)] for row in table["rows"]))
+    return files.csv_of(table.columns, ([*map(text_of, row)] for row in table.rows))
 
 
 class Batch(NamedTuple):
@@ -188,11 +212,10 @@ class Batch(NamedTuple):
         return [Batch(f"jobs/{number:06d}", [number]) for number in self.numbers]
 
 
-def batches_of(described: Mapping[str, Any]) -> list[Batch]:
+def batches_of(described: Description) -> list[Batch]:
     """Return the batches of a sweep that is described so, larger than one job first."""
-    several: list[list[int]] = described["batches"]
-    alone = sorted({*range(described["jobs"])}.difference(*several))
-    batches = [Batch(f"batches/{numbers[0]:06d}", numbers) for numbers in several]
+    alone = sorted({*range(described.jobs)}.difference(*described.batches))
+    batches = [Batch(f"batches/{numbers[0]:06d}", numbers) for numbers in described.batches]
     return [*batches, *Batch("", alone).alone()]
 
 
@@ -215,9 +238,9 @@ def parts_of(directory: Path, batch: Batch, failed: Collection[str] = ()) -> lis
     return [batch]
 
 
-def belonging(described: Mapping[str, Any], batch: Batch) -> dict[str, Any]:
+def belonging(described: Description, batch: Batch) -> dict[str, Any]:
     """Return the entry of `run.json` by which a run belongs to these jobs of this sweep."""
-    return {"sweep": {"hash": described["hash"], "jobs": list(batch.numbers)}}
+    return {"sweep": {"hash": described.hash, "jobs": list(batch.numbers)}}
 
 
 def ended_run(directory: Path, batch: Batch) -> Run | None:
@@ -237,14 +260,13 @@ def ended_run(directory: Path, batch: Batch) -> Run | None:
     return run if run.ended and fits else None
 
 
-def _own_run(directory: Path, described: Mapping[str, Any], batch: Batch) -> Run | None:
+def _own_run(directory: Path, described: Description, batch: Batch) -> Run | None:
     """Return `ended_run` where it was trained as these jobs of this sweep.
 
     Raises CorruptRunError: it is damaged, or another run.
     """
     run = ended_run(directory, batch)
-    # sweeps and runs of the version that landed before say nothing of one another
-    if run is None or "files" not in described:
+    if run is None or described.files is None:
         return run
     own = belonging(described, batch)
     if {key: run.info.get(key) for key in own} != own:
@@ -259,7 +281,7 @@ def _exchanged(directory: Path, place: str, job: int, what: str = _EXCHANGED) ->
 
 def rows_of(
     directory: Path,
-    described: Mapping[str, Any],
+    described: Description,
     failed: Mapping[str, str] = MappingProxyType({}),
     known: Collection[str] = (),
 ) -> Table:
@@ -273,14 +295,14 @@ def rows_of(
 
     Raises CorruptRunError: a run is damaged, or not one of this sweep.
     """
-    keys = [*(axis["key"] for axis in described["axes"]), *described["computed"]]
-    derived: dict[str, str] = described.get("columns", {})
-    seeds = described["seeds"]
+    keys = described.settings
+    derived = described.columns
+    seeds = described.seeds
     rows: dict[int, dict[str, Any]] = {}
     for batch in batches_of(described):
         for part in parts_of(directory, batch, failed):
             points = [
-                dict(zip(keys, described["points"][number // seeds], strict=True))
+                dict(zip(keys, described.points[number // seeds], strict=True))
                 for number in part.numbers
             ]
             if part.name in failed:
@@ -294,7 +316,7 @@ def rows_of(
                     continue
                 each = _numbers(run, points, derived)
             for number, point, numbers in zip(part.numbers, points, each, strict=True):
-                seed = point.get("seed", described["config"].get("seed", 0)) + number % seeds
+                seed = point.get("seed", described.config.get("seed", 0)) + number % seeds
                 job = {"job": number, **point, "seed": seed}
                 rows[number] = {**job, **numbers, "path": part.name}
     settings = [key for key in keys if key != "seed"]
@@ -382,7 +404,6 @@ class Sweep:
         """
         self.path = directory
         self.described = read_sweep(directory)
-        self.kept_table: dict[str, Any] | None = self.described.pop("table", None)
         self._runs: dict[str, Sequence[Run]] = {}
 
     def _repr_html_(self) -> str:
@@ -405,7 +426,7 @@ class Sweep:
     @property
     def finished(self) -> bool:
         """Whether all jobs have ended, and stand in the table."""
-        return self.kept_table is not None
+        return self.described.table is not None
 
     @property
     def table(self) -> Path:
@@ -418,9 +439,8 @@ class Sweep:
 
         Those of an unfinished sweep are computed from its runs.
         """
-        if self.kept_table is not None:
-            names = self.kept_table["columns"]
-            return Table(dict(zip(names, row, strict=True)) for row in self.kept_table["rows"])
+        if (table := self.described.table) is not None:
+            return Table(dict(zip(table.columns, row, strict=True)) for row in table.rows)
         return rows_of(self.path, self.described)
 
     def counts(self) -> dict[str, int]:
@@ -439,15 +459,15 @@ class Sweep:
             status = "running"
         return {
             "path": self.path,
-            "name": described["name"],
+            "name": described.name,
             "status": status,
-            "jobs": described["jobs"],
+            "jobs": described.jobs,
             "ended": len(self.rows),
             **self.counts(),
-            "seeds": described["seeds"],
-            "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
-            "computed": described["computed"],
-            "columns": described.get("columns", {}),
+            "seeds": described.seeds,
+            "settings": {axis.key: axis.values for axis in described.axes},
+            "computed": described.computed,
+            "columns": described.columns,
             "messages": dict(messages.most_common()),
             "table": self.table if self.finished else None,
             "modified": (self.path / SWEEP).stat().st_mtime,
@@ -466,8 +486,7 @@ class Sweep:
         row = self._row_of.get(number)
         if row is None:
             raise RunError(
-                f"no job {number} of {self.path} has ended; there are {self.described['jobs']},"
-                " from 0"
+                f"no job {number} of {self.path} has ended; there are {self.described.jobs}, from 0"
             )
         if row["status"] == "failed":
             raise RunError(f"job {number} of {self.path} failed: {row['message']}")
@@ -578,10 +597,10 @@ def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Fault]:
 
 def _table_faults(sweep: Sweep) -> Iterator[Fault]:
     """Yield that `results.csv` is not the table of the description, which is the one read."""
-    assert sweep.kept_table is not None
+    assert sweep.described.table is not None
     again = f"the numbers are in {SWEEP}: `dyn export {sweep.path} FILE.csv` writes them"
     try:
-        if files.read(sweep.table) != _csv_of(sweep.kept_table):
+        if files.read(sweep.table) != _csv_of(sweep.described.table):
             yield Fault(sweep.table, f"it is not what the sweep wrote; was it edited? ({again})")
     except OSError as error:
         yield Fault(sweep.table, f"it cannot be read: {error.strerror} ({again})")

@@ -23,6 +23,7 @@ from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.sweeps.columns import Column, check_columns
+from dynamics_cli.sweeps.directory import Description, SweptAxis
 from dynamics_cli.sweeps.expressions import computed
 from dynamics_cli.sweeps.grid import MOST_JOBS, Axis, axis_of
 from dynamics_cli.text import size
@@ -230,29 +231,30 @@ class PlannedSweep(list[Job]):
             " fewer, --record config all"
         )
 
-    def described(self) -> dict[str, Any]:
-        """Return its description in `sweep.json`.
+    def described(self, batches: Sequence[Sequence[int]] = ()) -> Description:
+        """Return its description in `sweep.json`, given the jobs of each batch.
 
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        return {
-            "hash": self.hash,
-            "name": self[0].config.name,
-            "axes": [
-                {"key": axis.key, "values": list(axis.values), "log": axis.log}
+        return Description(
+            hash=self.hash,
+            name=self[0].config.name,
+            axes=[
+                SweptAxis(key=axis.key, values=list(axis.values), log=axis.log)
                 for axis in self.axes
             ],
-            "computed": self.let,
-            "points": [[*job.settings.values()] for job in self[:: self.seeds]],
-            "seeds": self.seeds,
-            "jobs": len(self),
-            "record": self.record,
-            "labels": self.labels,
-            "columns": self.columns,
-            "config": self.written,
-            "files": self.files,
-        }
+            computed=self.let,
+            points=[[*job.settings.values()] for job in self[:: self.seeds]],
+            seeds=self.seeds,
+            jobs=len(self),
+            record=self.record,
+            labels=self.labels,
+            columns=self.columns,
+            config=self.written,
+            files=self.files,
+            batches=[[*numbers] for numbers in batches],
+        )
 
 
 def _of_integers(problem: Mistake, axes: Sequence[Axis]) -> Mistake:

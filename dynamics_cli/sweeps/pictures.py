@@ -95,13 +95,13 @@ class SweepTable:
         self._values: dict[str, list[Any]] = {}
         if not self.rows:
             raise RunError(f"no job of {sweep.path} has ended yet")
-        axes = self.described["axes"]
-        self.settings = [*(axis["key"] for axis in axes), *self.described["computed"]]
-        self.free = [axis["key"] for axis in axes if len(self.values(axis["key"])) > 1]
+        self.settings = self.described.settings
+        keys = [axis.key for axis in self.described.axes]
+        self.free = [key for key in keys if len(self.values(key)) > 1]
         """Settings that have several values; others are computed."""
-        self.derived: dict[str, str] = self.described.get("columns", {})
+        self.derived = self.described.columns
         """Columns that are one number of each job, without a curve, and their expressions."""
-        self.labels: dict[str, str] = {**self.described.get("labels", {}), **labels}
+        self.labels = {**self.described.labels, **labels}
         known = [*self.columns, "loss", "iteration"]
         for key in self.free:
             if not self.numeric(key):
@@ -113,13 +113,13 @@ class SweepTable:
         if name in self.labels:
             return self.labels[name]
         if name in self.settings:
-            return title_of(name, self.described["config"])
+            return title_of(name, self.described.config)
         return name.replace("_", " ")
 
     @property
     def measures(self) -> list[str]:
         """Names of final numbers in the table: measures of the config, the final loss, others."""
-        record = self.described["config"].get("record") or {}
+        record = self.described.config.get("record") or {}
         asked = bool(self.derived or record.get("measures"))
         hidden = (*FIXED, *self.settings, "iterations")
         names = [name for name in self.rows.columns if name not in hidden]
@@ -182,7 +182,7 @@ class SweepTable:
             return False
         if key in self.measures and self.linear(key):
             return False
-        spaced = any(axis["key"] == key and axis["log"] for axis in self.described["axes"])
+        spaced = any(axis.key == key and axis.log for axis in self.described.axes)
         return bool(spaced or values.max() > LOG_RANGE * values.min())
 
     def families(self, keys: Sequence[str], among: Sequence[int] | None = None) -> list[Family]:
@@ -221,7 +221,7 @@ class SweepTable:
 
     def linear(self, column: str) -> bool:
         """Whether an axis is never logarithmic, as of an accuracy or a column computed from it."""
-        expression = self.described.get("columns", {}).get(column, column)
+        expression = self.derived.get(column, column)
         if "first(" in expression:  # an iteration
             return False
         names = [column, *re.findall(r"[A-Za-z_]\w*", expression)]
@@ -254,7 +254,7 @@ class SweepTable:
 
     def marks(self) -> list[Mark]:
         """Return the changes on the way that the jobs have, in words where all have the same."""
-        if not self.described["config"].get("changes"):
+        if not self.described.config.get("changes"):
             return []
         begun = [row["job"] for row in self.rows if row["status"] != "failed"]
         return marks_of_all([self.sweep.run(job) for job in begun])
@@ -275,11 +275,11 @@ class SweepTable:
             parts.append(f"median over {', '.join(hidden)}")
         for key, value in self.where.items():
             parts.append(f"where {self.title(key)} = {_short(value)}")
-        if len(self.rows) < self.described["jobs"]:
-            parts.append(f"{len(self.rows)} of {self.described['jobs']} jobs")
+        if len(self.rows) < self.described.jobs:
+            parts.append(f"{len(self.rows)} of {self.described.jobs} jobs")
         if lost := sum(row["status"] in ("diverged", "failed") for row in self.rows):
             parts.append(f"{lost} jobs diverged or failed")
-        for key, text in self.described["computed"].items():
+        for key, text in self.described.computed.items():
             if key not in drawn:
                 parts.append(f"{self.title(key)} = {text}")
         return "; ".join(parts)

@@ -16,11 +16,11 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout, manifest
 from dynamics_cli.runs.store.locks import run_lock
-from dynamics_cli.runs.store.sealed import write_sealed
 from dynamics_cli.sweeps.directory import (
     RESULTS,
     SWEEP,
     Batch,
+    Description,
     Sweep,
     batches_of,
     belonging,
@@ -74,16 +74,16 @@ def run_sweep(
                 *division.batches,
                 *(numbers for numbers, _ in division.refused if len(numbers) > 1),
             ]
-            described = {**planned.described(), "batches": together}
-            write_sealed(directory / SWEEP, described, indent=None)
+            described = planned.described(together)
+            described.write(directory)
         # texts of pictures, and columns of the table: nothing is trained again
-        if described.get("labels", {}) != planned.labels:
-            described["labels"] = planned.labels
-            write_sealed(directory / SWEEP, described, indent=None)
-        if described.get("columns", {}) != planned.columns:
-            described.pop("table", None)
-            described["columns"] = planned.columns
-            write_sealed(directory / SWEEP, described, indent=None)
+        if described.labels != planned.labels:
+            described.labels = planned.labels
+            described.write(directory)
+        if described.columns != planned.columns:
+            described.columns = planned.columns
+            described.table = None
+            described.write(directory)
         part, parts = shard or (1, 1)
         datasets = dict[int, Any]()
         of_shard = (
@@ -91,8 +91,9 @@ def run_sweep(
         )
         batches = [*chain.from_iterable(of_shard)]
         todo = _left(directory, batches, planned, datasets, messages)
-        if described.pop("table", None) and todo:
-            write_sealed(directory / SWEEP, described, indent=None)
+        if described.table is not None and todo:
+            described.table = None
+            described.write(directory)
         ended = _jobs(batches) - _jobs(todo)
 
         def on_end(*some: Batch) -> None:
@@ -187,7 +188,7 @@ def default_directory(planned: PlannedSweep) -> Path:
     return layout.outputs_root() / "sweeps" / f"{planned[0].config.name}-{planned.hash[:10]}"
 
 
-def known_sweep(directory: Path, planned: PlannedSweep) -> dict[str, Any] | None:
+def known_sweep(directory: Path, planned: PlannedSweep) -> Description | None:
     """Return the contents of `sweep.json`, None where there is none.
 
     Raises:
@@ -196,7 +197,7 @@ def known_sweep(directory: Path, planned: PlannedSweep) -> dict[str, Any] | None
     if not files.exists(directory / SWEEP):
         manifest.refuse_foreign(directory, [RESULTS])  # before hours of training
         return None
-    if (known := read_sweep(directory))["hash"] != planned.hash:
+    if (known := read_sweep(directory)).hash != planned.hash:
         raise UsageError(f"{directory} holds another sweep; give --out another directory")
     return known
 

@@ -171,17 +171,17 @@ LINES = (b"", b"\n", b"\xff", b'{"name":', b"[" * 10**6, b"9" * 10**5, b'{"name"
 @pytest.mark.parametrize("line", LINES, ids=range(len(LINES)))
 def test_the_manifest_of_a_folder(line, place):
     """Odd lines in it list nothing; a file that does not begin as one is somebody else's."""
-    (file,) = manifest.save(place, {"mine.svg": b"1"})
+    (file,) = manifest.write_listed(place, {"mine.svg": b"1"})
     listed = file.with_name(manifest.MANIFEST)
     before = listed.read_bytes()
     listed.write_bytes(before + b"\n" + line)
-    manifest.save(place, {"mine.svg": b"2"})
+    manifest.write_listed(place, {"mine.svg": b"2"})
     assert file.read_bytes() == b"2"
     listed.write_bytes(b"x" + line + before)
     with pytest.raises(UsageError, match="dyn did not write it so"):
-        manifest.save(place, {"mine.svg": b"3"})
+        manifest.write_listed(place, {"mine.svg": b"3"})
     file.write_bytes(b"mine")
     listed.write_bytes(b'\n{"na' + before)  # cut at its first byte
     with pytest.raises(UsageError, match=r"mine\.svg is there already"):
-        manifest.save(place, {"mine.svg": b"3"})
+        manifest.write_listed(place, {"mine.svg": b"3"})
     assert file.read_bytes() == b"mine"

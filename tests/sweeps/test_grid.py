@@ -75,7 +75,7 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
             (0.2, "half_mse", 1),
         ],
     )
-    assert jobs.described()["points"] == [[*job.settings.values()] for job in jobs[::2]]
+    assert jobs.described().points == [[*job.settings.values()] for job in jobs[::2]]
     with pytest.raises(UsageError, match="optimizer.lr gets its values twice"):
         PlannedSweep(BASE, [], [lr, lr])
     with pytest.raises(UsageError, match="4000000 networks are asked for"):

@@ -311,7 +311,7 @@ def test_accuracies_are_never_logarithmic(tmp_path):
     for row, accuracy in zip(table.rows, (1e-4, 0.01, 0.5, 1.0), strict=True):
         row["train_accuracy"] = accuracy
     assert not table.logarithmic("train_accuracy")
-    table.described["columns"] = {
+    table.derived = {
         "best": "largest(train_accuracy)",
         "when": "first(train_accuracy > 0.9)",
     }

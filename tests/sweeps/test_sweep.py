@@ -223,7 +223,7 @@ def test_columns_are_checked_by_line_before_anything_is_trained(tmp_path, column
     lines += ["sweep:", f"  record: {record}", "  columns:", f"    {column}"]
     file.write_text("\n".join(lines))
     if not told:
-        assert api.plan_sweep(file).described()["columns"] == {"a": column[3:]}
+        assert api.plan_sweep(file).described().columns == {"a": column[3:]}
         return
     with pytest.raises(ConfigError) as refused:
         api.plan_sweep(file)
@@ -331,7 +331,8 @@ def test_a_sweep_knows_its_runs(tmp_path, trained_alone, attack, finished, wrong
     place = shutil.copytree(trained_alone, tmp_path / "place")
     ATTACKS[attack](place / "s/jobs", place / "other/jobs")
     if not finished:
-        write_sealed(place / "s" / SWEEP, Sweep(place / "s").described)  # without its table
+        described = Sweep(place / "s").described
+        described.model_copy(update={"table": None}).write(place / "s")
     found = verify_sweep(place / "s")
     assert [one.file.name for one in found] == wrong
     assert all(told in one.problem for one in found)
@@ -395,6 +396,8 @@ def test_the_table_is_part_of_what_is_verified(tmp_path):
         ("axes", [{"key": "seed"}]),
         ("points", [[1.0], [2.0]]),
         ("seeds", 0),
+        ("labels", 7),
+        ("columns", {"a": 1}),
         ("batches", [[0, 7]]),
         ("config", {"seed": "0"}),
         ("table", {"columns": ["job"], "rows": [[0]]}),
@@ -403,9 +406,10 @@ def test_the_table_is_part_of_what_is_verified(tmp_path):
     ],
 )
 def test_a_description_of_a_wrong_form_is_damage_whatever_its_checksum(tmp_path, key, value):
-    plain = PlannedSweep(BASE, [], [], seeds=2).described() | {"batches": [[0, 1]]}
-    write_sealed(tmp_path / SWEEP, plain)
+    described = PlannedSweep(BASE, [], [], seeds=2).described([[0, 1]])
+    described.write(tmp_path)
     assert verify_sweep(tmp_path) == []
+    plain = described.model_dump()
     changed = {name: entry for name, entry in plain.items() if name != key}
     write_sealed(tmp_path / SWEEP, changed if value is None else changed | {key: value})
     (found,) = verify_sweep(tmp_path)

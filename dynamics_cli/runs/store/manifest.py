@@ -37,7 +37,7 @@ class Entry(BaseModel, frozen=True):
         return cls(name=name, size=len(contents), crc32=zlib.crc32(contents))
 
 
-def save(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+def write_listed(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     """Write files by name into a folder, list them in its manifest, and return their paths.
 
     Raises:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
@@ -47,6 +47,9 @@ class Anything(BaseModel):
     """The form of a sealed file whose entries nobody reads by name."""
 
 
+Sealed = TypeVar("Sealed", bound=BaseModel)
+
+
 def write_sealed(path: Path, content: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Write a JSON file, sealed, in one indivisible step.
 
@@ -58,7 +61,14 @@ def write_sealed(path: Path, content: Mapping[str, Any], *, indent: int | None =
 def read_sealed(
     path: Path, usable: str = "", *, form: type[BaseModel] = Anything
 ) -> dict[str, Any]:
-    """Return the contents of a sealed file; `usable` names the way out of damage.
+    """Return the contents of a sealed file, which has a form; raises as `read_form`."""
+    content = _content(path, usable)
+    _formed(path, content, form, usable)
+    return content
+
+
+def read_form(path: Path, form: type[Sealed], usable: str = "") -> Sealed:
+    """Return what a sealed file holds; `usable` names the way out of damage.
 
     A checksum is no proof of who wrote a file: `form` has every entry that is read, with its type,
     `FileName` where it names a file.
@@ -69,6 +79,10 @@ def read_sealed(
         CorruptRunError: it cannot be read, is not such a file, or was changed.
         RunError: a later version of dyn wrote it.
     """
+    return _formed(path, _content(path, usable), form, usable)
+
+
+def _content(path: Path, usable: str) -> dict[str, Any]:
     with unreadable_as_corrupt(path, usable, but=(FileNotFoundError, NotADirectoryError)):
         data = files.read(path)
     try:
@@ -82,14 +96,16 @@ def read_sealed(
     if sealed is None or hashlib.sha256(sealed[1] + sealed[3]).hexdigest().encode() != sealed[2]:
         raise CorruptRunError(path, "it does not fit its checksum; was it edited?", usable)
     del content[_CHECKSUM]
-    content = _as_of_today(path, content)
+    return _as_of_today(path, content)
+
+
+def _formed(path: Path, content: dict[str, Any], form: type[Sealed], usable: str) -> Sealed:
     try:
-        form.model_validate(content, strict=True)
+        return form.model_validate(content, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         problem = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
         raise CorruptRunError(path, f"it is not one that dyn writes ({problem})", usable) from error
-    return content
 
 
 def _whole(text: str) -> int:
