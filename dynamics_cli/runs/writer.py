@@ -40,6 +40,7 @@ Listener = Callable[[NDArray[np.int64], Mapping[str, NDArray[Any]]], None]
 (k, ...).
 """
 LOSS = "loss"
+"""The curve of the training losses."""
 
 
 class RunWriter:

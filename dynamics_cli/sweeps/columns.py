@@ -19,12 +19,11 @@ from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError, did_you_mean
 from dynamics_cli.kinds.arrays import Floats, Ints
 from dynamics_cli.runs.run import Run, curve_of
+from dynamics_cli.runs.writer import LOSS
 from dynamics_cli.sweeps.expressions import evaluated
 
-LOSS = "loss"
-"""The curve of the training losses."""
 LOOKED_AT = 100
-"""Configs whose measures are looked up at most."""
+"""Jobs whose measures and needs are looked at, at most; they stand for the others."""
 TAKEN = (
     *("job", "seed", "status", "iterations", "final_loss", "path", "replica", "hash", "message"),
     LOSS,

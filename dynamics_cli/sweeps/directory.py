@@ -279,7 +279,7 @@ def _exchanged(directory: Path, place: str, job: int, what: str = _EXCHANGED) ->
     return CorruptRunError(directory / place, problem, _AGAIN)
 
 
-def rows_of(
+def ended_rows(
     directory: Path,
     described: Description,
     failed: Mapping[str, str] = MappingProxyType({}),
@@ -441,7 +441,7 @@ class Sweep:
         """
         if (table := self.described.table) is not None:
             return Table(dict(zip(table.columns, row, strict=True)) for row in table.rows)
-        return rows_of(self.path, self.described)
+        return ended_rows(self.path, self.described)
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs ended in which way."""

@@ -22,7 +22,7 @@ from dynamics_cli.config.schema import SWEEP, SweepSection
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB
-from dynamics_cli.sweeps.columns import Column, check_columns
+from dynamics_cli.sweeps.columns import LOOKED_AT, Column, check_columns
 from dynamics_cli.sweeps.directory import Description, SweptAxis
 from dynamics_cli.sweeps.expressions import computed
 from dynamics_cli.sweeps.grid import MOST_JOBS, Axis, axis_of
@@ -36,8 +36,6 @@ LIGHT_LOSSES = 1000
 """About how many losses each job of a sweep keeps with `--record light`."""
 RECORDS = ("light", "ends", "config")
 """Records of a job: ends and about a thousand losses; ends alone; all that its config asks for."""
-LOOKED_AT = 100
-"""Jobs whose needs are estimated at most; they stand for the others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ from dynamics_cli.sweeps.directory import (
     Sweep,
     batches_of,
     belonging,
+    ended_rows,
     ended_run,
     parts_of,
     read_sweep,
-    rows_of,
     write_table,
 )
 from dynamics_cli.sweeps.jobs import PlannedSweep
@@ -118,7 +118,7 @@ def run_sweep(
             raise Interrupted(STOPPED, error.number) from error
         except KeyboardInterrupt:  # between two runs, or before training began
             raise KeyboardInterrupt(STOPPED) from None
-        rows = rows_of(directory, described, failed, {batch.name for batch in batches})
+        rows = ended_rows(directory, described, failed, {batch.name for batch in batches})
         if shard is None:
             write_table(directory, described, rows)
     done = Sweep(directory)

@@ -37,7 +37,7 @@ from dynamics_cli.runs.store import locks
 from dynamics_cli.runs.writer import RunWriter
 
 directory = Path(sys.argv[1])
-locks.LEASE = float(sys.argv[2])
+locks.LEASE_SECONDS = float(sys.argv[2])
 config = RunConfig.model_validate_json(sys.argv[3])
 with locks.run_lock(directory):
     writer = RunWriter.create(directory, config)
@@ -58,7 +58,7 @@ with locks.run_lock(directory):
 @pytest.fixture(autouse=True)
 def soft(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(locks.CHOICE, "soft")
-    monkeypatch.setattr(locks, "LEASE", SHORT)
+    monkeypatch.setattr(locks, "LEASE_SECONDS", SHORT)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 On a local disk the writer holds a lock of the operating system, which drops it when the writer
 dies. Network file systems do not promise such locks between machines. There the writer holds a
 *lease*: a file with its host and process, which it touches every few seconds; who sees no touch for
-`LEASE` seconds takes it over, and the writer before it may write no more (`Hold.check`).
+`LEASE_SECONDS` seconds takes it over, and the writer before it may write no more (`Hold.check`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from dynamics_cli.runs.store import files, layout
 
 CHOICE = "DYN_LOCK"
 """Environment variable that chooses the kind of lock."""
-KINDS = ("auto", "system", "soft")
+LOCK_KINDS = ("auto", "system", "soft")
 """Values of `DYN_LOCK`: a lease on network file systems; the system's lock; a lease, everywhere."""
-LEASE = 30.0
+LEASE_SECONDS = 30.0
 """Seconds without a touch after which another process takes a lease over."""
 NETWORK_FILE_SYSTEMS = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "fuse.sshfs"}
@@ -41,12 +41,13 @@ _GRACE = 0.3
 def takes_leases(directory: Path) -> bool:
     """Whether writers in a directory hold leases: by `DYN_LOCK`, or by the type of its file system.
 
-    Raises UsageError: `DYN_LOCK` has another value than `KINDS`.
+    Raises UsageError: `DYN_LOCK` has another value than `LOCK_KINDS`.
     """
     choice = os.environ.get(CHOICE) or "auto"
-    if choice not in KINDS:
+    if choice not in LOCK_KINDS:
         raise UsageError(
-            f"{CHOICE} is {choice!r}: choose from {', '.join(KINDS)}{did_you_mean(choice, KINDS)}"
+            f"{CHOICE} is {choice!r}: choose from"
+            f" {', '.join(LOCK_KINDS)}{did_you_mean(choice, LOCK_KINDS)}"
         )
     if choice == "auto":
         return _file_system(directory) in NETWORK_FILE_SYSTEMS
@@ -95,7 +96,7 @@ class Hold:
         if not ours:
             raise RunError(
                 f"another process has taken {self.directory} over, since this one gave no sign of"
-                f" life for {LEASE:g} s; this one wrote nothing since"
+                f" life for {LEASE_SECONDS:g} s; this one wrote nothing since"
             )
 
 
@@ -155,11 +156,11 @@ def _lock(directory: Path) -> BaseFileLock:
     if not takes_leases(directory) and not path.exists():
         return FileLock(directory / layout.LOCK)
 
-    lease = SoftFileLease(path, lease_duration=LEASE)
+    lease = SoftFileLease(path, lease_duration=LEASE_SECONDS)
     with contextlib.suppress(FileNotFoundError):  # released meanwhile
         status = path.stat()
         # a lease is empty until its owner is written at once
-        written = status.st_size > 0 or time.time() - status.st_mtime > LEASE
+        written = status.st_size > 0 or time.time() - status.st_mtime > LEASE_SECONDS
         # filelock would remove it as a lease half written
         if written and lease.owner is None and path.exists():
             raise UsageError(f"{path} is there already, and dyn did not write it: move it away")
@@ -175,11 +176,11 @@ def _owner(lock: BaseFileLock) -> str:
 def is_locked(directory: Path) -> bool:
     """Whether a living process holds the lock of a directory; nothing is written.
 
-    A lease counts as held until nobody touched it for `LEASE` seconds.
+    A lease counts as held until nobody touched it for `LEASE_SECONDS` seconds.
     """
     with contextlib.suppress(OSError):
         touched = (directory / layout.LEASE).stat().st_mtime
-        return time.time() - touched < LEASE
+        return time.time() - touched < LEASE_SECONDS
 
     path = directory / layout.LOCK
     if sys.platform == "win32":
