@@ -12,14 +12,13 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli._bundled.experiments.index import PAPERS
 from markup import folded, gallery, inline, table, toctree, write_changed
 
-from dynamics_cli.reproduction.audit import Audit, read_audit
+from dynamics_cli.reproduction.audits import Audit, read_report
 from dynamics_cli.reproduction.claims import (
     DEPENDS,
     KINDS,
@@ -90,7 +89,7 @@ def import_figures(folder: Path) -> Iterator[str]:
             write_sealed(beside(figure, SEEDS), without_machine(over_seeds))
         elif beside(source, SEEDS).is_file():
             yield f"{beside(source, SEEDS)}: stale, its claims are not those of the figure"
-        audit = read_audit(beside(source, AUDIT))
+        audit = read_report(beside(source, AUDIT), Audit)
         if audit is not None and belongs(audit, document):
             write_sealed(beside(figure, AUDIT), audit_without_paths(audit).as_dict())
         elif audit is not None:
@@ -114,7 +113,7 @@ def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
         claim["id"]: claim["verdict"] for claim in document["claims"] if claim["kind"] == "claim"
     }
     same = verdicts == {claim.id: claim.verdict for claim in audit.claims}
-    return same and audit_belongs(audit.as_dict(), document)
+    return same and audit_belongs(audit, document)
 
 
 # -- Markdown
@@ -163,7 +162,7 @@ def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     for k, claim in enumerate(claims):
         decided = full.get(claim.first.id)
         if claim.verdict == "undecided" and decided is not None and decided.decided:
-            first = replace(decided.first, note="decided by --preset full")
+            first = decided.first.but(note="decided by --preset full")
             claims[k] = ClaimOverSeeds((first,))
     claims = explained(claims, PAPERS[document["paper"]].figures[document["figure"]].missed)
     return [claim for kind in KINDS for claim in claims if claim.first.kind == kind]
@@ -416,8 +415,8 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
     """Return which claims hold under nulls, as `dyn audit` prints it, where it was committed for
     this figure.
     """
-    audit = read_audit(FIGURES / f"{name}{AUDIT}.json")
-    if audit is None or not belongs(audit, document) or not audit.outcomes:
+    audit = read_report(FIGURES / f"{name}{AUDIT}.json", Audit)
+    if audit is None or not belongs(audit, document) or not audit.nulls:
         return ""
     words = {"HOLDS": badge("partly", "HOLDS"), "fails": badge("reproduced", "fails")}
     header, rows = audit.table()
@@ -429,11 +428,9 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
         for first, *others in rows
     ]
     said = [
-        f"- `{outcome.null}`: {inline(outcome.reason)}"
-        for outcome in audit.outcomes
-        if outcome.reason
+        f"- `{outcome.null}`: {inline(outcome.reason)}" for outcome in audit.nulls if outcome.reason
     ]
-    title = f"Audit: {plural(len(rows), 'claim')} under {plural(len(audit.outcomes), 'null')}"
+    title = f"Audit: {plural(len(rows), 'claim')} under {plural(len(audit.nulls), 'null')}"
     return folded(title, table(header, cells, "audit"), "\n".join(said))
 
 

@@ -20,8 +20,7 @@ from dynamics_cli.errors import DynError
 from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
-    from dynamics_cli.reproduction.audit import Audit
-    from dynamics_cli.reproduction.longer import Longer
+    from dynamics_cli.reproduction.audits import Audit, Longer
 
 EXAMPLES = """\b
 Examples:
@@ -112,7 +111,8 @@ def _unexplained(report: Audit | Longer) -> Iterator[str]:
 
     Of longer training, a line for the claims that change.
     """
-    from dynamics_cli.reproduction.audit import MUST_FAIL, Audit
+    from dynamics_cli.reproduction.audit import MUST_FAIL
+    from dynamics_cli.reproduction.audits import Audit
 
     if not isinstance(report, Audit):
         if report.changed:
@@ -129,7 +129,7 @@ def _unexplained(report: Audit | Longer) -> Iterator[str]:
 
 
 def _report(report: Audit | Longer) -> None:
-    from dynamics_cli.reproduction.audit import Audit
+    from dynamics_cli.reproduction.audits import Audit
 
     header, rows = report.table()
     if not isinstance(report, Audit):
@@ -139,10 +139,10 @@ def _report(report: Audit | Longer) -> None:
         return
     emit(
         f"{report.figure}: claims that networks decide: {len(report.claims)}, nulls:"
-        f" {len(report.outcomes)}\n"
+        f" {len(report.nulls)}\n"
     )
     if rows:
         emit(text_table(header, rows) + "\n")
-    for outcome in report.outcomes:
+    for outcome in report.nulls:
         if outcome.reason:
             emit(f"{outcome.null}: {outcome.reason}\n")

@@ -12,7 +12,7 @@ from typing import Any
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages.document import Html, Page, folded, items, joined, table, tag
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.audit import read_audit
+from dynamics_cli.reproduction.audits import Audit, Longer, read_report
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, explained, summary
 from dynamics_cli.reproduction.document import (
     AUDIT,
@@ -28,7 +28,6 @@ from dynamics_cli.reproduction.document import (
     run_path,
     seeds_of,
 )
-from dynamics_cli.reproduction.longer import read_longer
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.verify import verify_run
@@ -190,11 +189,11 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
 
 def _audit(file: Path, document: Mapping[str, Any]) -> Html | None:
     """Return which claims hold under nulls, where `dyn audit` has left its table."""
-    if (audit := read_audit(beside(file, AUDIT))) is None:
+    if (audit := read_report(beside(file, AUDIT), Audit)) is None:
         return None
-    if not audit_belongs(audit.as_dict(), document):
+    if not audit_belongs(audit, document):
         return tag("p", f"The audit {beside(file, AUDIT).name} is not shown: {OTHER_RUNS}.")
-    reasons = [f"{outcome.null}: {outcome.reason}" for outcome in audit.outcomes if outcome.reason]
+    reasons = [f"{outcome.null}: {outcome.reason}" for outcome in audit.nulls if outcome.reason]
     return folded(
         "Claims under nulls",
         table(
@@ -207,9 +206,9 @@ def _audit(file: Path, document: Mapping[str, Any]) -> Html | None:
 
 def _longer(file: Path, document: Mapping[str, Any]) -> Html | None:
     """Return which claims change after longer training, where `dyn audit --longer` has left it."""
-    if (longer := read_longer(beside(file, LONGER))) is None:
+    if (longer := read_report(beside(file, LONGER), Longer)) is None:
         return None
-    if not audit_belongs(longer.as_dict(), document):
+    if not audit_belongs(longer, document):
         return tag("p", f"The audit {beside(file, LONGER).name} is not shown: {OTHER_RUNS}.")
     said = f"{longer.summary[0].upper()}{longer.summary[1:]}"
     if not longer.changed:

@@ -59,15 +59,14 @@ class _Figure:
         """Return under how many nulls a claim fails, such as `7 of 9`; empty without an audit."""
         if self.audit is None:
             return ""
-        held = [outcome.held.get(claim.first.id) for outcome in self.audit.outcomes]
+        held = [outcome.held.get(claim.first.id) for outcome in self.audit.nulls]
         asked = [holds for holds in held if holds is not None]
         return f"{asked.count(False)} of {len(asked)}" if asked else ""
 
     def after(self, claim: ClaimOverSeeds) -> str:
         """Return the verdict after longer training; empty where that was not tried."""
-        if self.longer is None or claim.first.id not in self.longer.later:
-            return ""
-        return self.longer.later[claim.first.id].verdict
+        later = None if self.longer is None else self.longer.after(claim.first.id)
+        return "" if later is None else later.verdict
 
 
 def site(paper: str, out: str | Path) -> list[Path]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,15 @@ from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent
 from dynamics_cli.process import ignored_warnings
-from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, as_compared
-from dynamics_cli.reproduction.document import AUDIT, AuditForm, figures_folder
+from dynamics_cli.reproduction.audits import Audit, NullOutcome
+from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.reproduction.document import AUDIT, figures_folder
 from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
 from dynamics_cli.runs.store import manifest
 from dynamics_cli.runs.store.layout import outputs_root
-from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.runs.store.sealed import seal
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -181,84 +182,6 @@ NULLS: dict[str, Change] = {
 """The standard nulls: changes of a figure's runs after which its claims should fail."""
 
 
-@dataclass(frozen=True)
-class NullOutcome:
-    """The claims of a figure under a null."""
-
-    null: str
-    held: Mapping[str, bool]
-    """Id of every claim that was reproduced without the null -> whether it still is."""
-    reason: str = ""
-    """Why all claims failed at once, or why the null does not apply: then `held` is empty."""
-    why: Mapping[str, str] = field(default_factory=dict)
-    """Id of a claim that holds -> why it does, as `Figure.passes` says."""
-    measured: Mapping[str, float | None] = field(default_factory=dict)
-    """Id of a claim that holds -> its number under the null, to read the sentence beside."""
-
-
-@dataclass(frozen=True)
-class Audit:
-    """The claims of a figure under nulls."""
-
-    figure: str
-    claims: Sequence[Claim]
-    """Those that networks decide, as the figure's own runs give them."""
-    outcomes: Sequence[NullOutcome]
-    runs: Mapping[str, str | None] | None = None
-    """Role -> hash of the figure's runs; None in audits of before, which did not keep it."""
-
-    def survivors(self, null: str) -> list[str]:
-        """Return the ids of claims that still hold under a null, and do not say why."""
-        excused = {claim.id for claim in self.claims if claim.always}
-        ids = []
-        for outcome in self.outcomes:
-            if outcome.null == null:
-                holding = [key for key, held in outcome.held.items() if held]
-                ids += [key for key in holding if key not in excused | outcome.why.keys()]
-        return ids
-
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and rows: claim by null; a dash where there is nothing to ask."""
-        words = {None: "–", True: "HOLDS", False: "fails"}
-        rows = []
-        for claim in self.claims:
-            why = [claim.always] if claim.always else []
-            for outcome in self.outcomes:
-                if claim.id in outcome.why:
-                    number = as_compared(outcome.measured.get(claim.id), claim.low, claim.high)
-                    why.append(f"{outcome.null} ({number}): {outcome.why[claim.id]}")
-            held = (words[outcome.held.get(claim.id)] for outcome in self.outcomes)
-            rows.append([claim.id, *held, "; ".join(why)])
-        return ["claim", *(outcome.null for outcome in self.outcomes), "why it holds"], rows
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figure's entry in the output of `--json`."""
-        document: dict[str, Any] = {
-            "figure": self.figure,
-            "claims": [claim.as_dict() for claim in self.claims],
-            "nulls": [asdict(outcome) for outcome in self.outcomes],
-        }
-        if self.runs is not None:
-            document["hashes"] = dict(self.runs)
-        return document
-
-
-def read_audit(path: Path) -> Audit | None:
-    """Return the audit that a file holds; None where there is no file.
-
-    Raises:
-        CorruptRunError: it cannot be read, was changed, or is not one of `dyn audit`.
-        RunError: another version of dyn wrote it.
-    """
-    try:
-        document = read_sealed(path, form=AuditForm)
-        claims = [ClaimOverSeeds.from_dict(claim).first for claim in document["claims"]]
-        outcomes = [NullOutcome(**outcome) for outcome in document["nulls"]]
-        return Audit(document["figure"], claims, outcomes, document.get("hashes"))
-    except FileNotFoundError:
-        return None
-
-
 def audit(
     figure: str,
     *,
@@ -316,7 +239,8 @@ def audit(
     claims = [claim for claim in of_figure if claim.kind == "claim"]
     reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
-    audited = Audit(asked.id, claims, outcomes, {run.role: run.run.hash for run in runs})
+    hashes = {run.role: run.run.hash for run in runs}
+    audited = Audit(figure=asked.id, claims=claims, nulls=outcomes, hashes=hashes)
     manifest.write_listed(file.parent, {file.name: seal(audited.as_dict())})
     return audited
 
@@ -367,13 +291,14 @@ def _outcome(
     ids: Sequence[str],
 ) -> NullOutcome:
     if isinstance(runs, str):
-        return NullOutcome(null, {}, runs)
+        return NullOutcome(null=null, held={}, reason=runs)
     claims = claims_under(figure, source, runs)
     if isinstance(claims, str):
-        return NullOutcome(null, dict.fromkeys(ids, False), claims)
+        return NullOutcome(null=null, held=dict.fromkeys(ids, False), reason=claims)
     holding = {claim.id: claim.measured for claim in claims if claim.holds and claim.id in ids}
     held = {key: key in holding for key in ids}
-    return NullOutcome(null, held, why=reasons(figure, null, held), measured=holding)
+    why = dict(reasons(figure, null, held))
+    return NullOutcome(null=null, held=held, why=why, measured=holding)
 
 
 def claims_under(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsFloat, get_args
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.mathematics import in_unicode
@@ -23,10 +23,12 @@ Kind = Literal["claim", "theory"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """In the order of tables."""
 _LARGEST = sys.float_info.max
-Verdict = Literal["reproduced", "not reproduced", "premise not met", "undecided"]
+Verdict = Literal[
+    "reproduced", "not reproduced", "premise not met", "undecided", "depends on the seed"
+]
 DECIDED: tuple[Verdict, ...] = ("reproduced", "not reproduced")
 """The verdicts that a tally counts; the others count neither way."""
-DEPENDS = "depends on the seed"
+DEPENDS: Verdict = "depends on the seed"
 """The verdict over seeds where the share of them may lie on either side of one half."""
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution, for intervals of 95 %."""
@@ -131,8 +133,7 @@ def most() -> Interval:
     return more_than(0.5)
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(BaseModel, frozen=True):
     """A sentence of a paper turned into a measurement.
 
     A `claim` is decided by networks that were trained: some change of their runs makes it fail.
@@ -161,7 +162,7 @@ class Claim:
     """Whether the expected number belongs to a released draw: other seeds do not decide it."""
     note: str = ""
     """Its premise, as a number, or what would decide it."""
-    because: Reason | None = None
+    because: Annotated[Reason | None, Field(exclude=True)] = None
     """Why the claim is missed or not decided, as the index of papers says (`explained`)."""
 
     @property
@@ -170,12 +171,16 @@ class Claim:
         unpremised = self.verdict == "premise not met" and self.note.startswith(HOLDS)
         return unpremised or self.verdict == "reproduced"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, without an empty note, and without `because`, which the
+    def but(self, **changes: Any) -> Claim:
+        """Return the claim with other entries."""
+        return self.model_copy(update=changes)
+
+    @model_serializer(mode="wrap")
+    def _entries(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the entries by name, without an empty note, and without `because`, which the
         index has.
         """
-        document = asdict(self)
-        del document["because"]
+        document: dict[str, Any] = dump(self)
         if not self.note:
             del document["note"]
         return document
@@ -200,12 +205,12 @@ def claim(
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     known = value if math.isfinite(value) else None
     return Claim(
-        id,
-        statement,
-        source,
-        str(expected),
-        known,
-        verdict,
+        id=id,
+        statement=statement,
+        source=source,
+        expected=str(expected),
+        measured=known,
+        verdict=verdict,
         low=low,
         high=high,
         always=always,
@@ -234,7 +239,7 @@ def theory(
     id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat
 ) -> Claim:
     """Compare as `claim` does, where formulas or data decide: no network can make it fail."""
-    return replace(claim(id, statement, source, expected, measured), kind="theory")
+    return claim(id, statement, source, expected, measured).but(kind="theory")
 
 
 def presupposing(claim: Claim, premise: str, expected: Interval, measured: SupportsFloat) -> Claim:
@@ -249,41 +254,26 @@ def presupposing(claim: Claim, premise: str, expected: Interval, measured: Suppo
     outcome = "" if met else _OUTCOMES.get(claim.verdict, "")
     verdict = claim.verdict if met else "premise not met"
     note = "; ".join(filter(None, [outcome, claim.note, told]))
-    return replace(claim, verdict=verdict, note=note)
+    return claim.but(verdict=verdict, note=note)
 
 
 def undecided(claim: Claim, because: str) -> Claim:
     """Return a claim that the runs at hand cannot decide; `because` says what could."""
-    return replace(claim, verdict="undecided", note=because)
+    return claim.but(verdict="undecided", note=because)
 
 
-class _NumberForm(BaseModel):
-    """A number and its range, in a file."""
+class SeedForm(BaseModel):
+    """What another seed may change of a claim, in a file."""
 
     measured: float | None
+    verdict: Verdict
     low: float | None = None
     high: float | None = None
 
 
-class SeedForm(_NumberForm):
-    """What another seed may change of a claim, in a file."""
-
-    verdict: Verdict
-
-
-class ClaimForm(_NumberForm):
+class ClaimForm(Claim):
     """A claim in a file, perhaps with the results of several seeds."""
 
-    verdict: Verdict | Literal["depends on the seed"]
-    id: str
-    statement: str
-    source: str
-    expected: str
-    kind: Kind = "claim"
-    always: str = ""
-    of_draw: bool = False
-    note: str = ""
-    because: None = None
     per_seed: Annotated[list[SeedForm], Field(min_length=1)] = []
 
 
@@ -375,7 +365,7 @@ class ClaimOverSeeds:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, its median and its verdict; with several seeds also each result."""
-        document = self.first.as_dict() | {"measured": self.measured, "verdict": self.verdict}
+        document = self.first.model_dump() | {"measured": self.measured, "verdict": self.verdict}
         if len(self.each) > 1:
             per_seed = [{name: getattr(claim, name) for name in PER_SEED} for claim in self.each]
             document |= {"held": self.held, "interval": list(self.interval), "per_seed": per_seed}
@@ -384,9 +374,8 @@ class ClaimOverSeeds:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
         """Return the claim that `as_dict` wrote."""
-        known = {field.name for field in fields(Claim)}
-        first = Claim(**{name: value for name, value in document.items() if name in known})
-        return cls(tuple(replace(first, **of_seed) for of_seed in document.get("per_seed", [{}])))
+        seeds = document.get("per_seed", [{}])
+        return cls(tuple(Claim(**{**document, **of_seed}) for of_seed in seeds))
 
 
 def explained(
@@ -394,7 +383,7 @@ def explained(
 ) -> list[ClaimOverSeeds]:
     """Return the claims with the reasons of an index by id, as `FigureEntry.missed` has them."""
     return [
-        ClaimOverSeeds(tuple(replace(one, because=missed.get(one.id)) for one in claim.each))
+        ClaimOverSeeds(tuple(one.but(because=missed.get(one.id)) for one in claim.each))
         for claim in claims
     ]
 
@@ -442,7 +431,7 @@ def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
     by_id = [{claim.id: claim for claim in of_seed} for of_seed in claims]
     joined = []
     for claim in claims[0]:
-        missing = replace(claim, measured=None, verdict="not reproduced", low=None, high=None)
+        missing = claim.but(measured=None, verdict="not reproduced", low=None, high=None)
         of_seeds = by_id[:1] if claim.of_draw else by_id
         each = tuple(of_seed.get(claim.id, missing) for of_seed in of_seeds)
         joined.append(ClaimOverSeeds(each))

@@ -14,11 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from dynamics_cli._bundled import CONFIGS, bundled_configs
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction import catalogue
+from dynamics_cli.reproduction.audits import Audit, Longer
 from dynamics_cli.reproduction.claims import ClaimForm, ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
@@ -27,7 +28,7 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import is_locked
-from dynamics_cli.runs.store.sealed import FileName, read_sealed, seal
+from dynamics_cli.runs.store.sealed import FileName, read_form, read_sealed, seal
 from dynamics_cli.runs.verify import Fault, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 from dynamics_cli.sweeps.find import is_there, numbered, open_run, run_directory, sweep_directory
@@ -94,42 +95,8 @@ class _DocumentForm(BaseModel):
         return self
 
 
-class _NullForm(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    null: str
-    held: dict[str, bool]
-    reason: str = ""
-    why: dict[str, str] = {}
-    measured: dict[str, float | None] = {}
-
-
-class AuditForm(BaseModel):
-    """The JSON of an audit."""
-
-    figure: FileName
-    claims: list[ClaimForm]
-    nulls: list[_NullForm]
-    hashes: dict[str, str | None] | None = None
-
-
-class LongerForm(BaseModel):
-    """The JSON of an audit with longer training."""
-
-    figure: FileName
-    longer: float
-    claims: list[ClaimForm]
-    later: list[ClaimForm]
-    reason: str
-    hashes: dict[str, str | None]
-
-
-BESIDE: Mapping[str, type[BaseModel]] = {
-    AUDIT: AuditForm,
-    LONGER: LongerForm,
-    SEEDS: _DocumentForm,
-}
-"""What stands beside the JSON of a figure -> the form of its entries."""
+REPORTS: Mapping[str, type[Audit] | type[Longer]] = {AUDIT: Audit, LONGER: Longer}
+"""What `dyn audit` leaves beside the JSON of a figure."""
 
 
 def figures_folder(out: str | Path | None = None) -> Path:
@@ -140,7 +107,7 @@ def figures_folder(out: str | Path | None = None) -> Path:
 
 
 def beside(path: Path, what: str) -> Path:
-    """Return the file beside a figure's JSON that holds what one of `BESIDE` stands for."""
+    """Return the file beside a figure's JSON that holds what stands before `.json` in its name."""
     return path.with_name(f"{path.name.removesuffix('.json')}{what}.json")
 
 
@@ -239,19 +206,19 @@ def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     if not (file := beside(path, SEEDS)).exists():
         return []
     claims = [ClaimOverSeeds.from_dict(claim) for claim in read_document(file)["claims"]]
-    if [claim.first.as_dict() for claim in claims] != document["claims"]:
+    if [claim.first.model_dump() for claim in claims] != document["claims"]:
         return []
     return claims
 
 
-def audit_belongs(audit: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    """Return whether an audit is of the runs that a figure was drawn from, given the JSON of both.
+def audit_belongs(audit: Audit | Longer, document: Mapping[str, Any]) -> bool:
+    """Return whether an audit is of the runs that a figure was drawn from, given its JSON.
 
     An audit of before, without hashes of runs, is compared by its claims and their verdicts.
     """
-    if (hashes := audit.get("hashes")) is not None:
-        return bool(hashes == {run["role"]: run["hash"] for run in document["runs"]})
-    verdicts = {claim["id"]: claim["verdict"] for claim in audit["claims"]}
+    if audit.hashes is not None:
+        return audit.hashes == {run["role"]: run["hash"] for run in document["runs"]}
+    verdicts = {claim.id: claim.verdict for claim in audit.claims}
     drawn = [claim for claim in document["claims"] if claim["kind"] == "claim"]
     return verdicts == {claim["id"]: claim["verdict"] for claim in drawn}
 
@@ -311,7 +278,7 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
             file_of(file, document, name)
         except CorruptRunError as error:
             yield Fault.of(error, file)
-    for what in BESIDE:
+    for what in (*REPORTS, SEEDS):
         if (extra := beside(file, what)).exists():
             try:
                 runs += _runs_beside(file, what, document)
@@ -339,8 +306,8 @@ def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dic
     """
     extra = beside(file, what)
     figure = document["figure"]
-    if what in (AUDIT, LONGER):
-        if not audit_belongs(read_sealed(extra, form=BESIDE[what]), document):
+    if what in REPORTS:
+        if not audit_belongs(read_form(extra, REPORTS[what]), document):
             option = " --longer N" if what == LONGER else ""
             again = f"`dyn audit {figure}{option}` makes it again"
             raise CorruptRunError(extra, OTHER_RUNS, again)
@@ -412,5 +379,5 @@ def _everything() -> list[Path]:
 
 def figures_in(folder: str | Path) -> list[Path]:
     """Return the JSON files of the figures in a folder, beside which their pictures may stand."""
-    extra = tuple(f"{what}.json" for what in BESIDE)
+    extra = tuple(f"{what}.json" for what in (*REPORTS, SEEDS))
     return sorted(file for file in Path(folder).glob("[!.]*.json") if not file.name.endswith(extra))

@@ -8,8 +8,7 @@ stay the figure's own.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,101 +17,13 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError
 from dynamics_cli.reproduction.audit import changed_runs, claims_under
-from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, as_compared
-from dynamics_cli.reproduction.document import LONGER, LongerForm, figures_folder
+from dynamics_cli.reproduction.audits import Longer
+from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.reproduction.document import LONGER, figures_folder
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
 from dynamics_cli.runs.store import manifest
-from dynamics_cli.runs.store.sealed import read_sealed, seal
-
-
-@dataclass(frozen=True)
-class Longer:
-    """The claims of a figure that networks decide, and the same claims after longer training."""
-
-    figure: str
-    factor: float
-    """How many times as long the networks were trained."""
-    claims: Sequence[Claim]
-    """As the figure's own runs give them."""
-    later: Mapping[str, Claim]
-    """By id, as the longer runs give them; a claim that these do not have is missing."""
-    reason: str = ""
-    """Why there are no longer runs, or why they gave no claims; then `later` is empty."""
-    runs: Mapping[str, str | None] | None = None
-    """Role -> hash of the figure's runs."""
-
-    @property
-    def changed(self) -> list[tuple[Claim, Claim | None]]:
-        """The claims whose verdict is another after longer training, before and after it."""
-        if self.reason:
-            return []
-        pairs = [(claim, self.later.get(claim.id)) for claim in self.claims]
-        return [(claim, later) for claim, later in pairs if _verdict(later) != claim.verdict]
-
-    @property
-    def summary(self) -> str:
-        """A sentence on how many claims change, or why that is not known."""
-        trained = f"trained {self.factor:g} times as long"
-        if self.reason:
-            return f"{trained}: {self.reason}"
-        return f"{trained}, {len(self.changed)} of {len(self.claims)} claims change"
-
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and rows: the claims that change, with numbers and verdicts."""
-        header = ["claim", "expected", "measured", f"{self.factor:g} times as long", "verdict"]
-        rows = []
-        for claim, later in self.changed:
-            value = None if later is None else later.measured
-            rows.append(
-                [
-                    claim.id,
-                    claim.expected,
-                    as_compared(claim.measured, claim.low, claim.high),
-                    as_compared(value, claim.low, claim.high),
-                    f"{claim.verdict}, then {_verdict(later)}",
-                ]
-            )
-        return header, rows
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figure's entry in the output of `--json`."""
-        return {
-            "figure": self.figure,
-            "longer": self.factor,
-            "claims": [claim.as_dict() for claim in self.claims],
-            "later": [claim.as_dict() for claim in self.later.values()],
-            "changed": [claim.id for claim, _ in self.changed],
-            "reason": self.reason,
-            "hashes": dict(self.runs or {}),
-        }
-
-
-def _verdict(claim: Claim | None) -> str:
-    """Return a verdict; a claim that the evidence no longer has is not reproduced."""
-    return "not reproduced" if claim is None else claim.verdict
-
-
-def read_longer(path: Path) -> Longer | None:
-    """Return what a file of `dyn audit --longer` holds; None where there is no file.
-
-    Raises:
-        CorruptRunError: it cannot be read, was changed, or is not one of `dyn audit --longer`.
-        RunError: another version of dyn wrote it.
-    """
-    try:
-        document = read_sealed(path, form=LongerForm)
-        later = [ClaimOverSeeds.from_dict(claim).first for claim in document["later"]]
-        return Longer(
-            document["figure"],
-            document["longer"],
-            [ClaimOverSeeds.from_dict(claim).first for claim in document["claims"]],
-            {claim.id: claim for claim in later},
-            document["reason"],
-            document["hashes"],
-        )
-    except FileNotFoundError:
-        return None
+from dynamics_cli.runs.store.sealed import seal
 
 
 def longer(
@@ -170,9 +81,14 @@ def longer(
         else:
             later = answer
     ids = {claim.id for claim in claims}
-    longer_claims = {claim.id: claim for claim in later if claim.id in ids}
-    hashes = {run.role: run.run.hash for run in runs}
-    compared = Longer(asked.id, float(factor), claims, longer_claims, reason, hashes)
+    compared = Longer(
+        figure=asked.id,
+        longer=factor,
+        claims=claims,
+        later=[claim for claim in later if claim.id in ids],
+        reason=reason,
+        hashes={run.role: run.run.hash for run in runs},
+    )
     manifest.write_listed(file.parent, {file.name: seal(compared.as_dict())})
     return compared
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.reproduction.audit import Audit, read_audit
+from dynamics_cli.reproduction.audits import Audit, Longer, read_report
 from dynamics_cli.reproduction.document import (
     AUDIT,
     LONGER,
@@ -19,7 +18,6 @@ from dynamics_cli.reproduction.document import (
     read_document,
     seeds_of,
 )
-from dynamics_cli.reproduction.longer import Longer, read_longer
 from dynamics_cli.runs.store.sealed import seal
 
 PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
@@ -41,10 +39,11 @@ def without_paths(reason: str) -> str:
 
 def audit_without_paths(audit: Audit) -> Audit:
     """Return an audit whose reasons name no directories."""
-    outcomes = [
-        replace(outcome, reason=without_paths(outcome.reason)) for outcome in audit.outcomes
+    nulls = [
+        outcome.model_copy(update={"reason": without_paths(outcome.reason)})
+        for outcome in audit.nulls
     ]
-    return replace(audit, outcomes=outcomes)
+    return audit.model_copy(update={"nulls": nulls})
 
 
 def audit_of(file: Path, document: Mapping[str, Any]) -> Audit | None:
@@ -52,18 +51,18 @@ def audit_of(file: Path, document: Mapping[str, Any]) -> Audit | None:
 
     Raises RunError: it is damaged.
     """
-    audit = read_audit(beside(file, AUDIT))
-    if audit is None or not audit_belongs(audit.as_dict(), document):
+    audit = read_report(beside(file, AUDIT), Audit)
+    if audit is None or not audit_belongs(audit, document):
         return None
     return audit_without_paths(audit)
 
 
 def longer_of(file: Path, document: Mapping[str, Any]) -> Longer | None:
     """Return the claims after longer training beside the JSON of a figure, as `audit_of` does."""
-    longer = read_longer(beside(file, LONGER))
-    if longer is None or not audit_belongs(longer.as_dict(), document):
+    longer = read_report(beside(file, LONGER), Longer)
+    if longer is None or not audit_belongs(longer, document):
         return None
-    return replace(longer, reason=without_paths(longer.reason))
+    return longer.model_copy(update={"reason": without_paths(longer.reason)})
 
 
 def published(

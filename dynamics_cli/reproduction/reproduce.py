@@ -213,7 +213,7 @@ def reproduce(
         **about,
         **described,
         **took,
-        "claims": [claim.first.as_dict() for claim in joined],
+        "claims": [claim.first.model_dump() for claim in joined],
     }
     contents[file.name] = document_of(of_first, pictures, runs, folder)
     with run_lock(folder):

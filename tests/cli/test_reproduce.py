@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -88,7 +87,7 @@ def test_json_is_one_list(dyn, asked):
     fig1, fig2, fig3 = answer.json
     assert {"figure", "files", "claims", "runs"} <= set(fig1)
     assert fig1["files"] == ["/figures/boursier2022-fig1.pdf"]
-    assert set(fig1["claims"][0]) == {field.name for field in dataclasses.fields(Claim)} - {
+    assert set(fig1["claims"][0]) == Claim.model_fields.keys() - {
         "note",
         "because",
     }

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
 
-from dynamics_cli.reproduction.audit import read_audit
+from dynamics_cli.reproduction.audits import Audit, read_report
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, Interval
 from dynamics_cli.reproduction.document import (
@@ -85,7 +85,7 @@ def test_no_document_names_the_machine(file):
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{AUDIT}.json")), ids=lambda file: file.name)
 def test_an_audit_has_the_claims_of_its_figure(file, papers):
-    audit = read_audit(file)
+    audit = read_report(file, Audit)
     figure = file.name.removesuffix(f"{AUDIT}.json")
     assert audit is not None
     assert audit.figure == figure
@@ -120,12 +120,12 @@ def test_a_sentence_that_excuses_a_claim_has_a_claim_that_holds(key):
     said = set[tuple[str, str]]()
     used = set[tuple[str, str]]()
     for name in PAPERS[key].figures:
-        audit = read_audit(FIGURES / f"{name}{AUDIT}.json")
+        audit = read_report(FIGURES / f"{name}{AUDIT}.json", Audit)
         if audit is None:
             continue
         held = {
             outcome.null: [id for id, holds in outcome.held.items() if holds]
-            for outcome in audit.outcomes
+            for outcome in audit.nulls
         }
         for null, sentences in load_figure(name).passes.items():
             for pattern in " ".join(sentences).split():
@@ -325,9 +325,9 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers, folder):
     (folder / "boursier2022-fig2.audit.json").write_bytes(seal(audit))
     assert list(papers.import_figures(folder)) == []
     assert read_document(papers.FIGURES / file.name) == document
-    kept = read_audit(papers.FIGURES / "boursier2022-fig2.audit.json")
+    kept = read_report(papers.FIGURES / "boursier2022-fig2.audit.json", Audit)
     assert kept is not None
-    assert kept.outcomes[0].reason == "RunError: it diverged"
+    assert kept.nulls[0].reason == "RunError: it diverged"
 
 
 def test_an_import_refuses_an_edited_document_and_leaves_out_what_is_stale(papers, folder):

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from dynamics_cli.plotting.style import style
-from dynamics_cli.reproduction.audit import MUST_FAIL, Audit
+from dynamics_cli.reproduction.audit import MUST_FAIL
+from dynamics_cli.reproduction.audits import Audit
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.figure import Figure, Wanted
@@ -76,7 +77,7 @@ def unfalsified(audit: Audit) -> set[str]:
     must hold.
     """
     further = [
-        outcome.held for outcome in audit.outcomes if outcome.null != "untrained" and outcome.held
+        outcome.held for outcome in audit.nulls if outcome.null != "untrained" and outcome.held
     ]
     asked = [
         claim.id for claim in audit.claims if not claim.always and claim.verdict == "reproduced"

@@ -89,7 +89,7 @@ def test_claims_are_those_committed_and_the_picture_is_drawn(figure_id):
     tolerance = next(
         (share for name, share in UNSTABLE.items() if figure_id.startswith(name)), SAME
     )
-    found = differences(committed, [one.as_dict() for one in claims], tolerance)
+    found = differences(committed, [one.model_dump() for one in claims], tolerance)
     assert not found, f"stale: dyn reproduce {figure_id}, and import again ({'; '.join(found)})"
     if figure.numbers is not None:
         assert all(math.isfinite(value) for value in figure.numbers(evidence).values())

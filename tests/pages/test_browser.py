@@ -280,7 +280,7 @@ def test_hostile_names_and_values_are_texts(show, figure, points, tmp_path):
         "caption": HOSTILE * 10 + "x" * 10**7,
         "claims": [
             {
-                **figure.claims[0].as_dict(),
+                **figure.claims[0].model_dump(),
                 "statement": HOSTILE,
                 "source": HOSTILE,
                 "measured": None,

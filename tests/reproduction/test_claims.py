@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -131,7 +130,7 @@ def test_claims_that_are_not_decided_count_neither_way():
         assert both.verdict == "premise not met"
         assert both.note.count("holds all the same") == 1
         assert both.note.count("is asked for") == 2
-    over = over_seeds([[replace(one, id=str(k)) for k, one in enumerate([held, unmet, open_])]])
+    over = over_seeds([[one.but(id=str(k)) for k, one in enumerate([held, unmet, open_])]])
     assert summary(over) == "1 of 1 claim reproduced on one seed, 1 premise not met, 1 undecided"
     assert [one.missed for one in over] == [False, False, False]
     told = claims_table(over, width=200)
@@ -142,7 +141,7 @@ def test_claims_that_are_not_decided_count_neither_way():
     # the share of seeds is over those that decide
     (several,) = over_seeds([[held]] * 5 + [[unmet]] * 3)
     assert (several.count, several.verdict) == ("5 of 5 (0.57 to 1.00)", "reproduced")
-    far = presupposing(replace(held, measured=9.0), "lambda <= 1", at_most(1.0), 2.0)
+    far = presupposing(held.but(measured=9.0), "lambda <= 1", at_most(1.0), 2.0)
     (mixed,) = over_seeds([[held]] * 4 + [[far]] * 6)
     assert (mixed.verdict, mixed.measured) == ("reproduced", 0.0)  # of the seeds that decide
     (never,) = over_seeds([[unmet]] * 4)
