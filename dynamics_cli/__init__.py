@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MODULES = {
     "api": (
         "add_data animate compare describe export fetch_data list_panels load_config load_run"
-        " plan_sweep plan_train plot predictions sweep train"
+        " load_sweep picture plan_sweep plan_train plot predictions sweep train"
     ),
     "config.describe": "explain list_kinds",
     "instruments.measure": "measure",

@@ -8,7 +8,6 @@ than a table have one as `.rows`; `pandas.DataFrame` takes both.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dynamics_cli.analysis import Prediction
+    from dynamics_cli.analysis.picture import Picture
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.reader import Overrides
     from dynamics_cli.datasets.files.store import Published
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Config = RunConfig | str | os.PathLike[str] | Mapping[str, Any]
     Which = Run | str | Path
-    Drawn = Which | Sweep | Sequence[Which]
+    Drawn = Which | Sweep | Sequence[Which | Sweep]
     Recorded = Sequence[str | Mapping[str, Any] | Callable[[Any], Any]]
     Messages = Callable[[str], None]
     """Called with sentences for the user."""
@@ -386,6 +386,24 @@ def describe(run: Which | Sweep) -> dict[str, Any]:
     return describe(open_run(run, together=True, whole=True))
 
 
+def load_sweep(sweep: str | Path) -> Sweep:
+    """Open a sweep for reading, finished or not: `rows`, `runs(where)`, `to_pandas()`.
+
+    Args:
+        sweep: a directory, the (start of the) name of a sweep below outputs, or `latest`.
+
+    Raises RunError: there is no such sweep, or it is damaged.
+    """
+    from dynamics_cli.errors import RunError
+    from dynamics_cli.sweeps.directory import Sweep
+    from dynamics_cli.sweeps.find import list_sweeps, sweep_directory
+
+    if (directory := sweep_directory(sweep, alone=True)) is None:
+        names = [row["path"].name for row in list_sweeps()]
+        raise RunError(f"there is no sweep {sweep}{did_you_mean(str(sweep), names)}")
+    return Sweep(directory)
+
+
 def compare(a: Which, b: Which) -> Comparison:
     """Compare two runs.
 
@@ -470,11 +488,76 @@ def _open(run: Drawn) -> Run | Sweep:
 
     directory = sweep_directory(run)
     if directory is not None:
-        return Sweep(directory)
+        return run if isinstance(run, Sweep) else Sweep(directory)
     return open_run(run, whole=True)
 
 
 # --- pictures
+
+
+def picture(runs: Drawn | Mapping[str, Any], /, **words: Any) -> Picture:
+    """Draw the curves that you choose of runs and sweeps, on common axes.
+
+    Every curve is a quantity of a network: `loss`, a measure, a number of it, or an expression such
+    as `sharpness * optimizer.lr / 2`; the final loss, a column of a sweep, or `first(loss < 0.1)`
+    is a number of a whole run. Networks that nothing tells apart may differ in what is `over`
+    alone.
+
+    Args:
+        runs: runs and sweeps as `load_run` takes them, one or a list; or a file `picture.yaml`, or
+            the same content as a mapping.
+        words: those that follow, by keyword.
+        y: quantity along y; a setting makes a phase diagram, whose colour is a quantity.
+        x: `iteration`, `time`, `epoch`, a setting, or a quantity (default: iteration, or for
+            numbers of whole runs the first setting with several values).
+        color: what colours tell apart; a setting, `run`, `branch`, `quantity`, `average` or `none`.
+        dash: what dashes tell apart.
+        facet: what has panels of its own.
+        over: what is summed up (default: seed).
+        stat: how it is summed up; by the median or the mean, not at all, or by the run of the least
+            final loss.
+        band: what the band shows (default: least to largest, of ten jobs or more the middle 90 %
+            and 50 %).
+        where: only networks with this setting; in Python `{"optimizer.lr": 0.1}`.
+        at: the state whose value stands for a curve over settings (default: the last).
+        log: which axes are logarithmic, c the colours of a phase diagram (default: those that this
+            suits).
+        share: the axes that panels have in common (default: xy).
+        labels: what a setting, a quantity, a value or a run is called; in Python
+            `{"optimizer.lr": "η"}`.
+        title: above the picture.
+        size: `column` or `page` of a paper, or the width in inches; in Python also `[width,
+            height]`.
+        legend: where it stands (default: below).
+        note: words above the picture instead of those that say what is summed up; `none` leaves
+            them out.
+        bounds: bounds that measures know, such as 2 / η (default: those near the curves).
+        panels: in Python and files, a list of descriptions, each with its own runs.
+
+    Returns:
+        The picture, which a notebook shows: `figure`, `charts`, `table()`, `to_xarray()`,
+        `save(path)`, and `spec`, the YAML that makes it again.
+
+    Raises:
+        UsageError: something is not there, or would be summed up in silence.
+        ConfigError: a word is not known.
+        RunError: a run is damaged or not there, or there is no number to draw.
+    """
+    from dynamics_cli.analysis.description import described, plain_words, read_picture
+    from dynamics_cli.analysis.picture import Picture
+
+    given: Sequence[Any] = runs if isinstance(runs, list | tuple) else [runs]
+    if isinstance(runs, Mapping):
+        return Picture(described({**runs, **words}))
+    (first, *others) = given or [""]
+    if not others and _is_picture(first):
+        return Picture(described({**plain_words(read_picture(first)), **words}))
+    return Picture(described(words), given)
+
+
+def _is_picture(which: object) -> bool:
+    """Return whether a name is that of a file which describes a picture."""
+    return isinstance(which, str | Path) and Path(which).suffix in (".yaml", ".yml")
 
 
 def plot(
@@ -482,53 +565,44 @@ def plot(
     panel: str | Sequence[str] | None = None,
     at: int | Sequence[int] | None = None,
     *,
-    measure: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    log: LogAxes | None = None,
-    labels: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
+    **words: Any,
 ) -> Any:
-    """Draw panels of a run or a sweep, or several runs together.
+    """Draw panels of a run or a sweep, several runs together, or the curves that you choose.
 
-    A run offers panels by its kinds, a sweep phase diagrams and curves, and several runs the loss
-    and each measure that all of them have, in one picture.
+    A run offers panels by its kinds; a sweep, and several runs, offer pictures. With `y`, `x`,
+    `color`, `dash`, `facet` or `over` the one picture is drawn that these words describe, as
+    `dyn.picture` does.
 
     Args:
-        run: as `load_run` takes it, a sweep, or several runs.
+        run: as `load_run` takes it, a sweep, several of them, or a file `picture.yaml`.
         panel: a panel or a measure (default: all); in Python also a list of them.
         at: an iteration to show (default: several states in one picture); in Python also a list of
             them.
-        measure: of a sweep, the final number to draw (default: the first measure of the config, or
-            final_loss).
-        where: of a sweep, only jobs with this setting; in Python `{"optimizer.lr": 0.1}`.
-        log: which axes are logarithmic, c the colours of a phase diagram (default: those that this
-            suits).
-        labels: what a setting, a measure, `loss` or `iteration` is called in pictures; in Python
-            `{"optimizer.lr": "η"}`.
-        out: folder of the pictures (default: plots in the run directory); in Python nothing is
-            written by default.
+        out: folder of the pictures, or the file of a single one (default: plots in the run
+            directory); in Python nothing is written by default.
         formats: format of the files.
+        words: as `picture` takes them.
 
     Returns:
-        The figure where one panel is named and at most one state; otherwise name -> figure, as
-        their files are called.
+        The figure where one panel is named and at most one state, and of a picture; otherwise name
+        -> figure, as their files are called.
 
     Raises:
-        UsageError: there is no such panel, measure or format.
+        UsageError: there is no such panel, quantity or format.
         RunError: the run is damaged, or a file cannot be written.
     """
     panels = _listed(panel, str)
     iterations = _listed(at, int)
-    options: dict[str, Any] = {"measure": measure, "where": where, "log": log, "labels": labels}
     drawn = {}
-    for stem, figure in pictures(open_any(run), panels, iterations, **options):
+    for stem, figure in pictures(open_any(run), panels, iterations, **words):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
 
             save(figure, Path(out) / stem, formats)
-    if isinstance(panel, str) and (at is None or isinstance(at, int)):
+    if (isinstance(panel, str) and (at is None or isinstance(at, int))) or _describes(words):
         return next(iter(drawn.values()))
     return drawn
 
@@ -542,95 +616,108 @@ def _listed(given: Any, single: type) -> list[Any]:
     return list(given)
 
 
-def open_any(run: Drawn) -> Run | Sweep | list[Run]:
-    """Open what `plot` draws: a run, a sweep, or several runs; refuse damaged files."""
-    from dynamics_cli.sweeps.find import open_run, sweep_directory
+def _describes(words: Mapping[str, Any]) -> bool:
+    """Return whether words describe a picture, and not only the looks of those that are offered."""
+    return any(words.get(name) for name in ("y", "x", "color", "dash", "facet", "over"))
 
+
+def open_any(run: Drawn) -> Run | Sweep | list[Run | Sweep] | Path:
+    """Open what `plot` draws: a run, a sweep, several, or a description; refuse damaged files."""
+    if _is_picture(run):
+        return Path(run)  # type: ignore[arg-type]
     if not isinstance(run, list | tuple):
         return _open(run)
-    for which in run:
-        if (directory := sweep_directory(which)) is not None:
-            raise UsageError(
-                f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone"
-            )
-    runs = [open_run(which) for which in run]
-    for opened in runs:
-        opened.check_all()
-    return runs
+    return [_open(which) for which in run]
 
 
 def pictures(
-    opened: Run | Sweep | list[Run],
+    opened: Run | Sweep | list[Run | Sweep] | Path,
     panels: Sequence[str] = (),
     iterations: Sequence[int] = (),
     *,
-    measure: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    log: LogAxes | None = None,
-    labels: Mapping[str, str] | None = None,
     messages: Messages | None = None,
+    **words: Any,
 ) -> Iterator[tuple[str, Figure]]:
     """Draw what `open_any` gives, picture by picture, each with the name of its file; see `plot`.
 
     `messages` is told of an iteration whose state was not recorded.
     """
+    from dynamics_cli.analysis.description import described
+    from dynamics_cli.analysis.picture import Picture, defaults_of, digits_of, stem_of
     from dynamics_cli.runs.run import Run
 
-    if not isinstance(opened, Run) and iterations:
+    words = {name: value for name, value in words.items() if value}
+    if isinstance(opened, Path):
+        yield opened.stem, picture(opened, **words).figure
+        return
+    if _describes(words):
+        if panels:
+            raise UsageError(
+                "panel draws what is offered, y and its like what you choose: leave one"
+            )
+        if len(iterations) > 1:
+            raise UsageError("a picture of numbers shows them at one state: give at once")
+        given = opened if isinstance(opened, list) else [opened]
+        if iterations:
+            words["at"] = iterations[0]
+        whole = described(words)
+        yield stem_of(whole) + digits_of(opened), Picture(whole, given).figure
+        return
+    if isinstance(opened, Run):
+        yield from _panels(opened, panels, iterations, messages, **words)
+        return
+    if iterations:
         raise UsageError(
             "at goes with a run: a sweep has no states to show, several runs are drawn over all of"
             " theirs"
         )
-    if isinstance(opened, Run | list) and where:
-        raise UsageError("where goes with the table of a sweep; a run has none")
-    if isinstance(opened, list):
-        yield from _overlays(opened, panels, log, labels or {})
-    elif isinstance(opened, Run):
-        from dynamics_cli.analysis import check_panel, draw_panel, panels_of, states_of
-        from dynamics_cli.runs.titles import check_labels
-
-        check_labels(labels or {}, ["loss", "iteration", "time", *opened.measures])
-        # all is checked before the first picture, so that there is none of a damaged run
-        for name in panels:
-            check_panel(opened, name, log)
-        states = states_of(opened, iterations, messages) or [None]
-        for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(opened)]:
-            for state in states:
-                stem = name
-                if state is not None:
-                    stem = f"{name}-{state}"
-                yield stem, draw_panel(opened, name, state, log, labels or {})
-    else:
-        from dynamics_cli.sweeps.pictures import SweepTable, draw_named
-
-        table = SweepTable(opened, log, where=where or {}, labels=labels or {})
-        yield from draw_named(table, panels, measure)
+    offered = defaults_of(opened, words.get("where"))
+    if unknown := [name for name in panels if name not in offered]:
+        raise UsageError(
+            f"no picture {unknown[0]!r} of these{did_you_mean(unknown[0], offered)}; there are"
+            f" {', '.join(offered)}; --y draws any quantity"
+        )
+    given = opened if isinstance(opened, list) else [opened]
+    made = {  # all is resolved before the first is drawn
+        name: Picture(
+            described({**offered[name].model_dump(exclude_defaults=True), **words}), given
+        )
+        for name in dict.fromkeys(panels) or offered
+    }
+    for name, one in made.items():
+        where = stem_of(described({"where": words.get("where", {})}), "")
+        yield "-".join(filter(None, [name, where])) + digits_of(opened), one.figure
 
 
-def _overlays(
-    runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None, labels: Mapping[str, str]
+def _panels(
+    run: Run,
+    panels: Sequence[str],
+    iterations: Sequence[int],
+    messages: Messages | None,
+    *,
+    log: LogAxes | None = None,
+    labels: Mapping[str, str] | None = None,
+    **others: Any,
 ) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.analysis.overlay import overlaid, overlay_chart
-    from dynamics_cli.plotting.chart import draw_charts
-    from dynamics_cli.runs.compare import settings_that_differ
+    from dynamics_cli.analysis import check_panel, draw_panel, panels_of, states_of
     from dynamics_cli.runs.titles import check_labels
 
-    known = overlaid(runs)
-    settings = [key for run in runs for key in settings_that_differ(runs[0].config, run.config)]
-    check_labels(labels, dict.fromkeys([*known, "iteration", *settings]))
-    for name in panels:
-        if name not in known:
-            raise UsageError(
-                f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have"
-                f" {', '.join(known)}"
-            )
-    places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
-    digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
-    for name in dict.fromkeys(panels) or known:
-        yield (
-            f"{runs[0].config.name}-{name}-{digits}",
-            draw_charts([overlay_chart(runs, name, log, labels)]),
+    if others:
+        raise UsageError(
+            f"{next(iter(others))} goes with a picture: say what is on y, such as y loss; panels of"
+            " a run take log and labels"
         )
+    check_labels(labels or {}, ["loss", "iteration", "time", *run.measures])
+    # all is checked before the first picture, so that there is none of a damaged run
+    for name in panels:
+        check_panel(run, name, log)
+    states = states_of(run, iterations, messages) or [None]
+    for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(run)]:
+        for state in states:
+            stem = name
+            if state is not None:
+                stem = f"{name}-{state}"
+            yield stem, draw_panel(run, name, state, log, labels or {})
 
 
 def predictions(run: Which) -> list[Prediction]:
@@ -650,23 +737,29 @@ def predictions(run: Which) -> list[Prediction]:
 
 
 def list_panels(run: Drawn) -> Table:
-    """Return name and description of the panels that a run, several runs or a sweep offer."""
+    """Return name and description of the panels that a run, several runs or a sweep offer.
+
+    Those that `picture` can describe are `written` as options.
+    """
+    from dynamics_cli.analysis import panels_of
+    from dynamics_cli.analysis.picture import SHOWN, defaults_of, options_of
     from dynamics_cli.runs.run import Run
 
     opened = open_any(run)
-    if isinstance(opened, list):
-        from dynamics_cli.analysis.overlay import overlaid
-
-        shown = {name: f"{name.replace('_', ' ')} of all runs" for name in overlaid(opened)}
-    elif isinstance(opened, Run):
-        from dynamics_cli.analysis import panels_of
-
-        shown = {panel.name: panel.description for panel in panels_of(opened)}
-    else:
-        from dynamics_cli.sweeps.pictures import SweepTable, pictures_of
-
-        shown = dict(pictures_of(SweepTable(opened)))
-    return Table({"name": name, "description": description} for name, description in shown.items())
+    if isinstance(opened, Path):
+        raise UsageError(f"{opened} describes a picture; panels are of runs and sweeps")
+    if isinstance(opened, Run):
+        return Table(
+            {"name": panel.name, "description": panel.description} for panel in panels_of(opened)
+        )
+    return Table(
+        {
+            "name": name,
+            "description": SHOWN.get(name, f"{name.replace('_', ' ')} of all runs"),
+            "written": options_of(description),
+        }
+        for name, description in defaults_of(opened).items()
+    )
 
 
 def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> Path:

@@ -17,7 +17,6 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 import dynamics_cli as dyn
-from dynamics_cli.analysis.overlay import overlay_chart
 from dynamics_cli.analysis.panels import PANELS
 from dynamics_cli.analysis.view import View
 from dynamics_cli.cli import main
@@ -377,7 +376,7 @@ def test_notes_mark_curves_and_pages(tmp_path):
     for name in ("loss", "measures"):
         for chart in PANELS[name].charts_of(view):
             assert chart.marks == marks
-    assert overlay_chart([run, run]).marks == marks
+    assert dyn.picture(run, y="loss").charts[0].marks == marks
     dyn.plot(run, "loss")
     page = dyn.page(run).html()
     assert "decay off" in page

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from dynamics_cli.analysis.description import Description
+from dynamics_cli.analysis.networks import LOSS, Networks, called, drawn_measures, sources_of
+from dynamics_cli.analysis.resolve import Resolved
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats, Ints
@@ -20,22 +23,12 @@ from dynamics_cli.measures.spectra import leading_directions, singular_values
 from dynamics_cli.plotting.chart import Chart, Level, Line, Reference, look
 from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
-from dynamics_cli.runs.run import Run, columns_of, measured, recorded
+from dynamics_cli.runs.run import measured, recorded
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""
-ACCURATE = ("train_accuracy", "test_accuracy")
-"""Measures that share an axis."""
 MANY_CURVES = 20
-"""Curves that a measure of several numbers shows at most."""
-NAMES = {
-    "loss": r"loss $L(\theta^t)$",
-    "train_accuracy": "training accuracy",
-    "test_accuracy": "held-out accuracy",
-    "test_loss": "held-out loss",
-    "weight_norm": "norm of all weights",
-}
-"""What measures are called in pictures, where it is not their own name."""
+"""Coefficients that are drawn at most."""
 DENSE_POINTS = 1000
 WIDTH = 0.005
 """Points of a density, and the width of the Gaussians as a share of the range of eigenvalues."""
@@ -49,11 +42,6 @@ NAMED_VALUES = 3
 """Singular values that have a colour and a name."""
 SVD_SPEED = 5
 """Multiplications of a decomposition that take as long as reading one weight."""
-
-
-def called(name: str) -> str:
-    """Return the name of a measure in pictures."""
-    return NAMES.get(name, name.replace("_", " "))
 
 
 # -- what was recorded: losses, measures, densities
@@ -72,36 +60,21 @@ def losses(view: View, at: int | None = None) -> list[Chart]:
     plateaus = [
         p for p in plateaus_of(view) if p.length >= LABELLED * float(run.loss_iterations[-1])
     ]
-    form: dict[str, Any] = {"ylabel": NAMES["loss"], "log": view.log}
-    lines = [Line(x=run.loss_iterations, y=run.losses, color="measured")]
-    if "test_loss" in run.measures:
-        lines = [
-            replace(lines[0], name="training"),
-            _first(run, "test_loss", name="held-out", color="series-1"),
-        ]
+    names = [LOSS, *(name for name in ("test_loss",) if name in run.measures)]
+    (chart,) = recorded_charts(view, y=names)
     levels = [Level(p.value, p.first, p.last) for p in plateaus]
-    charts = [Chart(title="Loss", lines=lines, plateaus=levels, **form)]
-    if run.times is not None and (finite := np.isfinite(run.times)).sum() > 1:
-        over = Line(
-            x=np.asarray(run.times)[finite], y=np.asarray(run.losses)[finite], color="measured"
-        )
-        charts.append(Chart(title="Loss over time", lines=[over], xlabel="time", **form))
+    charts = [replace(chart, title="Loss", plateaus=levels)]
+    if run.times is not None and np.isfinite(run.times).sum() > 1:
+        (over,) = recorded_charts(view, y=[LOSS], x="time")
+        charts.append(replace(over, title="Loss over time"))
     return charts
 
 
-def _first(run: Run, measure: str, **form: Any) -> Line:
-    """Return the curve of a measure, of several numbers the first."""
-    steps, values = measured(run, measure)
-    return Line(x=steps, y=values[:, 0], **form)
-
-
-def drawn_measures(run: Run) -> list[str]:
-    """Return the names of the measures that are curves; others have panels of their own."""
-    return [
-        name
-        for name in run.measures
-        if recorded(run.config, name, lambda measure: measure.panel) in (None, "measures")
-    ]
+def recorded_charts(view: View, **words: Any) -> list[Chart]:
+    """Chart what a run has recorded, as `dyn.picture` describes it."""
+    description = Description(log=view.log, **words)
+    resolved = Resolved(description, Networks(sources_of([view.run])))
+    return [chart for chart in resolved.charts if isinstance(chart, Chart)]
 
 
 def no_measures(view: View) -> str | None:
@@ -115,62 +88,10 @@ def no_measures(view: View) -> str | None:
 
 def measures(view: View, at: int | None = None, names: Sequence[str] = ()) -> list[Chart]:
     """Chart accuracies together and others alone: `names`, or all but the held-out loss."""
-    chosen = list(names or drawn_measures(view.run))
+    chosen = sorted(names or drawn_measures(view.run), key="test_accuracy".__eq__)
     if not names and len(chosen) > 1 and "test_loss" in chosen:
         chosen.remove("test_loss")  # it is beside the training loss
-    accurate = [name for name in ACCURATE if name in chosen]
-    alone = [_measure(view, name) for name in chosen if name not in accurate]
-    if not accurate:
-        return alone
-    lines = [
-        _first(view.run, name, name=called(name).split()[0], **look(k))
-        for k, name in enumerate(accurate)
-    ]
-    return [
-        Chart(
-            title="Accuracy",
-            lines=lines,
-            ylabel="accuracy",
-            reach=(0.5, 1.0),
-            log=view.log,
-            linear=True,
-        ),
-        *alone,
-    ]
-
-
-def _measure(view: View, name: str) -> Chart:
-    """Chart a measure of one or several numbers a state, with its bound."""
-    steps, values = measured(view.run, name)
-    columns = columns_of(view.run, name)
-    named = [""]
-    if len(columns) > 1:
-        named = [column.label for column in columns]
-    bound = columns[0].bound
-    finite = np.asarray(np.isfinite(values).any(0))
-    lines = [
-        Line(x=steps, y=column, name=word, **look(k))
-        for k, (word, column) in enumerate(zip(named[:MANY_CURVES], values.T, strict=False))
-        if finite[k] or not finite.any()
-    ]
-    note = ""
-    if len(columns) > MANY_CURVES:
-        note = f"{MANY_CURVES} of {len(columns)} numbers"
-    elif not np.isfinite(values).any():
-        note = "no finite value is recorded"
-    return Chart(
-        lines=lines,
-        ylabel=called(name),
-        log=view.log,
-        linear=is_linear(view.run, name),
-        levels=[Reference(*bound)] if bound else [],
-        note=note,
-    )
-
-
-def is_linear(run: Run, name: str) -> bool:
-    """Return whether the axis of a measure is never logarithmic."""
-    return bool(recorded(run.config, name, lambda measure: measure.linear))
+    return recorded_charts(view, y=chosen)
 
 
 def no_positions(view: View) -> str | None:
@@ -195,7 +116,7 @@ def positions(view: View, at: int | None = None) -> list[Chart]:
     charts = []
     for name in _by_position(view):
         if recorded(view.run.config, name, lambda measure: getattr(measure, "bins", None)):
-            charts.append(_measure(view, name))
+            charts += recorded_charts(view, y=[name])
             continue
         steps, values = measured(view.run, name)
         chosen = spread(len(steps), DENSITIES)

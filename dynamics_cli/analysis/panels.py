@@ -16,6 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis import curves, scenes
+from dynamics_cli.analysis.networks import called
 from dynamics_cli.analysis.states import story
 from dynamics_cli.analysis.view import (
     PRINT,
@@ -182,7 +183,7 @@ def draw_panel(
     panel = _offered(view, name)
     if panel.charts is None:
         return _draw_states(view, panel, iteration)
-    shown = {curves.called(key): text for key, text in labels.items()}
+    shown = {called(key): text for key, text in labels.items()}
     charts = [relabelled(chart, shown) for chart in panel.charts_of(view, iteration)]
     if iteration is not None:
         iteration = min(iteration, run.iterations)

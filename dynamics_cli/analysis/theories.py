@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_cli.analysis.curves import called
+from dynamics_cli.analysis.networks import called
 from dynamics_cli.errors import DynError, InputError, UsageError
 from dynamics_cli.kinds import Curve, Theory, all_kinds
 from dynamics_cli.kinds.base import loaded

@@ -64,9 +64,9 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         lines=lines,
         log={"x": chart.log_x, "y": chart.log_y},
         label=in_unicode(chart.xlabel),
-        reach=[*chart.reach, *(level.value for level in chart.levels)],
+        reach=[*chart.reach, *(level.value for level in chart.near)],
         ticks=[*chart.ticks.items()],
-        levels=[(in_unicode(name), value, color) for name, value, color in chart.levels],
+        levels=[(in_unicode(name), value, color) for name, value, color in chart.near],
         plateaus=chart.plateaus,
         marks=chart.marks,
     )
@@ -77,13 +77,17 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
     x = np.asarray(line.x, np.float64)
     y = line.columns
     form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash], "points": line.points}
-    if line.bands:
-        medians, partial = line.medians()
-        low, high = (page.array(end) for end in line.statistics.bands[:2])
-        middle = page.curve(x, medians, in_unicode(line.name), width=line.width, **form)
-        if y.shape[1] > 1:
-            middle |= {"low": low, "high": high}
-        yield middle
+    if line.stat:
+        medians, partial = line.middles()
+        ends = [page.array(end) for end in line.statistics.bands if y.shape[1] > 1]
+        bands = [*zip(ends[::2], ends[1::2], strict=True)]
+        name = in_unicode(line.name)
+        for k in range(max(len(bands), 1)):
+            inner = {"further": True, "partial": True, "width": 0} if k else {"width": line.width}
+            middle = page.curve(x, medians, name, **form, **inner)
+            if bands:
+                middle |= dict(zip(("low", "high"), bands[k], strict=True))
+            yield middle
         if np.isfinite(partial).any():
             form |= {"dash": DASHES["dotted"]} if line.dense else {"points": True}
             form |= {"further": True, "partial": True, "width": line.width}

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.analysis.overlay import labels_of, overlaid, overlay_chart
+from dynamics_cli.analysis.description import Whole
+from dynamics_cli.analysis.networks import Networks, sources_of
 from dynamics_cli.analysis.panels import PANELS
+from dynamics_cli.analysis.picture import Picture, defaults_of
 from dynamics_cli.analysis.theories import prediction_charts, predictions
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config.dump import flat
@@ -39,16 +41,17 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     for run in runs:
         run.check_all()
     panels = []
-    for name in overlaid(runs):
+    for name, description in defaults_of([*runs]).items():
         if all(_has_recorded(run, name) for run in runs):
-            panels.append(add_chart(page, overlay_chart(runs, name), wide=name == "loss"))
+            picture = Picture(Whole(**description.model_dump()), runs)
+            panels += [add_chart(page, chart, wide=name == "loss") for chart in picture.curves]
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
     keys: dict[str, Any] = {}
     for run in runs:
         keys |= settings_that_differ(runs[0].config, run.config)
     names = [run.path.name for run in runs]
     if len(set(names)) < len(names):  # as of jobs trained together, whose folders are numbered
-        names = labels_of(runs)
+        names = Networks(sources_of(runs)).run_names()
     differing = [[key, *(config.get(key, "-") for config in configs)] for key in keys]
     ends = Table(final_numbers(run) for run in runs)
     final = [[name.replace("_", " "), *map(cell, ends.column(name))] for name in ends.columns]

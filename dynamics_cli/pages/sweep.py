@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dynamics_cli.analysis.description import Description, Whole
+from dynamics_cli.analysis.networks import Networks, sources_of
+from dynamics_cli.analysis.picture import Picture, defaults_of
 from dynamics_cli.config.dump import flat
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import add_chart
 from dynamics_cli.sweeps.directory import ENDINGS, Sweep
-from dynamics_cli.sweeps.pictures import SweepTable, sweep_charts
 from dynamics_cli.text import cell, counted
 
 JOBS = 2000
@@ -35,20 +38,22 @@ def add_sweep(page: Page, directory: Path) -> None:
     settings += [["seeds", told["seeds"]]]
     settings += [[name, f"= {text}"] for name, text in told["columns"].items()]
     if sweep.rows:
-        results = SweepTable(sweep)
-        others = [key for key in results.free if key != results.main]
-        charts = []
-        if results.settings:
-            charts = sweep_charts(results, results.main, results.measures[0], others)
-        if len(results.rows) <= JOBS:
-            curves = [name for name in results.measures if name not in results.derived]
-            for name in dict.fromkeys([curves[0], "final_loss"]):
-                charts += sweep_charts(results, "", name, results.free)
+        results = Networks(sources_of([sweep]))
+        offered = defaults_of(sweep)
+        offered.pop("phase", None)  # the table of jobs is one, of any columns
+        if len(results.rows) > JOBS:
+            offered.pop("losses")
+        else:
+            for name in results.curves:
+                if name in results.columns:
+                    offered[name] = Description(y=[name])
         parts.append(_jobs(page, results))
         panels = []
-        for chart in charts:
-            title = ", ".join(filter(None, [chart.ylabel, chart.title]))
-            panels.append(add_chart(page, replace(chart, title=title)))
+        for description in offered.values():
+            picture = Picture(Whole(**description.model_dump()), [sweep])
+            for chart in picture.curves:
+                title = ", ".join(filter(None, [chart.ylabel, chart.title]))
+                panels.append(add_chart(page, replace(chart, title=title)))
         parts.append(tag("div", *panels, class_="panels"))
     config = [
         [key, value] for key, value in flat(sweep.described.config).items() if value is not None
@@ -62,32 +67,34 @@ def add_sweep(page: Page, directory: Path) -> None:
     page.body.append(tag("section", *parts, class_="sweep"))
 
 
-def _jobs(page: Page, results: SweepTable) -> Html:
+def _jobs(page: Page, results: Networks) -> Html:
     free = [key for key in results.free if results.numeric(key)]
-    measure = results.measures[0]
+    measure = results.columns[0]
     jobs = len(results.rows)
-    chosen = {"x": results.main, "y": measure, "colour": ["seed", *results.free][-1]}
+    main = next(iter([*free, *results.free, *results.settings, "seed"]))
+    chosen = {"x": main, "y": measure, "colour": ["seed", *results.free][-1]}
     if len(free) >= 2:
         chosen = {"x": free[0], "y": free[1], "colour": measure}
-    counts = results.sweep.counts()
+    counts = Counter(str(row.setting("status")) for row in results.rows)
     del counts["complete"]
-    over = f"{jobs} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['colour']}"
+    said = {place: results.title(name) for place, name in chosen.items()}
+    over = f"{jobs} jobs over {said['x']} and {said['y']}, coloured by {said['colour']}"
     says = "; ".join(filter(None, [over, counted(counts)])) + "."
-    names = ["job", *results.columns, "status"]
+    settings = list(dict.fromkeys([*results.settings, "seed"]))
+    names = ["job", *settings, *results.columns, "status"]
     if any(results.values("message")):
         names.append("message")
-    columns = [_column(page, results, name) for name in names]
-    name = results.sweep.path.name
+    columns = [_column(page, results, name, setting=name in settings) for name in names]
+    name = results.rows[0].name.rpartition(":")[0]
     return page.panel(
-        "sweep", "Jobs", says, wide=True, name=name, jobs=jobs, chosen=chosen, columns=columns
+        "sweep", "Jobs", says, wide=True, name=name, jobs=jobs, chosen=said, columns=columns
     )
 
 
-def _column(page: Page, results: SweepTable, name: str) -> dict[str, Any]:
+def _column(page: Page, results: Networks, name: str, *, setting: bool) -> dict[str, Any]:
     at, words = results.places(name)
-    setting = name in (*results.settings, "seed")
     return {
-        "name": name,
+        "name": results.title(name),
         "at": page.array(at),
         "words": words,
         "log": results.logarithmic(name),

@@ -10,17 +10,17 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting.labels import (
     ROOM,
+    LegendPlace,
     figure_legend,
     figure_note,
     format_number,
@@ -28,8 +28,17 @@ from dynamics_cli.plotting.labels import (
     panel_label,
     place_legend,
 )
+from dynamics_cli.plotting.panels.phase import Phase, draw_phase
 from dynamics_cli.plotting.scene import DASHES
-from dynamics_cli.plotting.style import MARKER, PALETTE, SERIES, SMALL, new_figure, styled
+from dynamics_cli.plotting.style import (
+    MARKER,
+    PALETTE,
+    SERIES,
+    SMALL,
+    Drawing,
+    new_figure,
+    styled,
+)
 from dynamics_cli.plotting.time_axis import (
     LogAxes,
     TimeScale,
@@ -43,13 +52,23 @@ from dynamics_cli.plotting.time_axis import (
 )
 
 Floats = NDArray[np.float64]
+Stat = Literal["", "median", "mean"]
+"""The number of several jobs at each x; empty for curves as they are."""
+Band = Literal["auto", "range", "90%", "se", "none"]
+"""From the least to the largest, the middle 90 %, one standard error to either side, or nothing;
+`auto` is the range of few jobs, and the middle 90 % and 50 % of `FEW_JOBS` or more."""
+BAND_NAMES = {"range": "least to largest", "90%": "middle 90%", "se": "one standard error"}
 
 EARLY = 0.02
 """Share of the iterations that a linear axis hardly shows."""
 LOG_RANGE = 20.0
 """A positive curve whose largest value is so many times its smallest is drawn on a log axis."""
 QUANTILES = ((0.05, 0.95), (0.25, 0.75))
-"""The ends of each band."""
+"""The ends of each band of many jobs."""
+FEW_JOBS = 10
+"""Of fewer jobs the band goes from the least to the largest."""
+NEAR = 3.0
+"""A bound is drawn up to so many times the largest value, and from such a share of the least."""
 FEW = 40
 """Points of a line up to which single ones have markers."""
 EDGE = "v"
@@ -60,6 +79,8 @@ ROW_WIDTH = 7.0
 """Width of a row of several panels in inches: that of a page of two columns."""
 WIDE = 52
 """Characters of a line of a legend."""
+SQUASHED = 6.0
+"""So many times the decades of most panels are no common axis, as where one of them diverges."""
 MARKED = 32
 """Characters that stand along the line of a mark."""
 SHORTEST = 8
@@ -98,29 +119,33 @@ def references(
 
 
 class Statistics(NamedTuple):
-    """Medians and bands of several jobs at each x, taken before any axis is chosen."""
+    """Medians or means, and bands, of several jobs at each x, taken before any axis is chosen."""
 
-    median: Floats
+    middle: Floats
     """(k,), of the jobs that have a number; NaN where these are fewer than half."""
     bands: Floats
-    """(2 b, k): the two ends of each of `QUANTILES`; NaN where there is no median."""
+    """(2 b, k): the two ends of each band; NaN where there is no middle."""
     counts: NDArray[np.int64]
     """(k,): the jobs that have a number."""
     of: NDArray[np.int64]
     """(k,): all jobs."""
+    named: str
+    """The bands in words; empty without any."""
 
     @property
     def partial(self) -> NDArray[np.bool_]:
-        """Whether there is a median, but not of all jobs (k,)."""
-        return np.isfinite(self.median) & (self.counts < self.of)
+        """Whether there is a middle, but not of all jobs (k,)."""
+        return np.isfinite(self.middle) & (self.counts < self.of)
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Whether there is no median, since fewer than half of the jobs have a number (k,)."""
-        return np.isnan(self.median) & (self.of > 0)
+        """Whether there is no middle, since fewer than half of the jobs have a number (k,)."""
+        return np.isnan(self.middle) & (self.of > 0)
 
 
-def statistics(values: ArrayLike, of: ArrayLike | None = None) -> Statistics:
+def statistics(
+    values: ArrayLike, of: ArrayLike | None = None, stat: Stat = "median", band: Band = "auto"
+) -> Statistics:
     """Return the statistics of rows of values (k, m); what is not finite is no number.
 
     `of` (k,) is the number of jobs that a row is of, by default m.
@@ -131,13 +156,31 @@ def statistics(values: ArrayLike, of: ArrayLike | None = None) -> Statistics:
         of = y.shape[1]
     jobs = np.broadcast_to(np.asarray(of, np.int64), count.shape)
     known = (count > 0) & (2 * count >= jobs)
+    most = int(jobs.max(initial=0))
+    ends: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
+    named = BAND_NAMES.get(band, "")
+    if band == "90%":
+        ends = QUANTILES[:1]
+    elif band == "auto":
+        named = BAND_NAMES["range"]
+        if most >= FEW_JOBS:
+            ends = QUANTILES
+            named = "middle 50% and 90%"
+    if band == "none" or most < 2:
+        ends = ()
+        named = ""
 
-    median = np.full(len(y), np.nan)
-    bands = np.full((2 * len(QUANTILES), len(y)), np.nan)
+    middle = np.full(len(y), np.nan)
+    bands = np.full((2 * len(ends), len(y)), np.nan)
     if known.any():
-        median[known] = np.nanmedian(y[known], axis=1)
-        bands[:, known] = _quantiles(y[known], np.ravel(QUANTILES))
-    return Statistics(median, bands, count, jobs)
+        average = np.nanmean if stat == "mean" else np.nanmedian
+        middle[known] = average(y[known], axis=1)
+        if band == "se" and ends:
+            error = np.nanstd(y[known], axis=1) / np.sqrt(np.maximum(count[known] - 1, 1))
+            bands[:, known] = middle[known] + np.array([-1, 1])[:, None] * error
+        elif ends:
+            bands[:, known] = _quantiles(y[known], np.ravel(ends))
+    return Statistics(middle, bands, count, jobs, named)
 
 
 def _quantiles(y: Floats, ends: Floats) -> Floats:
@@ -151,7 +194,7 @@ class Line:
     """A curve, or several that are alike."""
 
     x: ArrayLike
-    """(k,), finite and never decreasing."""
+    """(k,), finite and, but on a path, never decreasing."""
     y: ArrayLike
     """(k,), or (k, m) for m curves of one look; what is not finite is a gap."""
     name: str = ""
@@ -164,8 +207,11 @@ class Line:
     """In points."""
     points: bool = False
     """Whether there are markers, and no line that joins them."""
-    bands: bool = False
-    """Whether the m curves are shown by their median and `QUANTILES`."""
+    path: bool = False
+    """Whether it goes from state to state in any direction, its ends marked."""
+    stat: Stat = ""
+    """Whether the m curves are shown by their median, or mean, and a band."""
+    band: Band = "auto"
     of: ArrayLike | None = None
     """Of how many jobs a median is (k,) or at each x; by default m."""
 
@@ -176,25 +222,25 @@ class Line:
 
     @cached_property
     def statistics(self) -> Statistics:
-        """Medians and bands of the m curves."""
-        return statistics(self.columns, self.of)
+        """Medians, or means, and bands of the m curves."""
+        return statistics(self.columns, self.of, self.stat, self.band)
 
     @property
     def shown(self) -> Floats:
-        """All numbers that are drawn (k, c): the curves, or their medians and bands."""
-        if not self.bands:
+        """All numbers that are drawn (k, c): the curves, or their middles and bands."""
+        if not self.stat:
             return self.columns
         beside = self.columns if self.points else self.statistics.bands.T
-        return np.column_stack([self.statistics.median, beside])
+        return np.column_stack([self.statistics.middle, beside])
 
     @property
     def dense(self) -> bool:
         """Whether it has too many points for a marker at single ones."""
         return np.size(self.x) > FEW
 
-    def medians(self) -> tuple[Floats, Floats]:
-        """Return medians (k,), and those not of all jobs, or NaN; a dense line has them apart."""
-        median = self.statistics.median
+    def middles(self) -> tuple[Floats, Floats]:
+        """Return middles (k,), and those not of all jobs, or NaN; a dense line has them apart."""
+        median = self.statistics.middle
         partial = self.statistics.partial
         if not self.dense or not partial.any():
             return median, np.where(partial, median, np.nan)
@@ -220,18 +266,25 @@ class Chart:
     reach: Sequence[float] = ()
     """Values that the y axis contains in any case."""
     levels: Sequence[Reference] = ()
-    """Values of y that dashed lines mark."""
+    """Values of y that dashed lines mark, where they are `NEAR` the curves."""
+    far: bool = False
+    """Whether they are marked wherever they are."""
     plateaus: Sequence[Level] = ()
     marks: Sequence[tuple[float, str]] = ()
     """Places on the x axis with their words: a thin vertical line each."""
     scale_x: TimeScale | None = None
-    """The scale of x unless one is asked for."""
+    scale_y: TimeScale | None = None
+    """The scales of x and y unless one is asked for."""
+    reach_x: Sequence[float] = ()
+    """Values that the x axis contains in any case."""
     ticks: Mapping[float, str] = field(default_factory=dict)
     """Names of places on the x axis; by default they are numbers."""
     words: bool = False
     """Whether the places are words, which stand side by side."""
     note: str = ""
     """A few words under the chart."""
+    headed: bool = False
+    """Whether the title stands above it where it is alone, too."""
 
     @property
     def shown(self) -> Floats:
@@ -241,12 +294,26 @@ class Chart:
     @property
     def values(self) -> Floats:
         """All y that are drawn, and what the axis contains in any case."""
-        levels = [level.value for level in self.levels]
+        levels = [level.value for level in self.near]
         return np.concatenate([self.shown, self.reach, levels])
+
+    @property
+    def near(self) -> list[Reference]:
+        """The levels that are marked: a bound far away would squash the curves."""
+        values = np.concatenate([self.shown, self.reach])
+        values = values[np.isfinite(values)]
+        if self.far or not len(values):
+            return [*self.levels]
+        low = float(values.min())
+        high = float(values.max())
+        ends = (low / NEAR, high * NEAR) if low > 0 else (2 * low - high, 2 * high - low)
+        return [level for level in self.levels if ends[0] <= level.value <= ends[1]]
 
     @property
     def log_y(self) -> bool:
         """Whether y is, or would be, logarithmic; not by default where that would hide plateaus."""
+        if self.scale_y is not None:
+            return not self.linear and scale_of("y", self.log, self.scale_y == "log") == "log"
         every = self.shown
         every = every[np.isfinite(every) & (every != 0)]
         low = every.min(initial=np.inf)
@@ -277,11 +344,10 @@ class Chart:
 
 def remarks(charts: Sequence[Chart]) -> list[str]:
     """Return what readers of charts must know: bands, medians of some jobs, values at an edge."""
-    lines = [line for chart in charts for line in chart.lines if line.bands]
-    found = []
-    if any(line.columns.shape[1] > 1 and not line.points for line in lines):
-        shares = " and ".join(f"{high - low:.0%}" for low, high in sorted(QUANTILES, reverse=True))
-        found.append(f"bands: middle {shares}")
+    lines = [line for chart in charts for line in chart.lines if line.stat]
+    bands = [line for line in lines if line.columns.shape[1] > 1 and not line.points]
+    named = dict.fromkeys(line.statistics.named for line in bands)
+    found = [f"bands: {words}" for words in named if words]
     some = [line for line in lines if line.statistics.partial.any()]
     looks = {"dotted" if line.dense else "hollow" for line in some}
     what = " or ".join(sorted(looks))
@@ -291,6 +357,12 @@ def remarks(charts: Sequence[Chart]) -> list[str]:
     below = np.concatenate([np.zeros(0), *(chart.below for chart in charts)])
     if len(below):
         found.append("at the lower edge: 0" + " or less" * bool(below.min() < 0))
+    beyond: dict[str, dict[str, None]] = {}
+    for chart in charts:
+        for level in {*chart.levels} - {*chart.near}:
+            beyond.setdefault(level.name, {})[format_number(level.value)] = None
+    for name, values in beyond.items():
+        found.append(f"beyond the axis: {name} = {', '.join(values)}")
     return found
 
 
@@ -306,6 +378,50 @@ def _counted(what: str, parts: Sequence[tuple[Statistics, NDArray[np.bool_]]]) -
 def _range(numbers: NDArray[np.int64]) -> str:
     ends = dict.fromkeys([numbers.min(), numbers.max()])
     return " to ".join(map(str, ends))
+
+
+def aligned(charts: Sequence[Chart], share: str = "xy") -> list[Chart]:
+    """Give charts of one picture common axes: x where it is the same, y of the same quantity.
+
+    `share` has the letters of the axes that are common.
+    """
+    across: dict[str, list[Chart]] = {}
+    up: dict[str, list[Chart]] = {}
+    for chart in charts:
+        across.setdefault(chart.xlabel, []).append(chart)
+        up.setdefault(chart.ylabel, []).append(chart)
+
+    def shared(chart: Chart) -> Chart:
+        found: dict[str, Any] = {}
+        beside = across[chart.xlabel]
+        if "x" in share and len(beside) > 1:
+            logs = [other.log_x for other in beside]
+            found["scale_x"] = "log" if 2 * sum(logs) > len(logs) else "linear"
+            ends = np.concatenate([np.asarray(line.x, float) for c in beside for line in c.lines])
+            if len(ends) and not chart.ticks:
+                found["reach_x"] = (float(ends.min()), float(ends.max()))
+        beside = up[chart.ylabel]
+        if "y" in share and len(beside) > 1:
+            whole = replace(chart, lines=[line for other in beside for line in other.lines])
+            found["scale_y"] = "log" if whole.log_y else "linear"
+            values = np.concatenate([other.values for other in beside])
+            values = values[np.isfinite(values) & ((values > 0) | (not whole.log_y))]
+            if len(values) and not (whole.log_y and _apart(values, beside)):
+                found["reach"] = (float(values.min()), float(values.max()))
+        return replace(chart, **found)
+
+    return [shared(chart) for chart in charts]
+
+
+def _apart(values: Floats, charts: Sequence[Chart]) -> bool:
+    """Whether the decades of all charts would squash the curves of most of them."""
+    spans = []
+    for chart in charts:
+        own = chart.values
+        own = np.log(own[np.isfinite(own) & (own > 0)])
+        if len(own):
+            spans.append(float(own.max() - own.min()))
+    return float(np.log(values.max() / values.min())) > SQUASHED * float(np.median(spans))
 
 
 def relabelled(chart: Chart, labels: Mapping[str, str]) -> Chart:
@@ -325,7 +441,7 @@ def look(k: int) -> dict[str, Any]:
 
 def _early(line: Line, log: bool) -> float:
     """Return the share of a line's total variation before `EARLY`; NaN if short or constant."""
-    values = line.statistics.median[:, None] if line.bands else line.columns
+    values = line.statistics.middle[:, None] if line.stat else line.columns
     x = np.asarray(line.x, np.float64)
     y = visible(values, log=log)
     if len(x) < 8 or x[-1] <= 100:
@@ -350,9 +466,8 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
     scale: TimeScale = "log" if chart.log_x else "linear"
     lines = [line for line in chart.lines if np.size(line.x)]
     handles = [_draw_line(axes, line, log=log, scale=scale) for line in lines]
-    every = np.sort(
-        np.concatenate([np.asarray(line.x, np.float64) for line in lines] or [np.zeros(1)])
-    )
+    xs = [np.asarray(line.x, np.float64) for line in lines]
+    every = np.sort(np.concatenate([*xs, chart.reach_x] if xs else [np.zeros(1)]))
     set_time_axis(axes, every, scale, chart.xlabel)
     if chart.ticks:
         names = [*chart.ticks.values()]
@@ -364,7 +479,7 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
     for plateau in chart.plateaus:
         if plateau.value > 0 or not log:
             _draw_plateau(axes, plateau)
-    _draw_levels(axes, chart.levels)
+    _draw_levels(axes, chart.near)
     for at, words in chart.marks:
         axes.axvline(at, color=PALETTE.color("theory"), lw=0.6, zorder=1.5)
         axes.annotate(
@@ -386,6 +501,8 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
 
 def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D:
     """Draw a line and return its handle; what a log axis cannot show is at its lower edge."""
+    if line.path:
+        return _draw_path(axes, line)
     x = as_times(line.x)
     every = line.columns
     if len(x) != len(every):
@@ -402,9 +519,9 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
     m = every.shape[1]
     if line.points:
         form |= {"ls": "none", "marker": MARKER, "ms": 3}
-        if line.bands and m != 1:
+        if line.stat and m != 1:
             form |= {"marker": "_", "ms": 9}
-    if m != 1 and not line.bands:
+    if m != 1 and not line.stat:
         thin: dict[str, Any] = {
             "linewidths": 0.9 if m <= 200 else 0.4,
             "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8)),
@@ -412,7 +529,7 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         y = _lifted(every, floor)
         draw_curves(axes, x, y, log_time=scale == "log", colors=color, linestyles=dash, **thin)
         return Line2D([], [], **form)
-    if not line.bands:
+    if not line.stat:
         _mark_edge(axes, x, every[:, 0], floor, color)
         return draw_curve(axes, x, _lifted(every[:, 0], floor), log_time=scale == "log", **form)
 
@@ -429,8 +546,8 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         bands = _lifted(line.statistics.bands, floor)
         for low, high in zip(bands[::2], bands[1::2], strict=True):
             axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
-    medians, partial = line.medians()
-    _mark_edge(axes, x, line.statistics.median, floor, color)
+    medians, partial = line.middles()
+    _mark_edge(axes, x, line.statistics.middle, floor, color)
     form |= {"log_time": scale == "log"}
     handle = draw_curve(axes, x, _lifted(medians, floor), **form)
     if np.isfinite(partial).any():
@@ -438,6 +555,20 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         if line.dense:
             of_some = {"ls": (0, (1, 1.5))}
         draw_curve(axes, x, _lifted(partial, floor), **{**form, "label": None, **of_some})
+    return handle
+
+
+def _draw_path(axes: Axes, line: Line) -> Line2D:
+    """Draw a path with its start hollow and its end filled, and return its handle."""
+    color = PALETTE.color(line.color)
+    x = visible(line.x, log=False)
+    y = visible(line.columns[:, 0], log=False)
+    look: dict[str, Any] = {"ls": DASHES[line.dash], "lw": line.width, "label": line.name or None}
+    (handle,) = axes.plot(x, y, color=color, **look)
+    finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if len(finite):
+        for at, face in ((finite[0], PALETTE.ground), (finite[-1], color)):
+            axes.plot(x[at], y[at], MARKER, ms=4, color=color, mfc=face, zorder=3)
     return handle
 
 
@@ -494,14 +625,22 @@ def _draw_plateau(axes: Axes, plateau: Level) -> None:
 
 
 def _draw_levels(axes: Axes, levels: Sequence[Reference]) -> None:
-    """Draw a dashed line for every level, and names at the right edge that do not touch."""
+    """Draw a dashed line for every level, and names at the right edge that do not touch.
+
+    Several of one name have it once: their colours tell whose they are.
+    """
     previous = -np.inf
+    named: set[str] = set()
     for name, value, role in sorted(levels, key=lambda level: level.value):
         color = PALETTE.color(role)
         axes.axhline(value, color=color, lw=0.8, ls=(0, (4, 2)), zorder=2.5)
+        if name in named:
+            continue
+        named.add(name)
         height = float(axes.transData.transform((0, value))[1]) * 72 / axes.figure.dpi
         at = max(height, previous + LABEL_HEIGHT)
         previous = at
+        single = sum(level.name == name for level in levels) == 1
         axes.annotate(
             name,
             (1.0, value),
@@ -510,41 +649,88 @@ def _draw_levels(axes: Axes, levels: Sequence[Reference]) -> None:
             textcoords="offset points",
             va="center",
             fontsize=SMALL + 0.5,
-            color=color,
+            color=color if single else PALETTE.theory,
         )
 
 
 @styled
 def draw_charts(
-    charts: Sequence[Chart], mark: float | None = None, *, notes: Sequence[str] = ()
-) -> Figure:
+    charts: Sequence[Chart | Phase],
+    mark: float | None = None,
+    *,
+    notes: Sequence[str] = (),
+    size: tuple[float | None, float | None] = (None, None),
+    legend: LegendPlace = "below",
+    noted: bool = True,
+) -> Drawing:
     """Return a figure of charts, three in a row at most, with letters where there are several.
 
     A dotted line marks the x `mark` in those over iterations; `notes` and what readers must know
-    stand above.
+    stand above, unless not `noted`. `size` is width and height in inches.
     """
-    columns = min(len(charts), 3)
+    columns = 2 if len(charts) == 4 and size[0] is not None else min(len(charts), 3)
     rows = -(-len(charts) // columns)
-    width = ROW_WIDTH if columns == 3 else None
+    width, height = size
+    if width is None:
+        width = ROW_WIDTH if columns == 3 else None
     aspect = 0.85 if columns > 1 else 0.72
+    if any(isinstance(chart, Phase) for chart in charts):
+        width = width or min(4.2 * columns, ROW_WIDTH)
     figure, panels = new_figure(columns, rows, width=width, aspect=aspect, extra_height=0.2)
-    legends = [draw_chart(axes, chart) for axes, chart in zip(panels, charts, strict=False)]
-    labels = [[str(handle.get_label()) for handle in handles] for handles in legends]
-    longest = max((len(label) for of_chart in labels for label in of_chart), default=0) + 5
-    same = len(charts) > 1 and all(of_chart == labels[0] for of_chart in labels)
-    if same:
-        figure_legend(figure, legends[0], columns=max(1, WIDE * columns // 2 // longest))
-    for k, (axes, chart, handles) in enumerate(zip(panels, charts, legends, strict=False)):
-        if not same:
-            place_legend(axes, handles, columns=max(1, WIDE // columns // longest))
+    if height is not None:
+        figure.set_figheight(height)
+    told = [*notes]
+    legends: list[list[Artist]] = []
+    for axes, chart in zip(panels, charts, strict=False):
+        if isinstance(chart, Phase):
+            told += draw_phase(axes, chart)
+            legends.append([])
+        else:
+            legends.append(draw_chart(axes, chart))
+            if mark is not None and chart.xlabel == "iteration":
+                _mark(axes, mark)
+    _place_legends(figure, panels, legends, legend, columns)
+    for k, (axes, chart) in enumerate(zip(panels, charts, strict=False)):
         if len(charts) > 1:
             panel_label(axes, k, textwrap.fill(chart.title, 72 // columns))
-        if mark is not None and chart.xlabel == "iteration":
-            _mark(axes, mark)
+        elif chart.headed:
+            axes.set_title(chart.title, loc="left")
     for unused in panels[len(charts) :]:
         unused.remove()
-    figure_note(figure, [*notes, *remarks(charts)])
+    if noted:
+        of_curves = remarks([chart for chart in charts if isinstance(chart, Chart)])
+        figure_note(figure, dict.fromkeys([*told, *of_curves]))
     return figure
+
+
+def _place_legends(
+    figure: Drawing,
+    panels: Sequence[Axes],
+    legends: Sequence[Sequence[Artist]],
+    place: LegendPlace,
+    columns: int,
+) -> None:
+    """Place one legend for all panels where their names agree, else one at each."""
+    labels = [str(handle.get_label()) for handles in legends for handle in handles]
+    longest = max(map(len, labels), default=0) + 5
+    if place == "below" and len(legends) > 1 and _agree(legends):
+        handles = [handle for handles in legends for handle in handles]
+        figure_legend(figure, handles, columns=max(1, WIDE * columns // 2 // longest))
+        return
+    for axes, own in zip(panels, legends, strict=False):
+        place_legend(axes, own, place, columns=max(1, WIDE // columns // longest))
+
+
+def _agree(legends: Sequence[Sequence[Any]]) -> bool:
+    """Whether there are legends in which a name has one look, and a look one name."""
+    looks: dict[str, set[Any]] = {}
+    names: dict[Any, set[str]] = {}
+    for handle in (handle for handles in legends for handle in handles):
+        line = handle.get_linestyle()  # points stand for the line that would join them
+        look = (handle.get_color(), "-" if line == "None" else line)
+        looks.setdefault(str(handle.get_label()), set()).add(look)
+        names.setdefault(look, set()).add(str(handle.get_label()))
+    return all(legends) and all(len(each) == 1 for each in [*looks.values(), *names.values()])
 
 
 def _mark(axes: Axes, at: float) -> None:

@@ -19,8 +19,10 @@ from matplotlib.transforms import ScaledTranslation
 
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 
-LegendPlace = Literal["below", "inside"]
-"""`below` the panel (never covers data), or `inside` where Matplotlib finds the emptiest corner."""
+LegendPlace = Literal["below", "inside", "none"]
+"""`below` the panel (never covers data), `inside` where Matplotlib finds the emptiest corner, or no
+legend.
+"""
 
 THIN_SPACE = "\N{THIN SPACE}"
 FEW_DECADES = 2.5
@@ -115,7 +117,7 @@ def place_legend(
     axes: Axes, handles: Sequence[Artist], where: LegendPlace = "below", *, columns: int = 2
 ) -> Legend | None:
     """Add a legend of `handles`; `below` it hangs 29 points under the axes, clear of labels."""
-    if not handles:
+    if not handles or where == "none":
         return None
     if where == "inside":
         return axes.legend(handles=list(handles), loc="best")

@@ -190,6 +190,17 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
+class Drawing(Figure):
+    """A figure that a notebook shows."""
+
+    def _repr_png_(self) -> bytes:
+        settle(self)
+        contents = BytesIO()
+        with style():
+            self.savefig(contents, format="png", metadata=FORMATS["png"])
+        return contents.getvalue()
+
+
 @styled
 def new_figure(
     columns: int = 1,
@@ -198,7 +209,7 @@ def new_figure(
     width: float | None = None,
     aspect: float = 0.72,
     extra_height: float = 0.0,
-) -> tuple[Figure, list[Axes]]:
+) -> tuple[Drawing, list[Axes]]:
     """Return a figure of `rows` x `columns` panels and its axes in reading order.
 
     `width` is in inches (default: one column of a paper for a single panel, the text width for
@@ -209,7 +220,7 @@ def new_figure(
         raise ValueError(f"a figure needs at least one panel, not {rows} x {columns}")
     if width is None:
         width = COLUMN_WIDTH if columns == 1 else TEXT_WIDTH
-    figure = Figure(
+    figure = Drawing(
         figsize=(width, rows * aspect * width / columns + extra_height), layout="constrained"
     )
     FigureCanvasAgg(figure)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
+from dynamics_cli.config.changes import segments_of
 from dynamics_cli.config.dump import flat
 from dynamics_cli.runs.run import Run
 
@@ -19,11 +23,34 @@ class Mark(NamedTuple):
 def marks_of(run: Run) -> list[Mark]:
     """Return the changes of a run that it has reached, and the notes of its recorder."""
     marks = [Mark(note["at"], note["words"]) for note in run.info.get("notes", [])]
-    for change in run.config.changes or ():
-        settings = flat(change.model_dump(exclude_none=True, exclude={"at"}))
-        words = ", ".join(_said(key, value) for key, value in settings.items())
+    return sorted(mark for mark in [*marks, *_changes(run)] if mark.at <= run.iterations)
+
+
+def branch_of(run: Run) -> str:
+    """Return all changes of a run in words; nothing where it has none."""
+    return "; ".join(f"{mark.words} from {mark.at:g}" for mark in _changes(run))
+
+
+def _changes(run: Run) -> list[Mark]:
+    """Return the changes of a run, each by the settings that it really changes."""
+    marks: list[Mark] = []
+    changes = run.config.changes or ()
+    if not changes:
+        return marks
+    before: dict[int, dict[str, Any]] = {}
+    with suppress(ValidationError):  # a kind that is not loaded: all that is said is a change
+        segments = [segment.config for segment in segments_of(run.config)]
+        before = dict(enumerate(flat(config.model_dump()) for config in segments))
+    for k, change in enumerate(changes):
+        said = flat(change.model_dump(exclude_none=True, exclude={"at"}))
+        changed = {
+            key: value
+            for key, value in said.items()
+            if k not in before or key not in before[k] or before[k][key] != value
+        }
+        words = ", ".join(_said(key, value) for key, value in (changed or said).items())
         marks.append(Mark(change.at, words))
-    return sorted(mark for mark in marks if mark.at <= run.iterations)
+    return marks
 
 
 def marks_of_all(runs: Sequence[Run]) -> list[Mark]:

@@ -535,7 +535,7 @@ class Sweep:
                     f" {known}{did_you_mean(key, self.rows.columns)}"
                 )
             values = dict.fromkeys(text_of(row[key]) for row in rows)
-            rows = Table(row for row in rows if _same(text_of(row[key]), text_of(value)))
+            rows = Table(row for row in rows if is_same(text_of(row[key]), text_of(value)))
             if not rows:
                 raise UsageError(
                     f"no job has {key} {text_of(value)}; there are"
@@ -615,7 +615,8 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def _same(cell: str, text: str) -> bool:
+def is_same(cell: str, text: str) -> bool:
+    """Return whether two texts are the same, or the same number."""
     try:
         return cell == text or math.isclose(float(cell), float(text), rel_tol=1e-9)
     except ValueError:

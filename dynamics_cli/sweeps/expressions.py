@@ -37,6 +37,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": round,
     "int": int,
 }
+OF_ARRAYS: dict[Any, Callable[..., Any]] = {
+    min: np.minimum,
+    max: np.maximum,
+    math.sqrt: np.sqrt,
+    math.log: np.log,
+    math.exp: np.exp,
+    int: np.trunc,
+    OPERATORS[ast.Pow]: np.power,
+}
+"""The functions of curves where those of numbers take none."""
 COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
@@ -106,8 +116,8 @@ def evaluated(
 ) -> Any:
     """Return the number of an expression of `values`, of keys of the plain config, and of curves.
 
-    NaN where a curve never meets its condition, where there is no such curve, and of all that is
-    computed from NaN.
+    Values can be arrays of one shape, which give an array. NaN where a curve never meets its
+    condition, where there is no such curve, and of all that is computed from NaN.
 
     Raises UsageError: it is no expression, a name is no number, or the arithmetic fails.
     """
@@ -125,6 +135,32 @@ def evaluated(
         MemoryError,
     ) as error:
         raise UsageError(str(error)) from error
+
+
+def names_in(expression: str) -> list[str]:
+    """Return the names in an expression but the curves that a reduction makes a number of.
+
+    Raises UsageError: it is no expression.
+    """
+    try:
+        tree = ast.parse(_NUMBERED.sub(r"\1[\2]", expression.strip()), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(f"{shorten(expression, 80)!r} is no expression: {error}") from error
+    names: dict[str, None] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id not in REDUCTIONS:
+                for argument in node.args:
+                    visit(argument)
+        elif isinstance(node, ast.expr) and (key := _key(node)) is not None:
+            names[key] = None
+        else:
+            for child in ast.iter_child_nodes(node):
+                visit(child)
+
+    visit(tree.body)
+    return [*names]
 
 
 def _value(node: ast.expr, known: _Known) -> Any:
@@ -154,6 +190,9 @@ def _value(node: ast.expr, known: _Known) -> Any:
 
 def _applied(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a function gives; NaN, a number that a job does not have, makes NaN."""
+    if any(isinstance(argument, np.ndarray) for argument in arguments):
+        with np.errstate(all="ignore"):  # what is not finite is a gap
+            return OF_ARRAYS.get(function, function)(*arguments)
     if any(map(math.isnan, arguments)):
         return math.nan
     return function(*arguments)
@@ -180,7 +219,7 @@ def _setting(key: str, known: _Known) -> Any:
         number = known.values[key]
     elif key == "seed" or (number := _entry(key, known.config)) is None:
         raise ValueError(f"{key} is neither swept nor a number of the config")
-    if isinstance(number, bool) or not isinstance(number, int | float):
+    if isinstance(number, bool) or not isinstance(number, int | float | np.ndarray):
         raise ValueError(f"{key} is {number!r}, not a number")
     return number
 

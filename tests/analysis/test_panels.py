@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.analysis import curves
+from dynamics_cli.analysis.networks import drawn_measures
 from dynamics_cli.analysis.panels import draw_panel, panels_of
 from dynamics_cli.analysis.scenes import neurons
 from dynamics_cli.analysis.view import View
@@ -20,7 +21,9 @@ from .conftest import ORTHOGONAL
 def test_the_loss_is_that_of_the_run_with_its_plateaus(orthogonal):
     (chart,) = curves.losses(View(orthogonal))
     (line,) = chart.lines
-    assert np.array_equal([line.x, line.y], [orthogonal.loss_iterations, orthogonal.losses])
+    assert np.array_equal(
+        [line.x, line.columns[:, 0]], [orthogonal.loss_iterations, orthogonal.losses]
+    )
     assert [round(one.value, 1) for one in chart.plateaus][:1] == [1.0]
     for at, label in (
         (700, "700"),
@@ -34,11 +37,11 @@ def test_rescaled_time_and_held_out_data_have_curves(classified):
     loss, over_time = curves.losses(View(classified))
     assert over_time.xlabel == "time"
     assert np.asarray(over_time.lines[0].x)[-1] == classified.times[-1]
-    assert [line.name for line in loss.lines] == ["training", "held-out"]
-    assert loss.lines[1].y == pytest.approx(classified.measures["test_loss"])
+    assert [line.name for line in loss.lines] == ["loss", "test loss"]
+    assert loss.lines[1].columns[:, 0] == pytest.approx(classified.measures["test_loss"])
     (accuracy,) = curves.measures(View(classified))
-    assert [line.name for line in accuracy.lines] == ["training", "held-out"]
-    assert accuracy.lines[1].y == pytest.approx(classified.measures["test_accuracy"])
+    assert [line.name for line in accuracy.lines] == ["training accuracy", "test accuracy"]
+    assert accuracy.lines[1].columns[:, 0] == pytest.approx(classified.measures["test_accuracy"])
     assert (accuracy.log_y, tuple(accuracy.reach)) == (False, (0.5, 1.0))
 
 
@@ -57,10 +60,10 @@ def test_measures_of_any_name_and_shape(write):
     margin, angles, some, many, lost = sorted(
         curves.measures(View(run)), key=lambda one: list(found[0]).index(one.ylabel)
     )
-    assert margin.lines[0].y == pytest.approx([1, 2, 3])
+    assert margin.lines[0].columns[:, 0] == pytest.approx([1, 2, 3])
     assert [line.name for line in angles.lines] == ["1", "2", "3"]
     assert [line.name for line in some.lines] == ["1", "3"]
-    assert (len(many.lines), many.note) == (20, "20 of 30 numbers")
+    assert (len(many.lines), many.note) == (21, "21 of 30 curves")
     assert lost.note == "no finite value is recorded"
     assert len(draw_panel(run, "measures").axes) == 5
 
@@ -136,9 +139,9 @@ def test_numbers_are_over_positions_and_bins_over_iterations(trained):
     for line, numbers in zip(
         over_iterations.lines, np.transpose(run.measures["by_position_ridge"]), strict=True
     ):
-        assert np.array_equal(line.y, numbers)
+        assert np.array_equal(line.columns[:, 0], numbers)
     assert "positions" in [panel.name for panel in panels_of(run)]
-    assert not curves.drawn_measures(run)
+    assert not drawn_measures(run)
 
 
 def test_stars_stand_at_kinks(write, layer):

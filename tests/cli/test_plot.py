@@ -100,8 +100,26 @@ def test_several_runs_in_one_picture(dyn, place):
     ]
     assert found == ["loss", "weight_norm"]
     answer = dyn("plot", "run0", "other", "--panel", "sharpness")
-    told = "no panel 'sharpness' of all these runs; they have loss, weight_norm"
+    told = "no picture 'sharpness' of these; there are loss, weight_norm; --y draws any quantity"
     assert (answer.code, answer.err) == (2, f"Error: {told}\n")
+
+
+def test_a_picture_by_options_and_by_a_file(dyn, place):
+    dyn("train", "toy.yaml", "--set", "record.measures=[weight_norm]", "--out", "run")
+    asked = ["plot", "run", "--y", "weight_norm", "--y", "loss", "--facet", "quantity"]
+    answer = dyn(*asked, "--label", "loss=error", "--size", "4x2", "--out", "both.pdf")
+    assert (answer.code, answer.out, answer.err) == (0, "both.pdf\n", "")
+    (place / "picture.yaml").write_text("{runs: run, y: [weight_norm, loss], x: loss}")
+    assert dyn("plot", "picture.yaml", "--out", "file.png").out == "file.png\n"
+    for wrong, told in (
+        (["run", "--y", "los"], "no quantity 'los' here (did you mean 'loss'?)"),
+        (["run", "--where", "seed=0"], "where goes with a picture: say what is on y"),
+        (["run", "--y", "loss", "--panel", "loss"], "leave one"),
+        (["run", "--y", "loss", "--size", "big"], "--size 'big': give column, page"),
+        (["run", "--out", "all.png"], "7 pictures do not fit in all.png"),
+    ):
+        answer = dyn("plot", *wrong)
+        assert (answer.code, told in answer.err) == (2, True)
 
 
 def test_nothing_is_drawn_through_a_link(dyn, place):

@@ -14,6 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli import api
+from dynamics_cli.analysis.networks import Networks, sources_of
 from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds import Dataset, Initialization, Samples
@@ -26,7 +27,6 @@ from dynamics_cli.sweeps.directory import FIXED, SWEEP, Sweep, verify_sweep
 from dynamics_cli.sweeps.find import list_sweeps
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
 from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.training import loop
 from dynamics_cli.training.many.train import Task, train_all
@@ -194,13 +194,12 @@ def test_columns_are_computed_from_the_curves_of_each_job(tmp_path, monkeypatch)
         assert row["turned"] == pytest.approx(angle[-1] - angle[0], abs=1e-4)
         assert {key: row[key] for key in before} == before
     assert {row["late"] is None for row in sweep.rows} == {True, False}
-    table = SweepTable(sweep)
-    assert table.measures[: len(columns)] == list(columns)
-    draw_sweep(table, "curve", "gap")
+    assert Networks(sources_of([sweep])).columns[: len(columns)] == list(columns)
+    assert api.picture(sweep, y="gap").charts[0].xlabel != "iteration"
     shown = next(panel for panel in page(sweep).panels if "columns" in panel)
     assert set(columns) <= {column["name"] for column in shown["columns"]}
-    with pytest.raises(UsageError, match="gap is one number of each job, without a curve"):
-        draw_sweep(table, "losses", "gap")
+    with pytest.raises(UsageError, match="gap is one number of each run, without a curve"):
+        api.picture(sweep, y="gap", x="iteration")
 
 
 @pytest.mark.parametrize(
@@ -338,7 +337,7 @@ def test_a_sweep_knows_its_runs(tmp_path, trained_alone, attack, finished, wrong
     assert all(told in one.problem for one in found)
     if wrong:
         with pytest.raises(CorruptRunError, match="of this sweep"):
-            draw_sweep(SweepTable(Sweep(place / "s")), "losses")
+            api.picture(Sweep(place / "s"), y="loss")
     elif not finished:
         assert [row["job"] for row in Sweep(place / "s").rows] == [0, 2, 3]
 
@@ -463,7 +462,7 @@ def test_labels_of_the_config_are_kept_and_another_label_trains_nothing(tmp_path
         swept({"initialization.scale": "size s", "final_loss": "error"}), out=tmp_path
     )
     assert (again.finished, again.rows) == (True, first.rows)
-    axes = draw_sweep(SweepTable(Sweep(tmp_path)), "curve").axes[0]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("size s", "error")
+    (chart,) = api.picture(Sweep(tmp_path), y="final_loss").charts
+    assert (chart.xlabel, chart.ylabel) == ("size s", "error")
     with pytest.raises(UsageError, match="optimizer.lr is not swept; this sweep varies init"):
         swept({"optimizer.lr": "step"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,33 +26,46 @@ NARROW = 12
 """Columns up to which a cell has room for `k/n`."""
 
 
-@styled
-def draw_phase_diagram(
-    axes: Axes,
-    x: ArrayLike,
-    y: ArrayLike,
-    values: ArrayLike,
-    *,
-    labels: tuple[str, str, str],
-    scales: tuple[TimeScale, TimeScale] = ("linear", "linear"),
-    log: LogAxes | None = None,
-    jobs: tuple[ArrayLike, ArrayLike] | None = None,
-) -> list[str]:
-    """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays
-    white.
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A number over two settings."""
 
-    `labels` name x, y and the values; `scales` belong to x and y. `log` says whether colours are
-    logarithmic (`c`), by default where positive values span three decades and none is negative;
-    values that they cannot show have the colour of the lower end. `jobs` has how many jobs of a
-    cell have a number, and how many there are; a cell where these differ says so. Returns what its
-    reader must know.
+    x: ArrayLike
+    y: ArrayLike
+    """Increasing settings (k,) and (l,)."""
+    values: ArrayLike
+    """(l, k); a missing value (NaN) stays white."""
+    xlabel: str
+    ylabel: str
+    label: str
+    """Of the values."""
+    scales: tuple[TimeScale, TimeScale] = ("linear", "linear")
+    """Of x and y."""
+    log: LogAxes | None = None
+    """Whether colours are logarithmic (`c`); by default where positive values span three decades
+    and none is negative. What they cannot show has the colour of the lower end.
+    """
+    jobs: tuple[ArrayLike, ArrayLike] | None = None
+    """How many jobs of a cell have a number, and how many there are; a cell where these differ says
+    so.
+    """
+    title: str = ""
+    headed: bool = False
+
+
+@styled
+def draw_phase(axes: Axes, phase: Phase) -> list[str]:
+    """Draw a heat map, and return what its reader must know.
 
     Raises ValueError: shapes do not match, an axis has fewer than two values, or a logarithmic axis
     has values that are not positive.
     """
-    xs = np.asarray(x, float)
-    ys = np.asarray(y, float)
-    grid = np.asarray(values, float)
+    xs = np.asarray(phase.x, float)
+    ys = np.asarray(phase.y, float)
+    grid = np.asarray(phase.values, float)
+    scales = phase.scales
+    log = phase.log
+    jobs = phase.jobs
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
         raise ValueError(
             f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2"
@@ -84,12 +98,12 @@ def draw_phase_diagram(
         colours = np.ma.maximum(shown, low)
         extend = "min"
     mesh = axes.pcolormesh(*edges, colours, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
-    axes.set(xscale=scales[0], yscale=scales[1], xlabel=labels[0], ylabel=labels[1])
+    axes.set(xscale=scales[0], yscale=scales[1], xlabel=phase.xlabel, ylabel=phase.ylabel)
     for axis, at, scale in ((axes.xaxis, xs, scales[0]), (axes.yaxis, ys, scales[1])):
         if ticks := ticks_at(at, log=scale == "log"):
             axis.set_ticks([*ticks], labels=[*ticks.values()])
             axis.set_ticks([], minor=True)
-    bar = axes.figure.colorbar(mesh, ax=axes, label=labels[2], extend=extend)
+    bar = axes.figure.colorbar(mesh, ax=axes, label=phase.label, extend=extend)
     if equal:
         bar.set_ticks([low], labels=[f"{low:.6g}"])
     elif not logarithmic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.plotting.panels.phase import draw_phase_diagram
+from dynamics_cli.plotting.panels.phase import Phase, draw_phase
 from dynamics_cli.plotting.style import new_figure
 
 
@@ -26,6 +26,7 @@ from dynamics_cli.plotting.style import new_figure
 def test_colours_are_logarithmic_over_three_decades(values, log, norm, told):
     figure, (axes,) = new_figure()
     cells = np.reshape(values, (2, 2))
-    said = draw_phase_diagram(axes, [1, 2], [1, 2], cells, labels=("x", "y", "z"), log=log)
+    words = {"xlabel": "x", "ylabel": "y", "label": "z"}
+    said = draw_phase(axes, Phase(x=[1, 2], y=[1, 2], values=cells, log=log, **words))
     figure.draw_without_rendering()
     assert (type(axes.collections[0].norm).__name__, said) == (norm, told)

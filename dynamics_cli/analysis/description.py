@@ -1,0 +1,119 @@
+"""What a picture shows, in words: as options, as `picture.yaml`, and in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from dynamics_cli.config.errors import ConfigError
+from dynamics_cli.config.reader import read_file
+from dynamics_cli.config.source import Place, Written
+from dynamics_cli.errors import did_you_mean
+from dynamics_cli.kinds.base import Section
+from dynamics_cli.plotting.chart import Band
+from dynamics_cli.plotting.labels import LegendPlace
+from dynamics_cli.plotting.time_axis import LogAxes
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Words = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class Description(Section):
+    """What a picture shows, in the words of options, of `picture.yaml` and of `dyn.picture`."""
+
+    runs: Words = Field([])
+    y: Words = Field([])
+    x: str | None = None
+    color: str | None = None
+    dash: str | None = None
+    facet: Words | None = None
+    over: Words | None = None
+    stat: Literal["median", "mean", "all", "best"] = "median"
+    band: Band = "auto"
+    where: dict[str, Any] = Field({})
+    at: Annotated[int, Field(ge=0)] | None = None
+    log: LogAxes | None = None
+    labels: dict[str, str] = Field({})
+    title: str = ""
+    bounds: Literal["near", "all", "none"] = "near"
+
+
+class Whole(Description):
+    """A description with what belongs to the whole picture, and its panels where it has several."""
+
+    share: Literal["xy", "x", "y", "none"] = "xy"
+    size: Literal["column", "page"] | float | list[float] | None = None
+    legend: LegendPlace = "below"
+    note: str | None = None
+    panels: list[Description] = Field([])
+
+
+def described(given: Mapping[str, Any], written: Written | None = None) -> Whole:
+    """Return a description of plain data; `written` says the lines.
+
+    Raises ConfigError: a word is not known, or a value does not fit it; the nearest word is named.
+    """
+    source = written or Written(dict(given), {(): Place("picture", None, Path.cwd())})
+    try:
+        return Whole(**given)
+    except ValidationError as error:
+        problems = []
+        for detail in error.errors(include_url=False):
+            path = tuple(
+                part for part in detail["loc"] if part == detail["loc"][0] or _is_key(part)
+            )
+            message = detail["msg"]
+            if detail["type"] == "extra_forbidden":
+                known = Description.model_fields if "panels" in path else Whole.model_fields
+                word = str(detail["loc"][-1])
+                told = did_you_mean(word, known)
+                path = detail["loc"]
+                message = f"a picture has no such word{told}; it has {', '.join(known)}"
+            problems.append(source.problem(path, message))
+        raise ConfigError(list(dict.fromkeys(problems))) from error
+
+
+def _is_key(part: str | int) -> bool:
+    """Whether a part of a place is a key or an index, and no alternative of a type."""
+    return isinstance(part, int) or part in Whole.model_fields
+
+
+def read_picture(path: str | Path) -> Whole:
+    """Read `picture.yaml`.
+
+    Raises ConfigError: it cannot be read or is not valid; each problem with its line.
+    """
+    written = read_file(path)
+    if written.problems:
+        raise ConfigError(written.problems)
+    return described(written.data, written)
+
+
+def merged(whole: Whole, panel: Description) -> Description:
+    """Return a panel with what the whole says and it does not."""
+    if panel is whole:
+        return whole
+    shared = {name: getattr(whole, name) for name in Description.model_fields}
+    own = {name: getattr(panel, name) for name in panel.model_fields_set}
+    merged = {**shared, "title": "", **own}
+    for name in ("labels", "where"):
+        merged[name] = {**shared[name], **own.get(name, {})}
+    return Description(**merged)
+
+
+def plain_words(description: Description) -> dict[str, Any]:
+    """Return the words of a description that differ from their defaults, panels alike."""
+    plain = description.model_dump(exclude_defaults=True)
+    if isinstance(description, Whole) and description.panels:
+        plain["panels"] = [plain_words(panel) for panel in description.panels]
+    return {
+        key: value[0] if isinstance(value, list) and len(value) == 1 and key != "panels" else value
+        for key, value in plain.items()
+    }

@@ -1,0 +1,260 @@
+"""A picture of several panels: its figure, its long table, and what a notebook shows."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from dynamics_cli.analysis.description import Description, Whole, merged, plain_words
+from dynamics_cli.analysis.networks import (
+    FINAL_LOSS,
+    LOSS,
+    OF_AVERAGE,
+    Networks,
+    Source,
+    drawn_measures,
+    identity,
+    sources_of,
+)
+from dynamics_cli.analysis.resolve import Looks, Resolved
+from dynamics_cli.errors import UsageError, needing
+from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, aligned, draw_charts
+from dynamics_cli.plotting.panels.phase import Phase
+from dynamics_cli.plotting.style import COLUMN_WIDTH, Drawing, save
+from dynamics_cli.sweeps.directory import text_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class Picture:
+    """Charts of one or several descriptions; a notebook shows it."""
+
+    def __init__(self, whole: Whole, runs: Sequence[Any] = ()) -> None:
+        """Resolve the panels of a description; `runs` are those that it does not name.
+
+        Raises:
+            UsageError: something that it names is not there, or would be summed up in silence.
+            RunError: a run is damaged or not there, or there is no number to draw.
+        """
+        self.described = whole
+        opened: dict[str, Source] = {}
+        looks = Looks()
+        self.parts: list[Resolved] = []
+        for panel in whole.panels or [whole]:
+            description = merged(whole, panel)
+            sources = []
+            for which in description.runs or runs:
+                key = str(getattr(which, "path", which)) + str(getattr(which, "replica", ""))
+                if key not in opened:
+                    (opened[key],) = sources_of([which])
+                sources.append(opened[key])
+            if not sources:
+                raise UsageError("no runs to draw: name runs or sweeps")
+            networks = Networks(sources, description.where, description.labels)
+            self.parts.append(Resolved(description, networks, looks))
+        self._runs = [str(getattr(which, "path", which)) for which in runs]
+
+    @cached_property
+    def charts(self) -> list[Chart | Phase]:
+        """All charts, on common axes."""
+        charts = [chart for part in self.parts for chart in part.charts]
+        curves = aligned([c for c in charts if isinstance(c, Chart)], self.described.share)
+        return [curves.pop(0) if isinstance(chart, Chart) else chart for chart in charts]
+
+    @property
+    def curves(self) -> list[Chart]:
+        """The charts that are no phase diagrams."""
+        return [chart for chart in self.charts if isinstance(chart, Chart)]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the picture sums up, and what it leaves out."""
+        return list(dict.fromkeys(note for part in self.parts for note in part.notes))
+
+    @cached_property
+    def figure(self) -> Drawing:
+        """The picture as a Matplotlib figure."""
+        whole = self.described
+        notes = self.notes if whole.note is None else [whole.note]
+        return draw_charts(
+            self.charts,
+            notes=notes,
+            size=_inches(whole.size),
+            legend=whole.legend,
+            noted=whole.note != "none",
+        )
+
+    @property
+    def spec(self) -> str:
+        """The YAML that makes the picture again."""
+        plain = {"runs": self._runs, **plain_words(self.described)}
+        return yaml.safe_dump(
+            {key: value for key, value in plain.items() if value or value == 0},
+            sort_keys=False,
+            allow_unicode=True,
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture as `.png`, `.pdf` or `.svg`, and return its path.
+
+        Raises UsageError: the path ends otherwise, or somebody else's file is there.
+        """
+        file = Path(path)
+        (saved,) = save(self.figure, file.with_suffix(""), [file.suffix.removeprefix(".")])
+        return saved
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the long table of all that is drawn by column: a row for each value."""
+        return long_table(self.parts)
+
+    def table(self) -> DataFrame:
+        """Return the long table as a `pandas.DataFrame`.
+
+        Raises UsageError: pandas is not installed.
+        """
+        with needing("Picture.table", "pandas"):
+            import pandas
+        return pandas.DataFrame(self.columns())
+
+    def to_xarray(self) -> Any:
+        """Return an `xarray.Dataset`: a variable for each quantity over runs and x, NaN where a run
+        has no value there. Settings that differ are coordinates of the runs.
+
+        Raises UsageError: xarray or pandas is not installed, or panels have different x.
+        """
+        with needing("Picture.to_xarray", "xarray", "pandas"):
+            import pandas
+            import xarray
+        if len(xs := {part.x for part in self.parts}) > 1:
+            raise UsageError(f"panels have {', '.join(sorted(xs))} on x: take them one by one")
+        table = pandas.DataFrame(self.columns())
+        (x,) = xs
+        arrays = {
+            name: part.drop_duplicates(["run", x]).set_index(["run", x])["value"].to_xarray()
+            for name, part in table.groupby("quantity", sort=False)
+        }
+        runs = table.drop_duplicates("run").set_index("run")
+        dataset = xarray.Dataset(arrays)
+        for key in table.columns.difference(["run", x, "quantity", "value"], sort=False):
+            values = runs[key].loc[dataset["run"].to_numpy()]
+            dataset = dataset.assign_coords({key: ("run", values.to_numpy())})
+        return dataset
+
+    def __repr__(self) -> str:
+        return f"<Picture of {', '.join(chart.ylabel for chart in self.charts)}>"
+
+    def _repr_png_(self) -> bytes:
+        """Show the picture in a notebook."""
+        return self.figure._repr_png_()
+
+
+def long_table(parts: Sequence[Resolved]) -> dict[str, list[Any]]:
+    """Return numbers as columns: run, settings that differ, seed, quantity, x, value."""
+    keys = dict.fromkeys(key for part in parts for key in [*part.networks.free, "seed"])
+    names = ["run", *keys, "quantity", *dict.fromkeys(part.x for part in parts), "value"]
+    columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(names)}
+    for part in parts:
+        for record in part.records:
+            count = len(record.y)
+            network = record.network
+            quantity = record.quantity + OF_AVERAGE * record.average
+            fixed: dict[str, Any] = {key: network.setting(key) for key in keys}
+            fixed |= {"run": network.name, "quantity": quantity}
+            own = {part.x: record.x.tolist(), "value": record.y.tolist()}
+            if part.over_setting:
+                own[part.x] = [network.setting(part.x)] * count
+            for name, column in columns.items():
+                column.extend(own.get(name) or [fixed.get(name)] * count)
+    return columns
+
+
+def _inches(size: str | float | list[float] | None) -> tuple[float | None, float | None]:
+    match size:
+        case "column":
+            return COLUMN_WIDTH, None
+        case "page":
+            return ROW_WIDTH, None
+        case [width, height]:
+            return width, height
+        case float() | int():
+            return float(size), None
+    return None, None
+
+
+def defaults_of(opened: Any, where: Mapping[str, Any] | None = None) -> dict[str, Description]:
+    """Return the pictures that a sweep, or several runs and sweeps, offer by name."""
+    given = opened if isinstance(opened, list) else [opened]
+    networks = Networks(sources_of(given), where or {})
+    if networks.alone:
+        first = networks.rows[0].run
+        assert first is not None
+        common = [
+            name
+            for name in [LOSS, *drawn_measures(first)]
+            if all(row.has(name) for row in networks.rows)
+        ]
+        return {name: Description(y=[name], color="run") for name in common}
+    free = networks.free
+    numeric = [key for key in free if networks.numeric(key)]
+    measure = [*networks.columns, FINAL_LOSS][0]
+    offered = {}
+    if len(numeric) > 1:
+        x, y, *_ = numeric
+        rest = [key for key in free if key not in (x, y)]
+        over = ["seed" * ("seed" not in free), *rest]
+        offered["phase"] = Description(x=x, y=[y], color=measure, over=[*filter(None, over)])
+    if networks.settings:
+        main = next(iter([*numeric, *free, *networks.settings]))
+        offered["curve"] = Description(y=[measure], x=main)
+    return {**offered, "losses": Description(y=[LOSS])}
+
+
+SHOWN = {
+    "phase": "heat map over two settings",
+    "curve": "final numbers over a setting, by the others",
+    "losses": "losses over iterations by setting",
+}
+"""What the pictures of a sweep show."""
+IN_FILE = 40
+"""Characters of a value in the name of a file."""
+
+
+def options_of(description: Description) -> str:
+    """Return a description as options of `dyn plot`."""
+    words = []
+    for key, value in plain_words(description).items():
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{key}", str(one)]
+    return shlex.join(words)
+
+
+def digits_of(opened: Any) -> str:
+    """Return what tells pictures of several runs apart that lie in one folder."""
+    if not isinstance(opened, list):
+        return ""
+    places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in opened]
+    digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
+    return f"-{opened[0].path.name}-{digits}"
+
+
+def stem_of(description: Description, without: str = "picture") -> str:
+    """Return a name for the file of a picture, from what it shows; by default `without`."""
+    words = [in_file(word) for word in [*description.y, description.x] if word]
+    words += [f"{key}={in_file(value)}" for key, value in description.where.items()]
+    return "-".join(words) or without
+
+
+def in_file(value: Any) -> str:
+    """Return a value as a part of a file name: of a long one the start, and digits of its own."""
+    text = re.sub("[^A-Za-z0-9_.+-]+", "_", text_of(value))
+    if len(text) <= IN_FILE:
+        return text
+    return f"{text[:IN_FILE]}-{hashlib.sha256(identity(value).encode()).hexdigest()[:8]}"
