@@ -419,7 +419,13 @@ def compare(a: Which, b: Which) -> Comparison:
     return compare_runs(open_run(a, whole=True), open_run(b, whole=True))
 
 
-def export(run: Which | Sweep, out: str | Path | None = None, *, to: str | None = None) -> Path:
+def export(
+    run: Which | Sweep,
+    out: str | Path | None = None,
+    *,
+    to: str | None = None,
+    curves: bool = False,
+) -> Path:
     """Write the table of a run or a sweep as a file, CSV or Parquet, or a run for another tool.
 
     A run has a row for every iteration at which a loss or measures were recorded, a sweep has one
@@ -433,6 +439,8 @@ def export(run: Which | Sweep, out: str | Path | None = None, *, to: str | None 
             but a pipe or a device is written into.
         to: the tool that reads the losses and measures, `tensorboard`, `wandb` or `trackio`; its
             package is needed, and nothing leaves this machine.
+        curves: write the loss and all measures of every job over iterations as one long table, a
+            row for each value.
 
     Returns:
         The file or the folder.
@@ -446,6 +454,8 @@ def export(run: Which | Sweep, out: str | Path | None = None, *, to: str | None 
     from dynamics_cli.sweeps.directory import text_of
 
     if to is not None:
+        if curves:
+            raise UsageError("curves make a table, .csv or .parquet: leave out to")
         return _export_to(run, to, out)
     if out is None:
         raise UsageError("say the file of the table, which ends with .csv or .parquet")
@@ -455,15 +465,28 @@ def export(run: Which | Sweep, out: str | Path | None = None, *, to: str | None 
     if path.is_dir() or path.is_file() or path.is_symlink():
         raise UsageError(f"{path} is there already")
     opened = _open(run)
+    columns = _curves_of(opened) if curves else opened.columns()
     if path.suffix == ".csv":
-        columns = opened.columns()
         rows = zip(*(map(text_of, values) for values in columns.values()), strict=True)
         contents = files.csv_of([*columns], rows)
     else:
         with needing("a .parquet file", "pandas", "pyarrow"):
-            contents = opened.to_pandas().to_parquet(engine="pyarrow")
+            import pandas
+
+            contents = pandas.DataFrame(columns).to_parquet(engine="pyarrow")
     files.save_as_named(path, contents)
     return path
+
+
+def _curves_of(opened: Run | Sweep) -> Mapping[str, Any]:
+    """Return all curves of a run, or of the jobs of a sweep, as a long table by column."""
+    from dynamics_cli.analysis.description import Description
+    from dynamics_cli.analysis.networks import Networks, sources_of
+    from dynamics_cli.analysis.picture import long_table
+    from dynamics_cli.analysis.resolve import Resolved
+
+    networks = Networks(sources_of([opened]))
+    return long_table([Resolved(Description(y=networks.curves, stat="all"), networks)])
 
 
 def _export_to(run: Which | Sweep, tool: str, out: str | Path | None) -> Path:

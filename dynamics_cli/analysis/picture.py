@@ -28,6 +28,7 @@ from dynamics_cli.errors import UsageError, needing
 from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, aligned, draw_charts
 from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.style import COLUMN_WIDTH, Drawing, save
+from dynamics_cli.runs.titles import check_labels
 from dynamics_cli.sweeps.directory import text_of
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class Picture:
                 raise UsageError("no runs to draw: name runs or sweeps")
             networks = Networks(sources, description.where, description.labels)
             self.parts.append(Resolved(description, networks, looks))
+        known = dict.fromkeys(name for part in self.parts for name in part.named)
+        for part in self.parts:
+            check_labels(part.asked.labels, known)
         self._runs = [str(getattr(which, "path", which)) for which in runs]
 
     @cached_property

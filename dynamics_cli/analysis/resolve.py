@@ -39,7 +39,6 @@ from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.scene import DASHES
 from dynamics_cli.plotting.time_axis import TimeScale, scale_of
 from dynamics_cli.runs.marks import Mark, marks_of_all
-from dynamics_cli.runs.titles import check_labels
 from dynamics_cli.text import counted
 
 MOST_LINES = 21
@@ -126,7 +125,6 @@ class Resolved:
         self.looks = looks or Looks()
         self._choose_axes()
         self._choose_channels()
-        self._check_labels()
         self.records = [record for row in networks.rows for record in self._records(row)]
         self._check_numbers()
         self.charts = self._charts()
@@ -254,7 +252,9 @@ class Resolved:
                         f" {', '.join(known)}"
                     )
 
-    def _check_labels(self) -> None:
+    @property
+    def named(self) -> list[str]:
+        """What labels can replace."""
         networks = self.networks
         known = [*networks.settings, *networks.columns, *networks.curves, *self.quantities]
         known += [name for names in self.quantities.values() for name in names]
@@ -263,7 +263,7 @@ class Resolved:
         for key in networks.free:
             if not networks.numeric(key):
                 known += networks.plain_words(key)
-        check_labels(self.asked.labels, dict.fromkeys(known))
+        return known
 
     # -- numbers
 

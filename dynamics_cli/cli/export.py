@@ -16,5 +16,6 @@ from dynamics_cli.cli.output import emit
 @click.argument("run", metavar="RUN_OR_SWEEP", type=NamedPath())
 @click.argument("out", metavar="[FILE]", required=False, type=NamedPath(path_type=Path))
 @click.option("--to", metavar="TOOL")
-def export(run: str, out: Path | None, to: str | None) -> None:
-    emit(str(dyn.export(run, out, to=to)))
+@click.option("--curves", is_flag=True)
+def export(run: str, out: Path | None, to: str | None, *, curves: bool) -> None:
+    emit(str(dyn.export(run, out, to=to, curves=curves)))

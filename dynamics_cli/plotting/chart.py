@@ -81,6 +81,8 @@ WIDE = 52
 """Characters of a line of a legend."""
 SQUASHED = 6.0
 """So many times the decades of most panels are no common axis, as where one of them diverges."""
+TITLE = 60
+"""Characters of the titles of a row of panels."""
 MARKED = 32
 """Characters that stand along the line of a mark."""
 SHORTEST = 8
@@ -683,7 +685,7 @@ def draw_charts(
     legends: list[list[Artist]] = []
     for axes, chart in zip(panels, charts, strict=False):
         if isinstance(chart, Phase):
-            told += draw_phase(axes, chart)
+            told += draw_phase(axes, chart, room=min(ROOM, 2 * ROOM // (1 + columns)))
             legends.append([])
         else:
             legends.append(draw_chart(axes, chart))
@@ -692,7 +694,7 @@ def draw_charts(
     _place_legends(figure, panels, legends, legend, columns)
     for k, (axes, chart) in enumerate(zip(panels, charts, strict=False)):
         if len(charts) > 1:
-            panel_label(axes, k, textwrap.fill(chart.title, 72 // columns))
+            panel_label(axes, k, textwrap.fill(chart.title, TITLE // columns))
         elif chart.headed:
             axes.set_title(chart.title, loc="left")
     for unused in panels[len(charts) :]:

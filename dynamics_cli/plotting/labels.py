@@ -71,8 +71,8 @@ def figure_note(figure: Figure, parts: Iterable[str]) -> None:
         figure.set_figheight(figure.get_figheight() + lines * 1.3 * SMALL / 72)
 
 
-def ticks_at(values: Iterable[float], *, log: bool = False) -> dict[float, str]:
-    """Return labels of ticks at these values, none where some would touch.
+def ticks_at(values: Iterable[float], *, log: bool = False, room: float = ROOM) -> dict[float, str]:
+    """Return labels of ticks at these values, none where some would touch in so many characters.
 
     On a logarithmic axis of less than `FEW_DECADES`, where few powers of ten are, every second or
     third has a label.
@@ -82,7 +82,7 @@ def ticks_at(values: Iterable[float], *, log: bool = False) -> dict[float, str]:
     if len(at) < 2 or (log and at[0] <= 0):
         return dict(zip(at.tolist(), names, strict=True))
     places = np.log10(at) if log else at
-    places = (places - places[0]) / (places[-1] - places[0]) * ROOM
+    places = (places - places[0]) / (places[-1] - places[0]) * room
     widths = np.array([len(name) for name in names])
     few = log and at[-1] <= 10**FEW_DECADES * at[0]
     for step in range(1, len(at) if few else 2):

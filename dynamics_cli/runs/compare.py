@@ -72,6 +72,10 @@ class Comparison:
             },
         }
 
+    def _repr_html_(self) -> str:
+        """Show what differs in a notebook."""
+        return self.rows._repr_html_()
+
     def __repr__(self) -> str:
         return f"<Comparison of {self.a!r} and {self.b!r}>"
 

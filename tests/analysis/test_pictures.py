@@ -444,6 +444,20 @@ def test_a_quantity_over_another_is_a_path(steps):
     assert at_one.lines[0].points
 
 
+def test_all_curves_of_a_sweep_are_one_long_table(three, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    sweep = dyn.load_sweep(three.path)
+    table = pandas.read_csv(dyn.export(sweep, tmp_path / "curves.csv", curves=True))
+    assert list(table)[:4] == ["run", *(axis["key"] for axis in three.described["axes"])]
+    last = table[(table["run"] == f"{three.path.name}:7") & (table["quantity"] == "loss")]
+    assert_array_equal(last["value"], three.run(7).losses)
+    assert set(table["quantity"]) == {"loss", *three.run(0).measures}
+    with pytest.raises(RunError, match="there is no sweep nothing"):
+        dyn.load_sweep("nothing")
+    beside = dyn.compare(three.run(0), three.run(7))
+    assert "initialization.scale" in beside._repr_html_()
+
+
 def test_the_table_of_a_picture_makes_it_again(steps, tmp_path):
     pandas = pytest.importorskip("pandas")
     picture = dyn.picture(steps, y=["sharpness", "loss"], color="optimizer.lr")
@@ -472,7 +486,7 @@ def test_panels_of_a_file_have_their_own_runs_and_common_colours(steps, tmp_path
     text = f"""
 size: page
 color: optimizer.lr
-labels: {{sharpness: top eigenvalue}}
+labels: {{sharpness: top eigenvalue}}  # which the first panel does not have
 panels:
 - {{runs: ["{large}"], y: loss}}
 - {{runs: ["{small}", "{large}"], y: sharpness, title: Both}}

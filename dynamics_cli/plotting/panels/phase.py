@@ -9,9 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm, Normalize
+from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.labels import ticks_at
+from dynamics_cli.plotting.labels import ROOM, ticks_at
 from dynamics_cli.plotting.style import MARKER, PALETTE, SMALL, styled
 from dynamics_cli.plotting.time_axis import LogAxes, TimeScale, scale_of
 
@@ -54,8 +55,8 @@ class Phase:
 
 
 @styled
-def draw_phase(axes: Axes, phase: Phase) -> list[str]:
-    """Draw a heat map, and return what its reader must know.
+def draw_phase(axes: Axes, phase: Phase, room: float = ROOM) -> list[str]:
+    """Draw a heat map with `room` characters along an axis; return what its reader must know.
 
     Raises ValueError: shapes do not match, an axis has fewer than two values, or a logarithmic axis
     has values that are not positive.
@@ -100,12 +101,14 @@ def draw_phase(axes: Axes, phase: Phase) -> list[str]:
     mesh = axes.pcolormesh(*edges, colours, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
     axes.set(xscale=scales[0], yscale=scales[1], xlabel=phase.xlabel, ylabel=phase.ylabel)
     for axis, at, scale in ((axes.xaxis, xs, scales[0]), (axes.yaxis, ys, scales[1])):
-        if ticks := ticks_at(at, log=scale == "log"):
+        if ticks := ticks_at(at, log=scale == "log", room=room):
             axis.set_ticks([*ticks], labels=[*ticks.values()])
             axis.set_ticks([], minor=True)
     bar = axes.figure.colorbar(mesh, ax=axes, label=phase.label, extend=extend)
     if equal:
         bar.set_ticks([low], labels=[f"{low:.6g}"])
+    elif logarithmic and room < ROOM and high > 10 * low:
+        bar.ax.yaxis.set_minor_formatter(NullFormatter())
     elif not logarithmic:
         bar.ax.ticklabel_format(useOffset=False, axis="y")
     if jobs is not None:
