@@ -189,7 +189,9 @@ class Resolved:
             self.over = [*self.over, *networks.free]
         used = {self.x, color, dash, *(facet or ()), *self.over}
         used.add(self.up)
-        left = [key for key in networks.free if key not in used]
+        # settings in which whole configs differ are no axes of a grid
+        free = [key for key in networks.free if key in networks.grid] or networks.free
+        left = [key for key in free if key not in used]
         told = "run" in used
         if color is None and not self.up and not told:
             if networks.alone and len(networks.rows) > 1 and not self.over_setting:
@@ -639,6 +641,8 @@ class Resolved:
             else f"where {networks.title(key)} = {value}"
             for key, value in networks.where.items()
         ]
+        if self.asked.at is not None and not self.over_time:
+            parts.append(f"at iteration {self.asked.at}")
         rows = [row.row for row in networks.rows if row.row is not None]
         jobs = sum(source.jobs for source in networks.sources if source.grid or not source.alone)
         if rows and len(rows) < jobs:

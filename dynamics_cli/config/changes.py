@@ -77,7 +77,10 @@ def nest_changes(source: Written) -> None:
             origin = source.origin((CHANGES, k, key))
             source.assign((CHANGES, str(k), *key.split(".")), change.pop(key), origin)
         for key in [key for key in change if key in RunConfig.model_fields.keys() - {*SECTIONS}]:
-            source.refuse((CHANGES, k, key), f"cannot change on the way; {_able()} can")
+            told = f"cannot change on the way; {_able()} can"
+            if key == "name":
+                told += "; `--out DIR` names a branch"
+            source.refuse((CHANGES, k, key), told)
 
 
 def _able() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -79,8 +79,11 @@ def set_time_axis(
 ) -> None:
     """Make x the training time: label, few round ticks (`100 000`), and limits even for one time.
 
-    Times that curves of earlier calls reach stay in the window.
+    Times that curves of earlier calls reach stay in the window. Raises ValueError: there is no such
+    scale.
     """
+    if scale not in get_args(TimeScale):
+        raise ValueError(f"a time axis is {' or '.join(get_args(TimeScale))}, not {scale!r}")
     times = as_times(iterations)
     axes.set_xlabel(label)
     reach = axes.dataLim.intervalx if np.isfinite(axes.dataLim.intervalx).all() else times

@@ -35,6 +35,8 @@ def test_log_time_shows_iteration_zero():
     draw_curves(axes[0], [0, 1, 10, 1000], np.ones((4, 2)), log_time=True)
     set_time_axis(axes[0], [0, 1, 10, 1000], "log")
     set_time_axis(axes[1], [1, 10, 1000], "log")
+    with pytest.raises(ValueError, match="linear or log, not 'symlog'"):
+        set_time_axis(axes[1], [1, 10], "symlog")
     figure.draw_without_rendering()
     assert axes[0].get_xscale() == "symlog"
     assert -1 < axes[0].get_xlim()[0] < 0
