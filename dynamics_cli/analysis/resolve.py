@@ -297,19 +297,25 @@ class Resolved:
         return np.array([x]), np.array([network.number(name, at)])
 
     def _times(self, network: Network, steps: Floats) -> Floats:
+        """Return times or epochs of iterations.
+
+        Raises UsageError: a network has none that its config says.
+        """
         run = network.run
         if self.x == "iteration" or run is None or not len(steps):
             return steps
-        if self.x == "time":
-            if run.times is not None:
-                return np.interp(steps, run.loss_iterations, run.times)
-            if network.setting("optimizer.lr") is None or "changes" in network.settings:
-                raise UsageError(f"{network.name} has no times: take x iteration")
-            return steps * float(network.setting("optimizer.lr"))
+        if self.x == "time" and run.times is not None:
+            return np.interp(steps, run.loss_iterations, run.times)
+        lr = network.setting("optimizer.lr")
         size = network.setting("optimizer.batch_size")
-        if size is None:  # an update is of all samples
-            return steps
-        return steps * float(size) / run.dataset().n
+        fresh = network.setting("optimizer.samples") == "fresh"
+        scheduled = network.setting("optimizer.schedule") is not None
+        unknown = lr is None or scheduled if self.x == "time" else fresh
+        if unknown or "changes" in network.settings:
+            raise UsageError(f"{network.name} keeps no {self.x}: take x iteration")
+        if self.x == "time":
+            return steps * float(lr)
+        return steps if size is None else steps * float(size) / run.dataset().n
 
     def _check_numbers(self) -> None:
         """Raise RunError where there is nothing to draw."""

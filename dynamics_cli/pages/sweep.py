@@ -77,14 +77,21 @@ def _jobs(page: Page, results: Networks) -> Html:
         chosen = {"x": free[0], "y": free[1], "colour": measure}
     counts = Counter(str(row.setting("status")) for row in results.rows)
     del counts["complete"]
-    said = {place: results.title(name) for place, name in chosen.items()}
-    over = f"{jobs} jobs over {said['x']} and {said['y']}, coloured by {said['colour']}"
-    says = "; ".join(filter(None, [over, counted(counts)])) + "."
     settings = list(dict.fromkeys([*results.settings, "seed"]))
     names = ["job", *settings, *results.columns, "status"]
     if any(results.values("message")):
         names.append("message")
-    columns = [_column(page, results, name, setting=name in settings) for name in names]
+    counted_titles = Counter(map(results.title, names))
+    titles = {  # menus choose by them
+        name: title if counted_titles[title := results.title(name)] == 1 else name for name in names
+    }
+    said = {place: titles[name] for place, name in chosen.items()}
+    over = f"{jobs} jobs over {said['x']} and {said['y']}, coloured by {said['colour']}"
+    says = "; ".join(filter(None, [over, counted(counts)])) + "."
+    columns = [
+        {"name": titles[name], **_column(page, results, name, setting=name in settings)}
+        for name in names
+    ]
     name = results.rows[0].name.rpartition(":")[0]
     return page.panel(
         "sweep", "Jobs", says, wide=True, name=name, jobs=jobs, chosen=said, columns=columns
@@ -94,7 +101,6 @@ def _jobs(page: Page, results: Networks) -> Html:
 def _column(page: Page, results: Networks, name: str, *, setting: bool) -> dict[str, Any]:
     at, words = results.places(name)
     return {
-        "name": results.title(name),
         "at": page.array(at),
         "words": words,
         "log": results.logarithmic(name),

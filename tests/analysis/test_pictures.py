@@ -431,6 +431,18 @@ def test_quantities_of_different_units_have_panels_and_expressions_curves(steps)
     assert final.lines[0].statistics.middle.tolist() == largest
 
 
+def test_time_and_epochs_are_what_the_config_says(steps, tmp_path):
+    (chart,) = dyn.picture(steps[:2], y="loss", x="time").charts
+    assert_allclose(chart.lines[1].x, 0.07 * np.arange(13))
+    (chart,) = dyn.picture(steps[0], y="loss", x="epoch").charts
+    assert_array_equal(chart.lines[0].x, np.arange(13))  # an update is of all samples
+    config = {**TWO_POINTS, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4}}
+    changes = [{"at": 2, "optimizer.lr": 0.02}]
+    changed = dyn.train({**config, "changes": changes}, out=tmp_path / "changed")
+    with pytest.raises(UsageError, match="changed keeps no time: take x iteration"):
+        dyn.picture(changed, y="loss", x="time")
+
+
 def test_a_quantity_over_another_is_a_path(steps):
     picture = dyn.picture(steps, x="loss", y="sharpness")
     (chart,) = picture.charts
