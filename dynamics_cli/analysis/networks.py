@@ -262,10 +262,10 @@ def _of_sweep(sweep: Sweep) -> Source:
     if not sweep.rows:
         raise RunError(f"no job of {sweep.path} has ended yet")
     described = sweep.described
-    grid = {axis["key"]: axis["log"] for axis in described["axes"]}
-    keys = [*grid, *described["computed"]]
+    grid = {axis.key: axis.log for axis in described.axes}
+    keys = described.settings
     begun = next((row for row in sweep.rows if row["status"] != "failed"), None)
-    config = described["config"]
+    config = described.config
     if begun is not None:
         config = sweep.run(begun).config.model_dump(exclude_none=True)
     base = {
@@ -280,10 +280,8 @@ def _of_sweep(sweep: Sweep) -> Source:
         place = f"{sweep.path.absolute()}{end}"
         opened = partial(sweep.run, row)
         networks.append(Network(f"{sweep.path.name}{end}", place, settings, opened, row))
-    derived = described.get("columns", {})
-    labels = described.get("labels", {})
-    jobs = described["jobs"]
-    return Source(networks, grid, described["computed"], labels, derived, jobs)
+    derived = described.columns
+    return Source(networks, grid, described.computed, described.labels, derived, described.jobs)
 
 
 @dataclass(eq=False)
