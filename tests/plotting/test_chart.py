@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.plotting.chart import Chart, Level, Line, draw_chart, draw_charts, look
+from dynamics_cli.plotting.chart import (
+    Chart,
+    Level,
+    Line,
+    Reference,
+    aligned,
+    draw_chart,
+    draw_charts,
+    look,
+    remarks,
+    statistics,
+)
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
 T = np.arange(1000)
@@ -115,3 +126,34 @@ def test_several_charts_have_letters_and_one_legend_where_they_have_the_same_lin
     assert all(words(axes) == ["3"] for axes in figure.axes)
     assert not any(axes.get_legend() for axes in figure.axes)
     assert draw_charts([chart]).axes[0].get_legend() is not None
+
+
+def test_a_bound_far_from_the_curves_is_named_above():
+    bounds = [Reference("b", 5.9), Reference("c", 6.1), Reference("d", 0.3)]
+    chart = Chart(lines=[Line(x=[0, 1], y=[1.0, 2.0])], ylabel="y", levels=bounds)
+    assert ([level.name for level in chart.near], chart.values.max()) == (["b"], 5.9)
+    assert sorted(remarks([chart])) == ["beyond the axis: c = 6.1", "beyond the axis: d = 0.3"]
+
+
+def test_panels_of_one_picture_have_common_axes():
+    small, large, lost = (
+        Chart(lines=[Line(x=[0, end], y=[1.0, top])], ylabel="y")
+        for end, top in ((10, 2.0), (20, 50.0), (5, 1e40))
+    )
+    first, second = aligned([small, large])
+    assert (first.log_y, second.log_y, first.reach_x) == (True, True, (0, 20))
+    assert first.reach == second.reach == (1, 50)
+    assert [chart.reach for chart in aligned([small, large], "x")] == [(), ()]
+    assert aligned([small, large, lost])[0].reach == ()  # one that diverges squashes no other
+
+
+def test_the_band_of_few_jobs_goes_from_the_least_to_the_largest():
+    values = np.arange(9.0)[None]
+    few = statistics(values)
+    assert (few.bands.ravel().tolist(), few.named) == ([0, 8], "least to largest")
+    many = statistics(np.arange(11.0)[None])
+    assert many.bands.ravel() == pytest.approx([0.5, 9.5, 2.5, 7.5])
+    mean = statistics(values, stat="mean", band="se")
+    error = np.arange(9.0).std(ddof=1) / 3
+    assert mean.bands.ravel() == pytest.approx([4 - error, 4 + error])
+    assert statistics(values, band="none").bands.size == 0
