@@ -42,6 +42,7 @@ from dynamics_cli.kinds import Problem, all_kinds
 from dynamics_cli.training.backends import Choice, build_stepper, choose, multiply_adds
 from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.steppers.autograd import AutogradStepper
 from dynamics_cli.training.steppers.base import Stepper
 
 if HAS_JAX:
@@ -226,12 +227,11 @@ def built(config: dict[str, Any], device: str, **changes: Any) -> Problem:
 
 def stepper(problems: Sequence[Problem], device: str) -> Any:
     """Return torch's stepper as it is on a device: updates by torch's form of the formula."""
-    made: Any = build_stepper(problems, Choice(device, "torch"))
-    for groups in getattr(made, "_groups", {}).values():
-        for group in groups:
-            if group.updater is None:  # a class of torch.optim has one form
-                group.update = group.optimizer.update
-    return made
+    AutogradStepper.compiles = False
+    try:
+        return build_stepper(problems, Choice(device, "torch"))
+    finally:
+        AutogradStepper.compiles = True
 
 
 # --- checks

@@ -65,6 +65,7 @@ def expected(dense, P, block=slice(None)):
 
 OPTIMIZERS = {
     "adam": {"kind": "adam"},
+    "adam, clipped": {"kind": "adam", "clip": 1e6},
     "adamw": {"kind": "adamw", "weight_decay": 0.5},
     "rmsprop with momentum": {"kind": "rmsprop", "momentum": 0.5},
     "adam of torch": {"kind": "torch", "name": "Adam"},

@@ -12,6 +12,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.steppers.autograd import AutogradStepper
 from dynamics_cli.training.steppers.base import Stepper
 
 MARGIN_LOSSES = ("logistic", "exponential", "hinge")
@@ -77,10 +78,11 @@ def updated_by_torch(problems: list[Problem]) -> Any:
     """Return torch's stepper as it is on a GPU: updates by torch's form of the formula, not by
     compiled units.
     """
-    stepper = stepper_of(problems, "torch")
-    for group in stepper._groups["all"]:
-        group.update = group.optimizer.update
-    return stepper
+    return _TorchForm(problems, "cpu")
+
+
+class _TorchForm(AutogradStepper):
+    compiles = False
 
 
 def path_of(

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import groupby
-from typing import Any
+from itertools import chain
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -41,12 +41,12 @@ from dynamics_cli.memory import ON_GPU
 from dynamics_cli.process import exact_convolutions, threads_for
 from dynamics_cli.training.steppers.base import StateDict, Stepper
 from dynamics_cli.training.steppers.side_by_side import (
+    MEMORY,
     NETWORK,
-    Memories,
+    PARAMETER,
     SideBySide,
     Weights,
     for_each,
-    memory_labels,
 )
 
 Tensors = dict[str, Tensor]
@@ -89,7 +89,7 @@ def update_in_place(
     parameters: Sequence[Tensor],
     gradients: Sequence[Tensor],
     *,
-    lr: float,
+    lr: float | Floats,
     names: Sequence[str],
     state: MutableMapping[str, Tensor],
     iteration: int,
@@ -97,24 +97,47 @@ def update_in_place(
 ) -> None:
     """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`.
 
-    Each of the `replicas` along the first axis is a part of its own: a processor computes some
-    numbers at once and the rest one by one, which rounds differently.
+    Each of the `replicas` along the first axis is a part of its own, with its `lr` where they
+    differ: a processor computes some numbers at once and the rest one by one, which rounds
+    differently.
     """
     of_batch = 0.0 if loss.ndim else float(loss)  # no update of replicas asks for it
     numbers = address_of(unit.numbers)
+    step = lr
+    steps = None
+    if isinstance(lr, np.ndarray):
+        step = 1.0
+        steps = (ctypes.c_double * replicas)(*lr)
     for name, w, g in zip(names, parameters, gradients, strict=True):
         flat = w.contiguous()
         slope = g.contiguous()
         P = flat.numel()
-        place = f"{name}/memory"
-        if place not in state:
-            state[place] = flat.new_zeros(len(unit.slots), P)
-
-        addresses = (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
+        addresses = (flat.data_ptr(), slope.data_ptr(), state[name].data_ptr())
         parts, factors = _parts_of(P, replicas)
-        unit.native.call(*addresses, P, parts, replicas, factors, lr, iteration, of_batch, numbers)
+        factors = steps or factors
+        unit.native.call(
+            *addresses, P, parts, replicas, factors, step, iteration, of_batch, numbers
+        )
         if flat is not w:
             w.copy_(flat)
+
+
+def update_by_torch(
+    optimizer: Descent,
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    *,
+    lr: float | Floats,
+    names: Sequence[str],
+    **given: Any,
+) -> None:
+    """Update tensors by torch's form of an optimizer; `lr` (R,) where replicas differ in it."""
+    if not isinstance(lr, np.ndarray):
+        optimizer.update(parameters, gradients, lr=lr, names=names, **given)
+        return
+    for name, w, g in zip(names, parameters, gradients, strict=True):
+        each: Any = torch.from_numpy(lr).to(w).repeat_interleave(w[0].numel())
+        optimizer.update([w], [g], lr=each, names=[name], **given)
 
 
 def stackable(problem: Problem) -> bool:
@@ -159,18 +182,14 @@ def _value_of(model: nn.Module, loss: Loss) -> Callable[..., Tensor]:
 
 @dataclass
 class WeightGroup:
-    """Weights that an optimizer moves together: equal step size, replicas with equal optimizers."""
+    """Weights that an optimizer moves together, by an equal factor of the step size."""
 
-    optimizer: Descent
     factor: float
-    """Of the step size."""
     weights: Tensors
-    replicas: Any
-    """Their places along the first axis; `...` of a single network, whose tensors have none."""
     update: Callable[..., None]
     """As `Descent.update`."""
-    labels: list[str] | None = None
-    """What the slots of its memory are called; None where the update is no compiled formula."""
+    slots: Sequence[str] | None = None
+    """Of the memory of a compiled formula, which is among the views of the stepper; else None."""
     counts_each: bool = False
     """Whether the update is told how many updates each weight had, since it moves one by one."""
     memory: Tensors = field(default_factory=dict)
@@ -182,7 +201,7 @@ class WeightGroup:
         gradients: Mapping[str, Tensor],
         loss: Tensor,
         *,
-        lr: float,
+        lr: float | Floats,
         iteration: int,
         counted_from: Mapping[str, int],
     ) -> None:
@@ -198,40 +217,13 @@ class WeightGroup:
             names = [name for name in moving if firsts[name] == first]
             self.update(
                 [self.weights[name] for name in names],
-                [gradients[name][self.replicas] for name in names],
+                [gradients[name] for name in names],
                 lr=lr,
                 names=names,
                 state=self.memory,
                 iteration=iteration - first,
-                loss=loss[self.replicas],
+                loss=loss,
             )
-
-    @property
-    def called(self) -> str:
-        """The optimizer's kind and, of a class of torch, its name."""
-        return f"{self.optimizer.kind} {getattr(self.optimizer, 'name', '')}".strip()
-
-    def kept(self) -> Tensors:
-        """Return the optimizer's memory."""
-        return self.memory if self.updater is None else self.updater.kept()
-
-    def memory_of(self, name: str) -> dict[str, Floats]:
-        """Return the optimizer's memory of a weight by slot, flattened, in float64."""
-        slots = {
-            key.removeprefix(f"{name}/"): value
-            for key, value in self.memory.items()
-            if key.startswith(f"{name}/")
-        }
-        if self.labels is not None:
-            slots = dict(zip(self.labels, slots["memory"], strict=True))
-        return {slot: value.detach().double().cpu().numpy() for slot, value in slots.items()}
-
-    def put(self, memory: Tensors) -> None:
-        """Set the optimizer's memory."""
-        if self.updater is not None:
-            self.updater.put(memory)
-        self.memory.clear()
-        self.memory.update(memory)
 
 
 class AutogradStepper(SideBySide):
@@ -239,6 +231,9 @@ class AutogradStepper(SideBySide):
 
     Losses stay on the device until `advance` returns them.
     """
+
+    compiles: ClassVar[bool] = True
+    """Whether updates on a CPU are compiled where they are formulas."""
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
         """Put weights and data of one problem, or of several that are `stackable`, on a device."""
@@ -260,16 +255,7 @@ class AutogradStepper(SideBySide):
         self._trained = {name: w for name, w in self._weights.items() if named[name].requires_grad}
         self._fixed = {name: w for name, w in self._weights.items() if name not in self._trained}
 
-        self._averages: Tensors = {}
-        """Averages of the weights, by the names of the weights."""
-        if first.averages:
-            self._averages = {name: w.detach().clone() for name, w in self._weights.items()}
-        before = [problem.start or {} for problem in problems]
-        for name, average in self._averages.items():
-            if AVERAGE + name in before[0]:  # kept before a change too
-                kept = np.stack([start[AVERAGE + name] for start in before])
-                average.copy_(torch.from_numpy(kept).reshape(average.shape))
-
+        self._take_averages()
         self._take_samples()
         self._block = first.block_samples(device)
         n = first.dataset.n
@@ -283,11 +269,37 @@ class AutogradStepper(SideBySide):
         self._value = _value_of(self._module, first.loss)
         self._both = grad_and_value(self._value)
         self._factors = first.step_factors()
+        self._iterations = first.iterations
+        self._distinct = {optimizer.lr: optimizer for optimizer in self.optimizers}.items()
         self._groups = {part: list(self._grouped(names)) for part, names in self._parts().items()}
         self.mapped = not self._single
         """Whether one operation computes for all replicas."""
         if self.mapped and device == "cpu":
             self.mapped = self._maps_bit_for_bit()
+
+    def _take_averages(self) -> None:
+        """Begin averages of the weights, and make views of both."""
+        self._averages: Tensors = {}
+        """Averages of the weights, by the names of the weights."""
+        if self.problems[0].averages:
+            self._averages = {name: w.detach().clone() for name, w in self._weights.items()}
+        before = [problem.start or {} for problem in self.problems]
+        for name, average in self._averages.items():
+            if AVERAGE + name in before[0]:  # kept before a change too
+                kept = np.stack([start[AVERAGE + name] for start in before])
+                average.copy_(torch.from_numpy(kept).reshape(average.shape))
+
+        for name, w in self._weights.items():
+            self.views[f"{PARAMETER}{name}"] = w.detach()
+        for name, average in self._averages.items():
+            self.views[f"{PARAMETER}{AVERAGE}{name}"] = average
+        if self._single:
+            self.views = {name: w[None] for name, w in self.views.items()}
+        self._averaged: list[tuple[Tensor, Tensor]] = []
+        """Averages and weights of each replica, which rounds as it does alone."""
+        for name in self._averages:
+            stacks = (self.views[f"{PARAMETER}{start}{name}"] for start in (AVERAGE, ""))
+            self._averaged += zip(*stacks, strict=True)
 
     def _take_samples(self) -> None:
         """Put the samples of all replicas on the device."""
@@ -317,44 +329,35 @@ class AutogradStepper(SideBySide):
         return name in self._trained or name in self._resting
 
     def _grouped(self, names: Sequence[str]) -> Iterator[WeightGroup]:
-        """Yield the groups of these weights, of neighbouring replicas with equal optimizers."""
+        """Yield the groups of these weights."""
+        R = len(self.problems)
         factors = dict.fromkeys(names, 1.0) | dict(self._factors)
-        first = 0
-        for given, count in self._runs_of_equal_optimizers():
-            optimizer = given.unclipped  # `_clipped` does it
-            replicas = slice(first, first + count)
-            first += count
-            of_update = facts(optimizer)
-            update = optimizer.update
-            labels = None
-            if self.device == "cpu" and of_update is not None and not of_update.sums:
+        optimizer = self.optimizers[0].unclipped  # `_clipped` does it
+        known = facts(optimizer)
+        for factor in dict.fromkeys(factors[name] for name in names):
+            moved = {name: self._weights[name] for name in names if factors[name] == factor}
+            group = WeightGroup(factor, moved, partial(update_by_torch, optimizer))
+            group.counts_each = known is not None and not known.over_all
+            group.updater = optimizer.updater([*moved], [*moved.values()])
+            if group.updater is not None:
+                group.update = group.updater.update
+            elif self.compiles and self.device == "cpu" and known is not None and not known.sums:
                 unit = update_unit(optimizer, self.dtype)
-                update = partial(update_in_place, unit, count)
-                labels = memory_labels(optimizer, unit)
-            each = of_update is not None and not of_update.over_all
+                group.update = partial(update_in_place, unit, R)
+                group.slots = unit.slots
+                for name, w in moved.items():
+                    rows = group.memory[name] = w.new_zeros(len(unit.slots), w.numel())
+                    for slot, row in zip(unit.slots, rows, strict=True):
+                        shape = self.problems[0].shapes[name]
+                        self.views[f"{MEMORY}{slot}/{name}"] = row.view(R, *shape)
+            yield group
 
-            for factor in dict.fromkeys(factors[name] for name in names):
-                moved = {name: self._weights[name] for name in names if factors[name] == factor}
-                updater = optimizer.updater([*moved], [*moved.values()])
-                if updater is not None:
-                    update = updater.update
-                    yield WeightGroup(optimizer, factor, moved, ..., update, updater=updater)
-                elif self._single:
-                    yield WeightGroup(optimizer, factor, moved, ..., update, labels, each)
-                else:
-                    parts = {name: w[replicas] for name, w in moved.items()}
-                    yield WeightGroup(optimizer, factor, parts, replicas, update, labels, each)
-
-    def _runs_of_equal_optimizers(self) -> Iterator[tuple[Descent, int]]:
-        """Yield optimizers along the replicas, each with the number of those that follow it and
-        are equal to it, but for the loss at which they halt.
-        """
-        for _, group in groupby(
-            self.optimizers, lambda optimizer: optimizer.model_dump_json(exclude={"stop_below"})
-        ):
-            optimizer, *others = group
-            assert isinstance(optimizer, Descent)
-            yield optimizer, 1 + len(others)
+    def _step_sizes(self, i: int) -> Any:
+        """Return the step size of the update from state `i`, or those (R,) of replicas."""
+        sizes = {lr: optimizer.step_size(i, self._iterations) for lr, optimizer in self._distinct}
+        if len(sizes) == 1:
+            return next(iter(sizes.values()))
+        return np.array([sizes[optimizer.lr] for optimizer in self.optimizers])
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
@@ -502,7 +505,7 @@ class AutogradStepper(SideBySide):
         Gradients and losses of some replicas are compared, at weights from which no sum is exact by
         chance; with batches, for the first and the last update of an epoch, which may be smaller.
         """
-        before = self.kept()
+        before = self.state_dict()
         R = len(self.problems)
         replicas = np.unique(np.linspace(0, R - 1, min(R, _TRIED)).astype(int)).tolist()
         first = self.problems[0]
@@ -516,7 +519,7 @@ class AutogradStepper(SideBySide):
                 for w in self._weights.values():
                     w.add_(torch.randn(w.shape, generator=rng, dtype=w.dtype), alpha=_JITTER)
                 agree = agree and self._agree(updates[k % len(updates)], replicas)
-        self.put(before)
+        self.load_state_dict(before)
         return agree
 
     def _agree(self, i: int, replicas: Sequence[int]) -> bool:
@@ -558,8 +561,9 @@ class AutogradStepper(SideBySide):
         """Do the update of the weights of a part from state `i`."""
         with torch.no_grad():
             gradients = self._clipped(gradients)
+            sizes = self._step_sizes(i)
             for group in self._groups[part]:
-                lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
+                lr = group.factor * sizes
                 if group.factor or group.updater is None:  # Rprop moves by a step of 0, too
                     group.step(gradients, loss, lr=lr, iteration=i, counted_from=self._counted_from)
             self._average(i)
@@ -572,12 +576,8 @@ class AutogradStepper(SideBySide):
         share = 1.0 - kept.decay
         if i == 0 and kept.start == "first_update":
             share = 1.0
-        for name, w in self._weights.items():
-            average = self._averages[name]
-            # as each replica alone; see `update_in_place`
-            pairs = [(average, w)] if self._single else zip(average, w, strict=True)
-            for mean, weight in pairs:
-                mean.lerp_(weight, share)
+        for mean, weight in self._averaged:
+            mean.lerp_(weight, share)
 
     def _clipped(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Return gradients clipped as `Descent.clipped` says, of each replica by itself."""
@@ -632,44 +632,69 @@ class AutogradStepper(SideBySide):
         """Return copies of the current weights, buffers and averages, by name, (R, ...) of
         replicas.
         """
-        state = {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
+        state = super().parameters()
         for name, buffer in buffers_of(self._module).items():
             array = buffer.cpu().numpy()
             if not self._single:  # without modes they stay as they are
                 array = np.broadcast_to(array, (len(self.problems), *array.shape))
             state[name] = array.copy()
-        for name, average in self._averages.items():
-            state[AVERAGE + name] = average.cpu().numpy().copy()
         return state
 
-    def _places(self) -> Iterator[tuple[str, WeightGroup]]:
-        """Yield each group with the place of its memory in a checkpoint."""
+    def _copied(self, view: Any) -> NDArray[Any]:
+        return super()._copied(view.detach().cpu().numpy())
+
+    def _set(self, view: Any, array: NDArray[Any]) -> None:
+        view.copy_(torch.from_numpy(np.array(array)).reshape(view.shape))
+
+    def _own(self) -> Iterator[tuple[str, WeightGroup]]:
+        """Yield each group whose memory has names of its own, with their place in a checkpoint."""
         for part, groups in self._groups.items():
             for k, group in enumerate(groups):
-                yield f"memory/{part}.{k}/", group
+                if group.slots is None:
+                    yield f"{MEMORY}{part}.{k}/", group
 
-    def preconditioner(self) -> dict[str, NDArray[np.floating]]:
-        """Return the optimizer's preconditioner; see `Stepper.preconditioner`.
+    def held(self, prefix: str = "") -> StateDict:
+        """Return copies of the state; see `SideBySide.held`."""
+        held = super().held(prefix)
+        for place, group in self._own() if MEMORY.startswith(prefix) else ():
+            for key, tensor in group.memory.items():
+                held[f"{place}{key}"] = self._copied(tensor)
+        return held
 
-        NaN of replicas that have halted: torch updates their memory with the others'.
+    def _remember(self, memory: StateDict) -> list[str]:
+        """Take over memory; see `SideBySide._remember`."""
+        begun = super()._remember(memory)
+        for place, group in self._own():
+            group.memory = {
+                key.removeprefix(place): torch.from_numpy(np.array(array)).to(self.device)
+                for key, array in memory.items()
+                if key.startswith(place)
+            }
+            if not group.memory and group.updater is None:
+                begun.append("of its own")
+        return list(dict.fromkeys(begun))
+
+    def _of_weight(self, name: str) -> dict[str, Any]:
+        """Return the optimizer's memory of a weight by slot; see `SideBySide`."""
+        slots = super()._of_weight(name)
+        for _, group in self._own():
+            for key, tensor in group.memory.items():
+                owner, _, slot = key.rpartition("/")  # see `StateMemory`
+                if owner == name:
+                    slots[slot] = self._copied(tensor).reshape(len(self.problems), -1)
+        return slots
+
+    def _diagonals(self, updates: Mapping[str, int]) -> dict[str, NDArray[Any]]:
+        """Return preconditioners; NaN of replicas that have halted: torch updates their memory
+        with the others'.
         """
-        diagonals: dict[str, NDArray[np.floating]] = {}
-        updates = dict(zip(self._counted_from, self.updates(), strict=True))
-        if not all(updates[name] for name in self._trained):
-            return diagonals
-        for _, group in self._places():
-            if group.updater is not None:
-                diagonals |= group.updater.preconditioner()
-                continue
-            for name, w in group.weights.items():
-                if name not in self._trained:
-                    continue
-                whole = diagonals.setdefault(name, np.empty(np.shape(self._weights[name])))
-                diagonal = group.optimizer.preconditioner(group.memory_of(name), updates[name])
-                whole[group.replicas] = diagonal.reshape(np.shape(w))
-        ended = [r for r, halt in enumerate(self.ends) if halt is not None]
-        for whole in diagonals.values() if ended else ():
-            whole[ended] = np.nan
+        diagonals: dict[str, NDArray[Any]] = {}
+        for updater in self.updaters():
+            diagonals |= {name: whole[None] for name, whole in updater.preconditioner().items()}
+        if not diagonals:
+            diagonals = super()._diagonals(updates)
+        for whole in diagonals.values():
+            whole[[halt is not None and not self._single for halt in self.halted_at]] = np.nan
         return diagonals
 
     def follow(self, before: Stepper) -> list[str]:
@@ -682,89 +707,37 @@ class AutogradStepper(SideBySide):
 
     def updaters(self) -> list[TorchUpdater]:
         """Return the objects of torch that move the weights."""
-        return [group.updater for _, group in self._places() if group.updater is not None]
+        return [group.updater for _, group in self._own() if group.updater is not None]
 
-    def memories(self) -> Memories:
-        """Return the optimizer's memory; see `SideBySide.memories`.
-
-        That of an update that is no formula goes by the kind and the part of the network.
-        """
-        memories: Memories = {}
-        for part, groups in self._groups.items():
-            for k, group in enumerate(groups):
-                if group.updater is not None:  # `follow` takes it over
-                    continue
-                for key, value in group.kept().items():
-                    array = value.detach().cpu().numpy().copy()
-                    name = key.removesuffix("/memory")
-                    if group.labels is None or name not in group.weights:
-                        memories[f"{group.called} {part}.{k}", key] = array
-                        continue
-                    shape = np.shape(group.weights[name])
-                    for label, row in zip(group.labels, array, strict=True):
-                        whole = memories.setdefault((label, name), self._empty_memory(name))
-                        whole[group.replicas] = row.reshape(shape)
-        return memories
-
-    def _empty_memory(self, name: str) -> NDArray[Any]:
-        return np.zeros(np.shape(self._weights[name]), self.dtype)
-
-    def remember(self, memories: Memories) -> list[str]:
-        """Take over memory; see `SideBySide.remember`."""
-        begun: list[str] = []
-        for part, groups in self._groups.items():
-            for k, group in enumerate(groups):
-                if group.updater is not None:
-                    continue
-                if group.labels is None:
-                    own = f"{group.called} {part}.{k}"
-                    taken = {
-                        key: torch.from_numpy(value).to(self.device)
-                        for (label, key), value in memories.items()
-                        if label == own
-                    }
-                    if taken:
-                        group.put(taken)
-                    else:
-                        begun.append("of its own")
-                    continue
-                known = {label for label, _ in memories}
-                begun += [label for label in group.labels if label not in known]
-                for name, w in group.weights.items():
-                    rows = [
-                        memories.get((label, name), self._empty_memory(name))[group.replicas]
-                        for label in group.labels
-                    ]
-                    if rows:
-                        flat = torch.from_numpy(np.stack(rows)).to(w)
-                        group.memory[f"{name}/memory"] = flat.reshape(len(rows), -1)
-        return list(dict.fromkeys(begun))
-
-    def kept(self) -> StateDict:
-        """Return copies of weights and memories; see `SideBySide.kept`."""
-        state: StateDict = {f"parameter/{name}": value for name, value in self.parameters().items()}
-        for place, group in self._places():
-            state |= {
-                f"{place}{key}": value.detach().cpu().numpy().copy()
-                for key, value in group.kept().items()
-            }
+    def state_dict(self) -> StateDict:
+        """Return the state; see `SideBySide.state_dict`."""
+        state = super().state_dict()
+        if self._single:
+            for name, buffer in buffers_of(self._module).items():
+                state[f"{PARAMETER}{name}"] = self._copied(buffer)
+        for place, group in self._own():
+            if group.updater is not None:
+                for key, tensor in group.updater.kept().items():
+                    state[f"{place}{key}"] = self._copied(tensor)
         return state
 
-    def put(self, state: StateDict) -> None:
-        """Set weights and memories; see `SideBySide.put`."""
-        with torch.no_grad():
-            for name, w in self._weights.items():
-                w.copy_(torch.from_numpy(np.array(state[f"parameter/{name}"])))
-            for name, average in self._averages.items():
-                average.copy_(torch.from_numpy(np.array(state[f"parameter/{AVERAGE}{name}"])))
+    def load_state_dict(self, state: StateDict) -> None:
+        """Go on from a former `state_dict()`."""
+        known = dict(state)
+        for group in chain(*self._groups.values()):
+            for name in group.weights if group.slots else ():
+                # checkpoints of before have all slots together, by replicas of equal step
+                former = [a for key, a in state.items() if key.endswith(f"/{name}/memory")]
+                if former:
+                    shape = self.problems[0].shapes[name]
+                    rows = np.concatenate([a.reshape(len(a), -1, *shape) for a in former], axis=1)
+                    for slot, row in zip(group.slots or (), rows, strict=True):
+                        known[f"{MEMORY}{slot}/{name}"] = row
+        super().load_state_dict(known)
         if self._single:
             buffers = buffers_of(self._module)
-            put_buffers(self._module, {name: state[f"parameter/{name}"] for name in buffers})
-        for place, group in self._places():
-            group.put(
-                {
-                    key.removeprefix(place): torch.from_numpy(np.array(value)).to(self.device)
-                    for key, value in state.items()
-                    if key.startswith(place)
-                }
-            )
+            put_buffers(self._module, {name: state[f"{PARAMETER}{name}"] for name in buffers})
+        for _, group in self._own():
+            if group.updater is not None:
+                group.updater.put(group.memory)
+                group.memory = {}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Floats
 
-StateDict = dict[str, NDArray[np.generic]]
+StateDict = dict[str, NDArray[Any]]
 Halt = Literal["stopped", "diverged"]
 
 

@@ -20,8 +20,13 @@ from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS
 from dynamics_cli.training.kernels.two_layers import run_full_batches, run_samples, summed_loss
-from dynamics_cli.training.steppers.base import StateDict
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights, for_each
+from dynamics_cli.training.steppers.side_by_side import (
+    PARAMETER,
+    SideBySide,
+    Threads,
+    Weights,
+    for_each,
+)
 
 LANES = 16
 """Neurons are padded to a multiple of this: padding starts at 0, and every update of a zero
@@ -54,23 +59,12 @@ class CompiledStepper(SideBySide):
         self._train_output = architectures[0].train_output
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         self._threads = Threads(len(problems))
-        self.put(stacked(self._starts()))
-
-    def kept(self) -> StateDict:
-        """Return copies of the weights; see `SideBySide.kept`."""
-        hidden, output = unpack(self._W, self._a, self.width)
-        return {"hidden_weight": hidden, "output_weight": output}
-
-    def put(self, state: StateDict) -> None:
-        """Set the weights; see `SideBySide.put`."""
-        hidden: Any = state["hidden_weight"]
-        output: Any = state["output_weight"]
-        self._W, self._a = pack(hidden, output)
-
-    def parameters(self) -> dict[str, Weights]:
-        """Return copies of the current weights, by name; with replicas, (R, ...)."""
-        weights: Any = self.kept()
-        return self._without_axis(weights)
+        starts = stacked(self._starts())
+        self._W, self._a = pack(starts["hidden_weight"], starts["output_weight"])
+        self.views = {
+            f"{PARAMETER}hidden_weight": self._W[..., : self.width].swapaxes(1, 2),
+            f"{PARAMETER}output_weight": self._a[:, : self.width],
+        }
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
@@ -152,11 +146,6 @@ def pack(hidden: Weights, output: Weights) -> tuple[Weights, Weights]:
     W[..., :m] = hidden.swapaxes(1, 2)
     a[:, :m] = output
     return W, a
-
-
-def unpack(W: Weights, a: Weights, m: int) -> tuple[Weights, Weights]:
-    """Return `hidden` (R, m, d) and `output` (R, m), copies; the inverse of `pack`."""
-    return np.array(W[..., :m].swapaxes(1, 2), order="C"), a[:, :m].copy()
 
 
 def sparse_rows(x: Weights) -> tuple[Weights, NDArray[np.int64], NDArray[np.int64]]:

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.formulas import units
 from dynamics_cli.formulas.native import address_of, blocks
-from dynamics_cli.formulas.tracing import is_identity
-from dynamics_cli.gradients.derivatives import trained_names
+from dynamics_cli.formulas.tracing import facts, is_identity
 from dynamics_cli.gradients.engine import network
 from dynamics_cli.gradients.engine.layout import Layout
 from dynamics_cli.gradients.engine.records import TASK
@@ -27,13 +26,13 @@ from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import (
+    MEMORY,
     NETWORK,
-    Memories,
+    PARAMETER,
     SideBySide,
     Threads,
     Weights,
     for_each,
-    memory_labels,
 )
 from dynamics_cli.training.steppers.span import Span
 
@@ -68,20 +67,27 @@ class LayersStepper(SideBySide):
         self._constant = np.empty((R, 0))
         self.levels = np.array([o.level for o in self.optimizers])
         self._optimizer = units.update_unit(self.optimizers[0], self.dtype)
+        known = facts(self.optimizers[0])
+        self._sums = known is not None and known.sums
 
         # weights, and the optimizer's memory of them
-        first, initial = self._in_span(first)
-        self._trained = trained_names(first)
-        self._layout = Layout(first, self._trained, self.dtype)
+        first, initial = self._spanned(first)
+        self._layout = Layout(first, self._names, self.dtype)
         P = self._layout.P
         slots = len(self._optimizer.slots)
         self._theta = self._zeros(R, P)
         self._memory = self._zeros(R, slots, P)
         self._gradient = np.zeros(P, self.dtype)
-        self._views = self._layout.views(self._theta)
+        self._weights = self._layout.views(self._theta)
+        self.views = {f"{PARAMETER}{name}": view for name, view in self._weights.items()}
+        for k, slot in enumerate(self._optimizer.slots):
+            of_slot = self._layout.views(self._memory[:, k])
+            if slot in self._optimizer.of_network:  # one number, at the first weight
+                of_slot = {NETWORK: self._memory[:, k, self._layout.at[self._names[0]].start]}
+            self.views |= {f"{MEMORY}{slot}/{name}": view for name, view in of_slot.items()}
         for r, weights in enumerate(initial):
             for name, weight in weights.items():
-                self._views[name][r] = weight
+                self._weights[name][r] = weight
 
         # samples
         n = self.x.shape[1]
@@ -117,11 +123,11 @@ class LayersStepper(SideBySide):
             if self._span is not None:
                 weights[self._first] = self._span.inside(weights[self._first], r)
             for name, weight in weights.items():
-                self._views[name][r] = weight
+                self._weights[name][r] = weight
 
     # -- the network as the kernel reads it
 
-    def _in_span(self, problem: Problem) -> tuple[Problem, list[dict[str, Weights]]]:
+    def _spanned(self, problem: Problem) -> tuple[Problem, list[dict[str, Weights]]]:
         """Return the first problem and all initial weights in the coordinates that the kernel is
         given.
         """
@@ -190,7 +196,7 @@ class LayersStepper(SideBySide):
     def _common_fields(self) -> dict[str, Any]:
         """Return the fields of `TASK` that are the same in every call, or in most."""
         addresses, numbers = self._activations()
-        names = self._trained
+        names = self._names
         factors = self.problems[0].step_factors()
         places = [self._layout.at[name] for name in names]
         return {
@@ -459,94 +465,36 @@ class LayersStepper(SideBySide):
 
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
-        copies = {name: view.copy() for name, view in self._views.items()}
+        copies = super().parameters()
         if self._span is not None:
-            copies[self._first] = self._span.whole(copies[self._first])
-        return self._without_axis(copies)
+            whole = self._span.whole(self._weights[self._first])
+            copies |= self._without_axis({self._first: whole})
+        return copies
 
-    def _named(self) -> dict[str, Weights]:
-        """Return views (R, ...) of the weights and of the optimizer's memory, by their names in
-        checkpoints.
-        """
-        named = {f"parameter/{name}": view for name, view in self._views.items()}
-        for slot, label in enumerate(self._optimizer.slots):
-            views = self._layout.views(self._memory[:, slot])
-            named.update({f"memory/{label}/{name}": view for name, view in views.items()})
-        return named
-
-    def memories(self) -> Memories:
-        """Return the optimizer's memory, in the coordinates of the weights themselves."""
-        memories = {}
-        for slot, label in enumerate(self._labels):
-            if self._of_network(slot) is not None:
-                memories[label, NETWORK] = self._of_network(slot).copy()
+    def _taken(self, before: SideBySide) -> StateDict:
+        """Return the memory of another stepper; see `SideBySide._taken`."""
+        taken = super()._taken(before)
+        former = before._span if isinstance(before, LayersStepper) else None
+        for name, array in taken.items():
+            if not name.endswith(f"/{self._first}"):
                 continue
-            for name, view in self._layout.views(self._memory[:, slot]).items():
-                value = view.copy()
-                if self._span is not None and name == self._first:
-                    value = self._span.whole_memory(value)
-                memories[label, name] = value
-        return memories
+            whole = array if former is None else former.whole_memory(array)
+            if self._span is not None:
+                whole = np.stack([self._span.inside(rows, r) for r, rows in enumerate(whole)])
+            taken[name] = whole
+        return taken
 
-    def _of_network(self, slot: int) -> Any:
-        """Return the view (R,) of a slot that holds a number of the whole network; None of others,
-        which hold a number of each weight or tensor.
-        """
-        if self._optimizer.slots[slot] not in self._optimizer.of_network:
-            return None
-        return self._memory[:, slot, self._layout.at[self._trained[0]].start]
-
-    def preconditioner(self) -> dict[str, NDArray[np.floating]]:
-        """Return the optimizer's preconditioner; see `Stepper.preconditioner`."""
-        updates = dict(zip(self._counted_from, self.updates(), strict=True))
-        slots: dict[str, dict[str, Floats]] = {}
-        for (label, name), value in self.memories().items():
-            slots.setdefault(name, {})[label] = value.astype(np.float64)
-        diagonals = {}
-        for name in self._trained:
-            memory = slots.get(name, {})
-            steps = updates[name]
-            if not steps:
-                return {}
-            rows = []
-            for r, optimizer in enumerate(self.optimizers):
-                of_replica = {label: value[r] for label, value in memory.items()}
-                halt = self.halted_at[r]
-                done = steps if halt is None else steps - self.iteration + halt[0]
-                rows.append(optimizer.preconditioner(of_replica, max(done, 1)))
-            diagonals[name] = np.stack(rows)
-        return self._without_axis(diagonals)
-
-    def remember(self, memories: Memories) -> list[str]:
-        """Take over memory; see `SideBySide.remember`."""
-        for slot, label in enumerate(self._labels):
-            if self._of_network(slot) is not None:
-                self._of_network(slot)[:] = memories.get((label, NETWORK), 0.0)
-                continue
-            for name, view in self._layout.views(self._memory[:, slot]).items():
-                value = memories.get((label, name), np.zeros(view.shape))
-                if self._span is not None and name == self._first and (label, name) in memories:
-                    value = np.stack([self._span.inside(rows, r) for r, rows in enumerate(value)])
-                view[...] = value
-        known = {label for label, _ in memories}
-        return [label for label in self._labels if label not in known]
+    def load_state_dict(self, state: StateDict) -> None:
+        """Go on from a former `state_dict()`."""
+        known = dict(state)
+        for slot in self._optimizer.of_network:  # checkpoints of before have it with a weight
+            former = state.get(f"{MEMORY}{slot}/{self._names[0]}")
+            if former is not None:
+                known[f"{MEMORY}{slot}/"] = former.reshape(len(former), -1)[:, 0]
+        super().load_state_dict(known)
 
     def _set_updates(self, updates: Sequence[int]) -> None:
         """Set the numbers of updates; see `SideBySide.updates`."""
         super()._set_updates(updates)
-        firsts = [self._counted_from[name] for name in (*self._trained, NETWORK)]
+        firsts = [self._counted_from[name] for name in (*self._names, NETWORK)]
         self._fields["segments"][:, 2] = firsts
-
-    @property
-    def _labels(self) -> list[str]:
-        """Labels of the slots of the optimizer's memory."""
-        return memory_labels(self.optimizers[0], self._optimizer)
-
-    def kept(self) -> StateDict:
-        """Return copies of weights and memory; see `SideBySide.kept`."""
-        return {name: view.copy() for name, view in self._named().items()}
-
-    def put(self, state: StateDict) -> None:
-        """Set weights and memory; see `SideBySide.put`."""
-        for name, view in self._named().items():
-            view[...] = state[name]

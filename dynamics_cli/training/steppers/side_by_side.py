@@ -15,29 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.formulas.tracing import facts
-from dynamics_cli.formulas.units import Unit
+from dynamics_cli.gradients.derivatives import trained_names
 from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Loss, Problem
 from dynamics_cli.training.batches import Batches, Fresh
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
 
 Weights = NDArray[np.floating]
-Memories = dict[tuple[str, str], NDArray[Any]]
-"""An optimizer's memory by its label and the weight."""
 NETWORK = ""
 """In place of the name of a weight: all weights together."""
+PARAMETER = "parameter/"
+MEMORY = "memory/"
+"""Before the names of weights, and of memory, in a checkpoint."""
 _WHYS: tuple[Any, Halt, Halt] = (None, "stopped", "diverged")
 """Why a replica halted, by its number in a checkpoint."""
-
-
-def memory_labels(optimizer: Any, unit: Unit) -> list[str]:
-    """Return what the slots of an optimizer's memory are called.
-
-    That of an update that sums over weights is another than that of single weights.
-    """
-    known = facts(optimizer)
-    of_sums = "sum of " if known is not None and known.sums else ""
-    return [f"{of_sums}{slot}" for slot in unit.slots]
 
 
 class Threads:
@@ -111,6 +102,13 @@ class SideBySide(Stepper):
         self.x: Weights = np.stack([samples.x for samples in data]).astype(self.dtype)  # (Q, n, d)
         self.y: Weights = np.stack([samples.y for samples in data]).astype(self.dtype)  # (Q, n)
 
+        self._names = trained_names(first)
+        self.views: dict[str, Any] = {}
+        """Views (R, ...) of the state: `parameter/NAME` of weights and averages of them, and
+        `memory/SLOT/NAME` of the optimizer; NAME is empty of a number of all weights together.
+        """
+        self._sums = False
+        """Whether the compiled update sums over weights: what it remembers is of many then."""
         self._counted_from = dict.fromkeys([NETWORK, *first.shapes], 0)
         """Weight, or the whole network -> the state from which the formula of the optimizer counts
         updates.
@@ -152,7 +150,7 @@ class SideBySide(Stepper):
         if self.halted or n == 0:
             return self._by_state(np.empty((len(self.problems), 0)))
         if not self.full_batch:
-            before = self.kept() if any(self.halted_at) else {}
+            before = self.held(PARAMETER) if any(self.halted_at) else {}
             self.run_batches(n)
             self._put_back(before)
             self.iteration += n
@@ -161,15 +159,12 @@ class SideBySide(Stepper):
         return self._ended(*self.run(n))
 
     def _put_back(self, before: StateDict) -> None:
-        """Give replicas that have halted the weights that `kept()` returned before."""
-        if not before:
-            return
-        state = self.kept()
+        """Give replicas that have halted the weights `before`."""
         halted = [r for r, halt in enumerate(self.halted_at) if halt is not None]
-        for name in state:
-            if not name.startswith("memory/"):
-                state[name][halted] = before[name][halted]
-        self.put(state)
+        for name, weights in before.items():
+            now = self._copied(self.views[name])
+            now[halted] = weights[halted]
+            self._set(self.views[name], now)
 
     @property
     def ends(self) -> list[int | None]:
@@ -276,10 +271,13 @@ class SideBySide(Stepper):
         self.halted_at = list(before.halted_at)
         optimizer = self.optimizers[0]
         same = optimizer.goes_on_from(before.optimizers[0])
-        begun = self.remember(before.memories() if same else {})
+        taken: StateDict = {}
+        if same and self._sums == before._sums:
+            taken = self._taken(before)
+        begun = self._remember(taken)
         known = facts(optimizer)
         if begun and known is not None and known.counts:  # of all its memory alike
-            begun = self.remember({})
+            begun = self._remember({})
         self._set_updates([0 if begun or not same else n for n in before.updates()])
         return begun
 
@@ -298,23 +296,74 @@ class SideBySide(Stepper):
         self._counted_from = {name: self.iteration - n for name, n in known.items()}
         self._resting = {name: known[name] for name in self._resting}
 
-    def memories(self) -> Memories:
-        """Return the optimizer's memory by label and weight, (R, ...) of the weight's shape."""
-        return {}
+    # -- the state: views (R, ...) of weights and memory, and numbers of the stepper
 
-    def remember(self, memories: Memories) -> list[str]:
-        """Take over the memory of equal labels and weights, and return the labels of the rest."""
-        return []
+    def _copied(self, view: Any) -> NDArray[Any]:
+        """Return a copy of a view of the state."""
+        copy: NDArray[Any] = view.copy()
+        return copy
 
-    @abstractmethod
-    def kept(self) -> StateDict:
-        """Return copies of the weights and of the optimizer's memory, (R, ...), by their names
-        in a checkpoint.
-        """
+    def _set(self, view: Any, array: NDArray[Any]) -> None:
+        """Set the numbers of a view of the state."""
+        view[...] = array.reshape(view.shape)
 
-    @abstractmethod
-    def put(self, state: StateDict) -> None:
-        """Restore the weights and the optimizer's memory that `kept()` returned."""
+    def held(self, prefix: str = "") -> StateDict:
+        """Return copies (R, ...) of weights and memory whose names begin with `prefix`."""
+        return {
+            name: self._copied(view) for name, view in self.views.items() if name.startswith(prefix)
+        }
+
+    def parameters(self) -> dict[str, Weights]:
+        """Return copies of the current weights, by name; with replicas, (R, ...)."""
+        weights = {name.removeprefix(PARAMETER): w for name, w in self.held(PARAMETER).items()}
+        return self._without_axis(weights)
+
+    def _taken(self, before: SideBySide) -> StateDict:
+        """Return the memory of another stepper in the coordinates of this one."""
+        return before.held(MEMORY)
+
+    def _remember(self, memory: StateDict) -> list[str]:
+        """Take over memory of equal names; the rest begins at 0, whose slots are returned."""
+        known = {name.split("/")[1] for name in memory}
+        begun: dict[str, None] = {}
+        for name, view in self.views.items():
+            if name.startswith(MEMORY):
+                self._set(view, memory.get(name, np.zeros(view.shape)))
+                slot = name.split("/")[1]
+                if slot not in known:
+                    begun[slot] = None
+        return list(begun)
+
+    def preconditioner(self) -> dict[str, NDArray[np.floating]]:
+        """Return the optimizer's preconditioner; see `Stepper.preconditioner`."""
+        updates = dict(zip(self._counted_from, self.updates(), strict=True))
+        if not all(updates[name] for name in self._names):
+            return {}
+        return self._without_axis(self._diagonals(updates))
+
+    def _diagonals(self, updates: Mapping[str, int]) -> dict[str, NDArray[Any]]:
+        """Return the preconditioners (R, ...) by weight, given the updates of each."""
+        diagonals: dict[str, NDArray[Any]] = {}
+        for name in self._names:
+            slots = self._of_weight(name)
+            rows = []
+            for r, optimizer in enumerate(self.optimizers):
+                memory = {slot: array[r].astype(np.float64) for slot, array in slots.items()}
+                halt = self.halted_at[r]
+                done = updates[name] if halt is None else updates[name] - self.iteration + halt[0]
+                rows.append(optimizer.preconditioner(memory, max(done, 1)))
+            diagonals[name] = np.reshape(rows, (len(rows), *self.problems[0].shapes[name]))
+        return diagonals
+
+    def _of_weight(self, name: str) -> dict[str, Any]:
+        """Return the optimizer's memory (R, ...) of a weight by slot."""
+        end = f"/{name}"
+        held = self.held(MEMORY)
+        return {
+            key.removeprefix(MEMORY).removesuffix(end): array
+            for key, array in held.items()
+            if key.endswith(end)
+        }
 
     def state_dict(self) -> StateDict:
         """Return weights, memory, iteration and where replicas halted."""
@@ -322,7 +371,7 @@ class SideBySide(Stepper):
         for row, halt in zip(halts, self.halted_at, strict=True):
             if halt is not None:
                 row[:] = halt[0], _WHYS.index(halt[1])
-        state = {**self.kept(), "iteration": np.array(self.iteration), "halts": halts}
+        state = {**self.held(), "iteration": np.array(self.iteration), "halts": halts}
         updates = np.array(self.updates())
         if (updates != self.iteration).any():
             state["updates"] = updates
@@ -330,7 +379,11 @@ class SideBySide(Stepper):
 
     def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
-        self.put(state)
+        for name, view in self.views.items():
+            if name.startswith(PARAMETER):  # which the kernels' checkpoints of before leave out
+                own = name if name in state else name.removeprefix(PARAMETER)
+                self._set(view, state[own])
+        self._remember({name: array for name, array in state.items() if name.startswith(MEMORY)})
         self.iteration = int(state["iteration"])
         # checkpoints of before count from one state for all weights
         earlier = np.array(self.iteration - state.get("memory_from", 0))
