@@ -439,8 +439,10 @@ def test_time_and_epochs_are_what_the_config_says(steps, tmp_path):
     config = {**TWO_POINTS, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4}}
     changes = [{"at": 2, "optimizer.lr": 0.02}]
     changed = dyn.train({**config, "changes": changes}, out=tmp_path / "changed")
-    with pytest.raises(UsageError, match="changed keeps no time: take x iteration"):
-        dyn.picture(changed, y="loss", x="time")
+    (chart,) = dyn.picture(changed, y="loss", x="time").charts
+    assert_allclose(chart.lines[0].x, [0, 0.01, 0.02, 0.04, 0.06])
+    with pytest.raises(UsageError, match="changed keeps no epoch: take x iteration"):
+        dyn.picture(changed, y="loss", x="epoch")
 
 
 def test_a_quantity_over_another_is_a_path(steps):
