@@ -129,7 +129,7 @@ def test_curves_are_those_of_the_jobs(three):
         assert (charts[0].lines[0].x == run.snapshot_iterations).all()
         assert charts[0].lines[0].columns[:, job] == pytest.approx(run.measures["test_loss"])
     assert {chart.ylabel for chart in charts} == {"test loss"}
-    free = [axis["key"] for axis in three.described["axes"]]
+    free = [axis.key for axis in three.described.axes]
     (losses,) = dyn.picture(
         three, y="loss", color="none", facet="none", over=[*free, "seed"]
     ).charts
@@ -462,7 +462,7 @@ def test_all_curves_of_a_sweep_are_one_long_table(three, tmp_path):
     pandas = pytest.importorskip("pandas")
     sweep = dyn.load_sweep(three.path)
     table = pandas.read_csv(dyn.export(sweep, tmp_path / "curves.csv", curves=True))
-    assert list(table)[:4] == ["run", *(axis["key"] for axis in three.described["axes"])]
+    assert list(table)[:4] == ["run", *(axis.key for axis in three.described.axes)]
     last = table[(table["run"] == f"{three.path.name}:7") & (table["quantity"] == "loss")]
     assert_array_equal(last["value"], three.run(7).losses)
     assert set(table["quantity"]) == {"loss", *three.run(0).measures}

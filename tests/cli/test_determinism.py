@@ -33,7 +33,8 @@ MAY_DIFFER = {
 """Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left
 out, and `sweep.json` hold absolute paths of data files.
 """
-UNCOMPARED = (".lock",)
+UNCOMPARED = (".lock", ".dyn.jsonl")
+"""Manifests have the checksums of files that tell when they were written."""
 RC = (
     "font.size: 20\nsvg.hashsalt: other\npdf.fonttype: 3\npdf.compression: 1\nlines.antialiased:"
     " False\n"

@@ -104,7 +104,11 @@ REFUSED = [  # command, exit code, a part of the message
         3,
         "there is no such file, nor a bundled config of this name; nor is it a run or a sweep\n",
     ),
-    ("plot toy.yaml --list", 7, "toy.yaml is not a run directory (it has no run.json)\n"),
+    (
+        "plot toy.yaml --list",
+        2,
+        "Error: toy.yaml describes a picture; panels are of runs and sweeps\n",
+    ),
     ("verify", 2, WHAT_TO_CHECK),
     ("verify --all here", 2, WHAT_TO_CHECK),
     (
@@ -182,7 +186,7 @@ WITH_A_RUN = [
     ("plot here --label loss", 2, "Error: --label 'loss' must have the form KEY=TEXT\n"),
     ("plot here --label los=x", 2, "Error: no 'los' to label (did you mean 'loss'?); there are "),
     ("plot here --out toy.yaml", 7, "Error: cannot write toy.yaml/loss.png: "),
-    ("plot here here --at 3", 2, "go with a single run"),
+    ("plot here here --at 3", 2, "at goes with a run"),
     ("show here --set seed=1", 2, "--set cannot be used with a run"),
     ("show empty", 7, "Error: empty is not a run directory (it has no run.json)\n"),
     (

@@ -189,7 +189,7 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show, swept):
     readout = tab.locator(".sweep .readout").first
     box = canvas.bounding_box()
     tab.mouse.move(box["x"] + 62, box["y"] + 40)
-    assert "optimizer.lr 0.01, architecture.width 4" in readout.inner_text()
+    assert "step size η 0.01, width m 4" in readout.inner_text()
     before = pixels(tab, "sweep")
     tab.locator(".jobs tbody tr").nth(3).press("Enter")
     assert pixels(tab, "sweep") != before  # its cell is framed
@@ -200,8 +200,8 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show, swept):
     legend = tab.locator(".panels .legend").last.inner_text()  # medians by settings
     assert "step size η = 0.01" in legend
     before = pixels(tab, "sweep")
-    tab.get_by_label("y", exact=True).select_option("final_loss")
-    tab.get_by_label("colour", exact=True).select_option("architecture.width")
+    tab.get_by_label("y", exact=True).select_option("final loss")
+    tab.get_by_label("colour", exact=True).select_option("width m")
     assert pixels(tab, "sweep") != before
 
 
@@ -213,12 +213,12 @@ def jobs(tab: Any) -> list[str]:
 def test_jobs_are_sorted(size, show, swept):
     tab = show(dyn.page(swept), size)
     rows = Sweep(swept.path).rows
-    tab.get_by_role("button", name="weight_norm", exact=True).click()
+    tab.get_by_role("button", name="norm of all weights", exact=True).click()
     finite = sorted(
         (row for row in rows if row["weight_norm"] is not None), key=lambda row: row["weight_norm"]
     )
     assert jobs(tab)[: len(finite)] == [str(row["job"]) for row in finite]
-    tab.get_by_role("button", name="weight_norm").click()
+    tab.get_by_role("button", name="norm of all weights").click()
     assert jobs(tab)[: len(finite)] == [str(row["job"]) for row in finite[::-1]]
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     last = tab.locator(".sweep thead th").last
@@ -320,7 +320,7 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
 def test_names_of_bounds_that_are_close_stand_beside_one_another(browser, tmp_path):
     record = {"snapshots": {"kind": "every", "interval": 5}, "measures": ["sharpness"]}
     config = {**POINTS, "record": record, "optimizer": {"kind": "gd", "iterations": 10}}
-    steps = [0.05, 0.051, 0.052, 0.2]
+    steps = [0.3, 0.301, 0.302, 0.8]  # bounds near the sharpness, others are named in the legend
     runs = [dyn.train(config, {"optimizer.lr": step}) for step in steps]
     tab = browser.new_page()
     tab.add_init_script(SPY)
