@@ -260,9 +260,16 @@ CHANGED: dict[str, list[dict[str, Any]]] = {
 def varied(kind: str, way: str) -> dict[str, Any]:
     """Return the example of a theory, trained in another way."""
     config = {**config_of(kind), "name": f"{kind}-{way}".replace(" ", "-")}
+    weights = load_config(config).architecture.shapes(2)
+    last = [name for name in weights if "weight" in name][-1]
+
+    def renamed(given: Any) -> Any:
+        """Return settings of the last weights of this network."""
+        return json.loads(json.dumps(given).replace("output_weight", last))
+
     if way in CHANGED:
-        return {**config, "changes": CHANGED[way]}
-    given = OPTIMIZERS[way]
+        return {**config, "changes": renamed(CHANGED[way])}
+    given = renamed(OPTIMIZERS[way])
     before = config["optimizer"]
     if "kind" not in given or given["kind"] == before["kind"]:
         return {**config, "optimizer": {**before, **given}}
