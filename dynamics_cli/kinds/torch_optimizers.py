@@ -7,11 +7,14 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from copy import deepcopy
+from io import BytesIO
 from itertools import chain
+from pickle import PicklingError, UnpicklingError
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -35,8 +38,10 @@ _OF_TORCH = {
     "_opt_called",
 }
 """Attributes that the checkpoint holds otherwise, or in which torch notes what it has told."""
-_REST = "rest"
-"""The name of the JSON text, as bytes, of all that an optimizer remembers but its tensors."""
+_SAVED = "saved"
+"""The name of the bytes of all that an optimizer remembers."""
+_GLOBAL = re.compile(r"GLOBAL (\S+)")
+"""The name, in torch's message, of a class that `weights_only` does not read."""
 
 
 class TorchOptimizer(Minibatch):
@@ -226,7 +231,7 @@ class TorchUpdater:
             w.grad = None
 
     def kept(self) -> dict[str, Tensor]:
-        """Return all that the optimizer remembers, by name.
+        """Return all that the optimizer remembers: the bytes of `torch.save`, by name.
 
         Raises:
             InputError: it remembers something that a checkpoint cannot hold, or an attribute is
@@ -240,32 +245,72 @@ class TorchUpdater:
                     f"{self._title}: its attribute {name} changes from update to update, and no"
                     f" checkpoint holds it: say keeps = ({name!r},) in the kind"
                 )
-        kept: dict[str, Tensor] = {}
-        state = {
-            name: self._split(self._optimizer.state[w], name, kept)
-            for name, w in self._parameters.items()
-            if w in self._optimizer.state
-        }
-        if len(state) < len(self._optimizer.state):
+        remembered = self.remembered()
+        self._refuse_weights(remembered)
+        buffer = BytesIO()
+        try:
+            torch.save(remembered, buffer)
+            buffer.seek(0)
+            torch.load(buffer, weights_only=True)
+        except (UnpicklingError, PicklingError, AttributeError, TypeError) as error:
+            named = _GLOBAL.search(str(error))
+            what = named[1] if named else str(error)
+            raise InputError(
+                f"{self._title}: it remembers {what}, which a checkpoint cannot hold"
+            ) from error
+        return {_SAVED: torch.frombuffer(buffer.getbuffer(), dtype=torch.uint8)}
+
+    def remembered(self) -> tuple[Any, Any, Any]:
+        """Return what the optimizer remembers of each tensor, of groups, and in attributes.
+
+        Raises:
+            InputError: it remembers something of other tensors.
+        """
+        state = self._optimizer.state
+        memory = {name: state[w] for name, w in self._parameters.items() if w in state}
+        if len(memory) < len(state):
             raise InputError(f"{self._title}: it has a state that is of no parameter")
-        groups = [self._split(group, f"group {k}", kept) for k, group in enumerate(self._groups())]
-        attributes = {
-            name: self._split(getattr(self._optimizer, name), name, kept) for name in self._keeps
-        }
-        text = json.dumps([state, groups, attributes])
-        kept[_REST] = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
-        return kept
+        attributes = {name: getattr(self._optimizer, name) for name in self._keeps}
+        return memory, self._groups(), attributes
+
+    def _refuse_weights(self, remembered: Any) -> None:
+        """Refuse a weight, or a part of it, among what is remembered: a copy is none."""
+        import torch
+        from torch.utils._pytree import tree_leaves
+
+        weights = {w.untyped_storage().data_ptr() for w in self._parameters.values()}
+        for leaf in tree_leaves(remembered):
+            dense = isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided
+            if dense and leaf.numel() and leaf.untyped_storage().data_ptr() in weights:
+                raise InputError(
+                    f"{self._title}: it remembers a weight itself, or a part of it, which a"
+                    " checkpoint cannot hold"
+                )
 
     def put(self, kept: Mapping[str, Tensor]) -> None:
         """Go on with what `kept()` returned."""
-        state, groups, attributes = json.loads(bytes(kept[_REST].tolist()))
+        import torch
+
+        if _SAVED in kept:
+            saved = BytesIO(kept[_SAVED].cpu().numpy().tobytes())
+            memory, groups, attributes = torch.load(saved, weights_only=True)
+        else:
+            # checkpoints of before have tensors by name, and JSON of the rest
+            memory, groups, attributes = json.loads(bytes(kept["rest"].tolist()))
+            for named in (memory, attributes):
+                named.update({name: _joined(value, kept) for name, value in named.items()})
+            groups = [_joined(group, kept) for group in groups]
+        self.recall(memory, groups, attributes)
+
+    def recall(self, memory: Any, groups: Any, attributes: Any) -> None:
+        """Go on with what `remembered()` returned."""
         self._optimizer.state.clear()
-        for name, values in state.items():
-            self._optimizer.state[self._parameters[name]] = _joined(values, kept)
+        for name, values in memory.items():
+            self._optimizer.state[self._parameters[name]] = values
         for group, values in zip(self._optimizer.param_groups, groups, strict=True):
-            group.update(_joined(values, kept))
+            group.update(values)
         for name, value in attributes.items():
-            setattr(self._optimizer, name, _joined(value, kept))
+            setattr(self._optimizer, name, value)
 
     def follow(self, others: Sequence[TorchUpdater]) -> list[str]:
         """Go on with what optimizers of the same class remember of its tensors, by its own
@@ -334,61 +379,6 @@ class TorchUpdater:
         """Return the preconditioner of each tensor; see `torch_preconditioner`."""
         return torch_preconditioner(self._optimizer, self._parameters)
 
-    def _split(self, value: Any, place: str, kept: dict[str, Tensor]) -> Any:
-        """Put the tensors of a value into `kept`, and return the rest as plain data.
-
-        A tensor becomes its name and device, a list or a mapping a pair of its type and contents.
-        """
-        import torch
-
-        if value is None or isinstance(value, bool | int | float | str):
-            return value
-        what = f"a {type(value).__name__}"
-        if isinstance(value, torch.Tensor):
-            what = self._no_copy(value, kept)
-            if not what:
-                kept[place] = value
-                if not _in_numpy(value.dtype):  # its bytes are
-                    kept[place] = value.contiguous().flatten().view(torch.uint8)
-                dtype = str(value.dtype).removeprefix("torch.")
-                return ["tensor", place, value.device.type, dtype, list(value.shape)]
-        elif type(value) is set:
-            return ["set", self._split(sorted(value, key=repr), place, kept)]
-        elif type(value) in (list, tuple, torch.Size):
-            items = [self._split(item, f"{place}/{k}", kept) for k, item in enumerate(value)]
-            return [type(value).__name__, items]
-        elif type(value) is dict and all(isinstance(key, str | int) for key in value):
-            pairs = [
-                [key, self._split(item, f"{place}/{key}", kept)] for key, item in value.items()
-            ]
-            return ["dict", pairs]
-        raise InputError(f"{self._title}: {place} is {what}, which a checkpoint cannot hold")
-
-    def _no_copy(self, tensor: Tensor, kept: Mapping[str, Tensor]) -> str:
-        """Return why a copy of a tensor does not stand for it; empty where it does."""
-        import torch
-
-        if tensor.layout != torch.strided:
-            return "a sparse tensor"
-        if tensor.numel():
-            storage = tensor.untyped_storage().data_ptr()
-            if any(w.untyped_storage().data_ptr() == storage for w in self._parameters.values()):
-                return "a weight itself, or a part of it"
-            if any(other.data_ptr() == tensor.data_ptr() for other in kept.values()):
-                return "a tensor that stands in another place too"
-        return ""
-
-
-def _in_numpy(dtype: Any) -> bool:
-    """Return whether NumPy has a type of tensors."""
-    import torch
-
-    try:
-        torch.empty(0, dtype=dtype).numpy()
-    except TypeError:
-        return False
-    return True
-
 
 def _digest(value: Any, names: Mapping[int, str]) -> str:
     """Return a text that differs where two values do; objects of `names` are called by them."""
@@ -446,7 +436,7 @@ def _are_same(a: Any, b: Any) -> bool:
 
 
 def _joined(value: Any, kept: Mapping[str, Tensor]) -> Any:
-    """Return the value that was split."""
+    """Return the memory that a checkpoint of before holds as plain data and tensors by name."""
     import torch
 
     match value:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain
@@ -362,14 +363,30 @@ class AutogradStepper(SideBySide):
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
         resting = np.array([halt is not None for halt in self.halted_at])
-        before = self.state_dict()
+        held = [*self._weights.values(), *self._averages.values()]
+        held += buffers_of(self._module).values()
+        for group in chain(*self._groups.values()):
+            if group.slots is not None:
+                held += group.memory.values()
+        before = [tensor.detach().clone() for tensor in held]
+        remembered: list[Any] = []
+        for _, group in self._own():
+            own = group.memory if group.updater is None else group.updater.remembered()
+            remembered.append(deepcopy(own))
         losses = self._descend(n, np.where(resting, 0, n))
         halting = ~np.isfinite(losses) | (losses <= self.levels[:, None])
         done = np.where(halting.any(axis=1), halting.argmax(axis=1), n)
         if (done[~resting] < n).any():
             # a state that halts is not updated: do the updates again, each replica up to its own
             # halt
-            self.load_state_dict(before)
+            with torch.no_grad():
+                for tensor, former in zip(held, before, strict=True):
+                    tensor.copy_(former)
+            for (_, group), memory in zip(self._own(), remembered, strict=True):
+                if group.updater is None:
+                    group.memory = memory
+                else:
+                    group.updater.recall(*memory)
             self._descend(int(done.max()), done)
         return losses, done
 
@@ -628,18 +645,6 @@ class AutogradStepper(SideBySide):
                 self._module.train()
             return loss
 
-    def parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return copies of the current weights, buffers and averages, by name, (R, ...) of
-        replicas.
-        """
-        state = super().parameters()
-        for name, buffer in buffers_of(self._module).items():
-            array = buffer.cpu().numpy()
-            if not self._single:  # without modes they stay as they are
-                array = np.broadcast_to(array, (len(self.problems), *array.shape))
-            state[name] = array.copy()
-        return state
-
     def _copied(self, view: Any) -> NDArray[Any]:
         return super()._copied(view.detach().cpu().numpy())
 
@@ -656,6 +661,12 @@ class AutogradStepper(SideBySide):
     def held(self, prefix: str = "") -> StateDict:
         """Return copies of the state; see `SideBySide.held`."""
         held = super().held(prefix)
+        R = len(self.problems)
+        for name, buffer in (
+            buffers_of(self._module).items() if PARAMETER.startswith(prefix) else ()
+        ):
+            # without modes, those of replicas stay as they are
+            held[f"{PARAMETER}{name}"] = self._copied(buffer.expand(R, *buffer.shape))
         for place, group in self._own() if MEMORY.startswith(prefix) else ():
             for key, tensor in group.memory.items():
                 held[f"{place}{key}"] = self._copied(tensor)
@@ -712,9 +723,6 @@ class AutogradStepper(SideBySide):
     def state_dict(self) -> StateDict:
         """Return the state; see `SideBySide.state_dict`."""
         state = super().state_dict()
-        if self._single:
-            for name, buffer in buffers_of(self._module).items():
-                state[f"{PARAMETER}{name}"] = self._copied(buffer)
         for place, group in self._own():
             if group.updater is not None:
                 for key, tensor in group.updater.kept().items():
@@ -735,9 +743,12 @@ class AutogradStepper(SideBySide):
                         known[f"{MEMORY}{slot}/{name}"] = row
         super().load_state_dict(known)
         if self._single:
-            buffers = buffers_of(self._module)
-            put_buffers(self._module, {name: state[f"{PARAMETER}{name}"] for name in buffers})
+            buffers = {
+                name: state[f"{PARAMETER}{name}"].reshape(buffer.shape)
+                for name, buffer in buffers_of(self._module).items()
+            }
+            put_buffers(self._module, buffers)
         for _, group in self._own():
-            if group.updater is not None:
+            if group.updater is not None and group.memory:
                 group.updater.put(group.memory)
                 group.memory = {}

@@ -161,10 +161,11 @@ class SideBySide(Stepper):
     def _put_back(self, before: StateDict) -> None:
         """Give replicas that have halted the weights `before`."""
         halted = [r for r, halt in enumerate(self.halted_at) if halt is not None]
-        for name, weights in before.items():
-            now = self._copied(self.views[name])
-            now[halted] = weights[halted]
-            self._set(self.views[name], now)
+        for name, view in self.views.items():
+            if name in before:
+                now = self._copied(view)
+                now[halted] = before[name][halted]
+                self._set(view, now)
 
     @property
     def ends(self) -> list[int | None]:
@@ -398,4 +399,6 @@ class SideBySide(Stepper):
         """Return weights (R, ...) as `parameters` does: of a single network without the axis of
         replicas.
         """
-        return {name: stack[0] if self._single else stack for name, stack in weights.items()}
+        if not self._single:
+            return dict(weights)
+        return {name: stack.reshape(stack.shape[1:]) for name, stack in weights.items()}
