@@ -191,9 +191,10 @@ def _threads_alone(told: str) -> int:
 def threads_for(multiply_adds: int | None) -> Iterator[None]:
     """Have torch use one thread where a second would slow `multiply_adds`.
 
-    None stands for convolutions, which are computed on as many threads as alone: networks without
-    them have the same bits on one thread and on many. The number belongs to the calling thread, but
-    a new thread begins with the last number that any thread has set.
+    None stands for convolutions. Sums of torch over many numbers, and convolutions, depend on how
+    many threads take part: more work is done on as many as in a process that trains alone. The
+    number belongs to the calling thread, but a new thread begins with the last number that any
+    thread has set.
     """
     import torch
 
@@ -201,10 +202,10 @@ def threads_for(multiply_adds: int | None) -> Iterator[None]:
         nested = getattr(_NESTED, "nested", False)
         former = torch.get_num_threads() if nested else given
         count = former
-        if multiply_adds is None and THREADS in os.environ:
-            count = _threads_alone(os.environ[THREADS])
-        elif multiply_adds is not None and multiply_adds <= SMALL_WORK:
+        if multiply_adds is not None and multiply_adds <= SMALL_WORK:
             count = 1
+        elif THREADS in os.environ:
+            count = _threads_alone(os.environ[THREADS])
         _set_threads(count)
         _NESTED.nested = True
         try:

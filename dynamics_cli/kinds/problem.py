@@ -197,7 +197,7 @@ class Problem:
     def threaded_work(self, samples: int) -> int | None:
         """Return the multiply-adds of the network for samples, which decide on torch's threads.
 
-        None with convolutions, whose last digits depend on the number of threads.
+        None with convolutions, whose last digits depend on the number of threads for any work.
         """
         if any(len(shape) > 2 for shape in self.shapes.values()):
             return None

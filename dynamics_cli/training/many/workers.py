@@ -150,6 +150,8 @@ class _Worker:
         self._socket, theirs = socket.socketpair()
         command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
         environment = {**os.environ, **ONE_THREAD, THREADS: torch_threads(), SILENT: "1"}
+        # torch's threads are as many as alone: those that spin would keep others from working
+        environment["OMP_WAIT_POLICY"] = "PASSIVE"
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         self._process = subprocess.Popen(
             command,
