@@ -89,7 +89,7 @@ def claims_fig12(e: Evidence) -> list[kit.Claim]:
             " in directions)",
             "Figure 12, Appendix A.5",
             kit.more_than(1.0),
-            grew / before,
+            kit.given(np.isfinite(first_below), grew / before),
         ),
         kit.claim(
             "norms-rest",

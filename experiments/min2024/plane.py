@@ -550,6 +550,7 @@ def numbers_fig9(e: Evidence) -> dict[str, float]:
 
 def claims_fig7(e: Evidence) -> list[kit.Claim]:
     source = "Appendix A.2, Figure 7"
+    middle = e.moments[1]
     return [
         *_common(e, source, 0.1),
         kit.claim(
@@ -557,7 +558,7 @@ def claims_fig7(e: Evidence) -> list[kit.Claim]:
             "At iteration 7000 all live positive neurons have reached S+ (those outside)",
             source,
             kit.exactly(0),
-            e.outside[1],
+            kit.given((middle.plus & (middle.reached == PLUS)).any(), e.outside[1]),
         ),
     ]
 

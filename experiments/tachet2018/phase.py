@@ -404,7 +404,10 @@ FIGURE_2 = kit.Figure(
     passes={
         "random_features": {
             "case-2": "With y fixed above 0, z rises by itself from there and becomes positive."
-        }
+        },
+        "wrong_gradient": {
+            "case-3": "Under this null every neuron dies; the cases that say otherwise fail."
+        },
     },
 )
 

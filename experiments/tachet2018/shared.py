@@ -451,7 +451,15 @@ FIGURE_3 = kit.Figure(
             ("optimizer.lr=0.01", "optimizer.iterations=20000", "record.snapshots.interval=20"),
         ),
     },
-    passes={"linear": {"green-P yellow-2 sigmoidal winners": ACTIVE}},
+    passes={
+        "linear": {"green-P yellow-2 sigmoidal winners": ACTIVE},
+        "wrong_gradient": {
+            "yellow failure": (
+                "The output moves away from the labels, until no point activates the neuron: alpha"
+                " ends at 0 from every start, and claims of other ends fail."
+            )
+        },
+    },
 )
 
 

@@ -295,6 +295,14 @@ FIGURES = kit.by_id(
             " descent on the population loss. Right: white inputs, with the closed form."
         ),
         configs={"merged": MERGED, "white": kit.Wanted(MERGED, WHITE)},
+        passes={
+            "wrong_gradient": {
+                "time white-time white-width": (
+                    "The wrong matrix, of values on inputs, begins at 0 and moves after the drop,"
+                    " which comes as before; `one-drop` and `end` fail."
+                )
+            }
+        },
     ),
     kit.Figure(
         id="zhang2025-features",
