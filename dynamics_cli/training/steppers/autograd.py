@@ -410,7 +410,7 @@ class AutogradStepper(SideBySide):
             if t == 0 or t in most:
                 resting = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
                 if len(resting):
-                    held = [*self._trained.values(), *self._averages.values()]
+                    held = [*self.views.values()]
             # the replicas that rest are updated with the others, and put back
             kept = [w[resting] for w in held]
             losses.append(self._step(self.iteration + t, *self._data, self._axis))
@@ -696,15 +696,15 @@ class AutogradStepper(SideBySide):
         return slots
 
     def _diagonals(self, updates: Mapping[str, int]) -> dict[str, NDArray[Any]]:
-        """Return preconditioners; NaN of replicas that have halted: torch updates their memory
-        with the others'.
+        """Return preconditioners; NaN of replicas that have halted where an update that is no
+        formula keeps their memory, which has run on.
         """
         diagonals: dict[str, NDArray[Any]] = {}
         for updater in self.updaters():
             diagonals |= {name: whole[None] for name, whole in updater.preconditioner().items()}
         if not diagonals:
             diagonals = super()._diagonals(updates)
-        for whole in diagonals.values():
+        for whole in diagonals.values() if any(self._own()) else ():
             whole[[halt is not None and not self._single for halt in self.halted_at]] = np.nan
         return diagonals
 

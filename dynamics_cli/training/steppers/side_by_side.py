@@ -150,7 +150,7 @@ class SideBySide(Stepper):
         if self.halted or n == 0:
             return self._by_state(np.empty((len(self.problems), 0)))
         if not self.full_batch:
-            before = self.held(PARAMETER) if any(self.halted_at) else {}
+            before = self.held() if any(self.halted_at) else {}
             self.run_batches(n)
             self._put_back(before)
             self.iteration += n
@@ -159,7 +159,7 @@ class SideBySide(Stepper):
         return self._ended(*self.run(n))
 
     def _put_back(self, before: StateDict) -> None:
-        """Give replicas that have halted the weights `before`."""
+        """Give replicas that have halted the weights and the memory `before`."""
         halted = [r for r, halt in enumerate(self.halted_at) if halt is not None]
         for name, view in self.views.items():
             if name in before:
