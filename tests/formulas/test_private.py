@@ -34,6 +34,7 @@ PARTS = {
         "gradients/derivatives.py",
         "recording/activations.py",
         "recording/positions.py",
+        "kinds/torch_optimizers.py",
     ),
 }
 """Module of another package -> what is taken from it, and the modules that take it."""

@@ -124,9 +124,14 @@ def test_the_three_forms_of_an_update_agree(settings, dtype):
         else [one.ravel() for one in arrays]
     )
     tensors, units = ([torch.from_numpy(one.copy()) for one in some] for some in (arrays, pieces))
-    states = [{}, {}]
+    unit = update_unit(optimizer, np.dtype(dtype))
+    held = {
+        name: part.new_zeros(len(unit.slots), part.numel())
+        for name, part in zip(weights, units, strict=False)
+    }
+    states: list[dict[str, Any]] = [{}, held]
     memories, wholes = ([defaultdict[str, Any](float) for _ in pieces] for _ in range(2))
-    compiled = partial(update_in_place, update_unit(optimizer, np.dtype(dtype)), 1)
+    compiled = partial(update_in_place, unit, 1)
     for i in range(6):
         slopes = [rng.standard_normal(one.shape).astype(dtype) for one in arrays]
         given = (
