@@ -247,7 +247,7 @@ def begun_run(plan: Plan) -> Run | None:
 def obstacle_of(plan: Plan, run: Run, *, resume: bool) -> str | None:
     """Return why the run that is there keeps a plan from being trained; None where it does not."""
     if run.hash != plan.hash:
-        another = "give --out another directory, or --force to replace it"
+        another = "give --out another directory, or --force to move it aside"
         return f"{plan.directory} holds a run of another config: {another}"
     if resume or run.ended:
         return None
