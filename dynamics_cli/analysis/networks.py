@@ -577,14 +577,15 @@ def _before_changes(network: Network) -> dict[str, Any]:
 
 
 def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings by `section.key` as sections."""
+    """Return settings by `section.key` as sections; entries of a list are in it already."""
     nested: dict[str, Any] = {}
     for key, value in settings.items():
         *above, last = key.split(".")
-        section = nested
+        section: Any = nested
         for part in above:
-            section = section.setdefault(part, {})
-        section[last] = value
+            section = section.setdefault(part, {}) if isinstance(section, dict) else None
+        if isinstance(section, dict):
+            section[last] = value
     return nested
 
 

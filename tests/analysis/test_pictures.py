@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import dynamics_cli as dyn
-from dynamics_cli.analysis.networks import Networks, sources_of
+from dynamics_cli.analysis.networks import Networks, _nested, sources_of
 from dynamics_cli.analysis.picture import Picture, defaults_of, options_of
 from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import RunError, UsageError
@@ -568,3 +568,9 @@ def test_what_is_offered_is_listed_as_options(three, steps):
     assert options_of(defaults_of(steps)["sharpness"]) == "--y sharpness --color run"
     assert dyn.list_panels(three)[1]["written"] == "--y final_loss --x initialization.scale"
     assert isinstance(dyn.picture(steps, y="loss"), Picture)
+
+
+def test_an_entry_of_a_list_is_in_it_already():
+    """As of `--grid architecture.widths.0=4,8`, whose title is asked of the kinds of sections."""
+    settings = {"architecture.widths": [4, 8], "architecture.widths.0": 4, "seed": 0}
+    assert _nested(settings) == {"architecture": {"widths": [4, 8]}, "seed": 0}
