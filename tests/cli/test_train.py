@@ -109,7 +109,7 @@ def test_dry_run_knows_what_is_there(dyn, place):
     )
     another = (
         "refuse: here holds a run of another config: give --out another directory, or --force to"
-        " replace it"
+        " move it aside"
     )
     assert would("--seed", 1) == ("complete", another)
     (place / "mine/measures").mkdir(parents=True)

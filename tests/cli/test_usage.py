@@ -199,7 +199,7 @@ WITH_A_RUN = [
         2,
         (
             "Error: here holds a run of another config: give --out another directory, or --force to"
-            " replace it\n"
+            " move it aside\n"
         ),
     ),
 ]
