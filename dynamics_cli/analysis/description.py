@@ -102,10 +102,10 @@ def merged(whole: Whole, panel: Description) -> Description:
         return whole
     shared = {name: getattr(whole, name) for name in Description.model_fields}
     own = {name: getattr(panel, name) for name in panel.model_fields_set}
-    merged = {**shared, "title": "", **own}
+    words = {**shared, "title": "", **own}
     for name in ("labels", "where"):
-        merged[name] = {**shared[name], **own.get(name, {})}
-    return Description(**merged)
+        words[name] = {**shared[name], **own.get(name, {})}
+    return Description(**words)
 
 
 def plain_words(description: Description) -> dict[str, Any]:

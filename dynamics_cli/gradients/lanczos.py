@@ -265,7 +265,7 @@ class Spectrum:
         """Return the last k of eigenvalues (j,), ascending, of vectors (m, j) along the
         directions.
         """
-        rows = np.ascontiguousarray(inner[:, ::-1].T)
+        rows = np.ascontiguousarray(inner[:, : -k - 2 : -1].T)  # and the next, if there is one
         vectors = self._combined(rows[:k])
         near = vectors
         if len(values) > k and values[-k - 1] > RIVAL * values[-k]:

@@ -157,9 +157,8 @@ class Seen:
         total = self.count + count
         # Chan et al. 1983: no difference of large numbers
         apart = mean - self.mean
-        self.squares += (
-            apart * apart * self.count * count / total
-        )  # a power raises where this is inf
+        # a product, for a power raises where it is inf
+        self.squares += apart * apart * self.count * count / total
         self.mean += apart * count / total
         self.count = total
         self.zeros += int((rows == 0).sum())

@@ -61,6 +61,9 @@ class Measuring:
         self._spent: dict[str, list[float]] = defaultdict(list)
         """Seconds that each measure took, state by state."""
         self._told: set[str] = set()
+        """Measures that were told to be slow."""
+        self._doubted: set[str] = set()
+        """Measures of which a doubt was told."""
 
     def at(
         self,
@@ -222,8 +225,8 @@ class Measuring:
         numeric = array.dtype.kind in "buif"
         if numeric and self._shapes.setdefault(name, array.shape) == array.shape:
             numbers = array.astype(np.float64)
-            if f"{name} doubted" not in self._told and (doubt := measure.doubt(numbers, state)):
-                self._told.add(f"{name} doubted")
+            if name not in self._doubted and (doubt := measure.doubt(numbers, state)):
+                self._doubted.add(name)
                 tell(f"{name} at iteration {state.iteration}: {doubt}")
             return numbers
 
