@@ -171,12 +171,22 @@ def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
 def full_claims(name: str) -> list[ClaimOverSeeds]:
     """Return the claims of a figure with the preset `full`; none where that was not committed.
 
+    A run of an hour is not made again whenever a claim is put another way: claims that said
+    something else then are left out.
+
     Raises CorruptRunError: the file is not as it was imported.
     """
     file = FULL / f"{name}.json"
     if not file.is_file():
         return []
-    return [ClaimOverSeeds.from_dict(claim) for claim in read_document(file)["claims"]]
+    today = {
+        claim["id"]: claim["statement"] for claim in read_document(FIGURES / file.name)["claims"]
+    }
+    return [
+        ClaimOverSeeds.from_dict(claim)
+        for claim in read_document(file)["claims"]
+        if claim["statement"] == today.get(claim["id"])
+    ]
 
 
 def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:

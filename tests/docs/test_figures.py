@@ -223,6 +223,12 @@ def test_a_full_preset_decides_what_the_default_leaves_undecided(papers):
     assert undecided == 1
 
 
+def test_a_full_preset_leaves_out_claims_that_said_something_else(papers):
+    left = {claim["id"] for claim in read_document(papers.FULL / "phuong2021-fig3.json")["claims"]}
+    left -= {claim.first.id for claim in papers.full_claims("phuong2021-fig3")}
+    assert left == {"others-right", "depth", "blue-left"}  # shares of layers, now of pairs of them
+
+
 def test_an_import_keeps_full_presets_apart(papers, folder, monkeypatch):
     monkeypatch.setattr(papers, "FULL", papers.FIGURES.with_name("full"))
     change(folder / "boursier2022-fig2.json", preset="full")
