@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from dynamics_cli.analysis import Prediction
+    from dynamics_cli.analysis import Panel, Prediction
     from dynamics_cli.analysis.picture import Picture
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.reader import Overrides
@@ -480,10 +480,10 @@ def export(
 
 def _curves_of(opened: Run | Sweep) -> Mapping[str, Any]:
     """Return all curves of a run, or of the jobs of a sweep, as a long table by column."""
-    from dynamics_cli.analysis.description import Description
     from dynamics_cli.analysis.networks import Networks, sources_of
     from dynamics_cli.analysis.picture import long_table
     from dynamics_cli.analysis.resolve import Resolved
+    from dynamics_cli.kinds.pictures import Description
 
     networks = Networks(sources_of([opened]))
     return long_table([Resolved(Description(y=networks.curves, stat="all"), networks)])
@@ -666,7 +666,13 @@ def pictures(
     `messages` is told of an iteration whose state was not recorded.
     """
     from dynamics_cli.analysis.description import described
-    from dynamics_cli.analysis.picture import Picture, defaults_of, digits_of, stem_of
+    from dynamics_cli.analysis.picture import (
+        Picture,
+        defaults_of,
+        digits_of,
+        pictures_of,
+        stem_of,
+    )
     from dynamics_cli.runs.run import Run
 
     words = {name: value for name, value in words.items() if value}
@@ -687,26 +693,28 @@ def pictures(
         yield stem_of(whole) + digits_of(opened), Picture(whole, given).figure
         return
     if isinstance(opened, Run):
-        yield from _panels(opened, panels, iterations, messages, **words)
-        return
-    if iterations:
+        offered = pictures_of(opened)
+    elif iterations:
         raise UsageError(
             "at goes with a run: a sweep has no states to show, several runs are drawn over all of"
             " theirs"
         )
-    offered = defaults_of(opened, words.get("where"))
-    if unknown := [name for name in panels if name not in offered]:
+    else:
+        offered = defaults_of(opened, words.get("where"))
+    unknown = [name for name in panels if name not in offered]
+    if unknown and not isinstance(opened, Run):
         raise UsageError(
             f"no picture {unknown[0]!r} of these{did_you_mean(unknown[0], offered)}; there are"
             f" {', '.join(offered)}; --y draws any quantity"
         )
     given = opened if isinstance(opened, list) else [opened]
     made = {  # all is resolved before the first is drawn
-        name: Picture(
-            described({**offered[name].model_dump(exclude_defaults=True), **words}), given
-        )
+        name: Picture(described({**offered[name].model_dump(), **words}), given)
         for name in dict.fromkeys(panels) or offered
+        if name not in unknown
     }
+    if isinstance(opened, Run) and (unknown or not panels):
+        yield from _panels(opened, unknown, iterations, messages, **words)
     for name, one in made.items():
         where = stem_of(described({"where": words.get("where", {})}), "")
         yield "-".join(filter(None, [name, where])) + digits_of(opened), one.figure
@@ -735,7 +743,9 @@ def _panels(
     for name in panels:
         check_panel(run, name, log)
     states = states_of(run, iterations, messages) or [None]
-    for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(run)]:
+    own = run.config.pictures or {}
+    offered = [spec.name for spec in panels_of(run) if spec.name not in own]
+    for name in dict.fromkeys(panels) or offered:
         for state in states:
             stem = name
             if state is not None:
@@ -765,24 +775,26 @@ def list_panels(run: Drawn) -> Table:
     Those that `picture` can describe are `written` as options.
     """
     from dynamics_cli.analysis import panels_of
-    from dynamics_cli.analysis.picture import SHOWN, defaults_of, options_of
+    from dynamics_cli.analysis.picture import SHOWN, defaults_of, options_of, pictures_of
+    from dynamics_cli.kinds.pictures import Whole
     from dynamics_cli.runs.run import Run
 
     opened = open_any(run)
     if isinstance(opened, Path):
         raise UsageError(f"{opened} describes a picture; panels are of runs and sweeps")
+    panels: list[Panel] = []
     if isinstance(opened, Run):
-        return Table(
-            {"name": panel.name, "description": panel.description} for panel in panels_of(opened)
-        )
-    return Table(
-        {
-            "name": name,
-            "description": SHOWN.get(name, f"{name.replace('_', ' ')} of all runs"),
-            "written": options_of(description),
-        }
-        for name, description in defaults_of(opened).items()
-    )
+        panels = panels_of(opened)
+        offered = pictures_of(opened)
+    else:
+        offered = defaults_of(opened)
+    rows = {panel.name: {"name": panel.name, "description": panel.description} for panel in panels}
+    for name, description in offered.items():
+        shown = SHOWN.get(name, f"{name.replace('_', ' ')} of all runs")
+        if isinstance(description, Whole):
+            shown = description.title or "as the config describes it"
+        rows[name] = {"name": name, "description": shown, "written": options_of(description)}
+    return Table(rows.values())
 
 
 def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> Path:

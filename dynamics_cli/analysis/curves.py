@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from dynamics_cli.analysis.description import Description
 from dynamics_cli.analysis.networks import LOSS, Networks, called, drawn_measures, sources_of
 from dynamics_cli.analysis.resolve import Resolved
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View, spread
+from dynamics_cli.kinds.pictures import Description
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import density as density_of

@@ -1,58 +1,18 @@
-"""What a picture shows, in words: as options, as `picture.yaml`, and in Python."""
+"""Descriptions of pictures: read, merged, and written again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import ValidationError
 
 from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.config.reader import read_file
 from dynamics_cli.config.source import Place, Written
 from dynamics_cli.errors import did_you_mean
-from dynamics_cli.kinds.base import Section
-from dynamics_cli.plotting.chart import Band
-from dynamics_cli.plotting.labels import LegendPlace
-from dynamics_cli.plotting.time_axis import LogAxes
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-Words = Annotated[list[str], BeforeValidator(_listed)]
-
-
-class Description(Section):
-    """What a picture shows, in the words of options, of `picture.yaml` and of `dyn.picture`."""
-
-    runs: Words = Field([])
-    y: Words = Field([])
-    x: str | None = None
-    color: str | None = None
-    dash: str | None = None
-    facet: Words | None = None
-    over: Words | None = None
-    stat: Literal["median", "mean", "all", "best"] = "median"
-    band: Band = "auto"
-    where: dict[str, Any] = Field({})
-    at: Annotated[int, Field(ge=0)] | None = None
-    log: LogAxes | None = None
-    labels: dict[str, str] = Field({})
-    title: str = ""
-    bounds: Literal["near", "all", "none"] = "near"
-
-
-class Whole(Description):
-    """A description with what belongs to the whole picture, and its panels where it has several."""
-
-    share: Literal["xy", "x", "y", "none"] = "xy"
-    size: Literal["column", "page"] | float | list[float] | None = None
-    legend: LegendPlace = "below"
-    note: str | None = None
-    panels: list[Description] = Field([])
+from dynamics_cli.kinds.pictures import Description, Whole
 
 
 def described(given: Mapping[str, Any], written: Written | None = None) -> Whole:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dynamics_cli.analysis.description import Description, Whole, merged, plain_words
+from dynamics_cli.analysis.description import merged, plain_words
 from dynamics_cli.analysis.networks import (
     FINAL_LOSS,
     LOSS,
@@ -25,11 +25,13 @@ from dynamics_cli.analysis.networks import (
 )
 from dynamics_cli.analysis.resolve import Looks, Resolved
 from dynamics_cli.errors import UsageError, needing
+from dynamics_cli.kinds.pictures import Description, Whole
 from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, aligned, draw_charts
 from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.style import COLUMN_WIDTH, Drawing, save
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.titles import check_labels
-from dynamics_cli.sweeps.directory import text_of
+from dynamics_cli.sweeps.directory import Sweep, text_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,13 +40,16 @@ if TYPE_CHECKING:
 class Picture:
     """Charts of one or several descriptions; a notebook shows it."""
 
-    def __init__(self, whole: Whole, runs: Sequence[Any] = ()) -> None:
-        """Resolve the panels of a description; `runs` are those that it does not name.
+    def __init__(self, described: Description, runs: Sequence[Any] = ()) -> None:
+        """Resolve a description, or its panels; `runs` are those that it does not name.
 
         Raises:
             UsageError: something that it names is not there, or would be summed up in silence.
             RunError: a run is damaged or not there, or there is no number to draw.
         """
+        whole = described
+        if not isinstance(whole, Whole):
+            whole = Whole(**described.model_dump())
         self.described = whole
         opened: dict[str, Source] = {}
         looks = Looks()
@@ -196,6 +201,7 @@ def _inches(size: str | float | list[float] | None) -> tuple[float | None, float
 def defaults_of(opened: Any, where: Mapping[str, Any] | None = None) -> dict[str, Description]:
     """Return the pictures that a sweep, or several runs and sweeps, offer by name."""
     given = opened if isinstance(opened, list) else [opened]
+    own = {} if isinstance(opened, list) else pictures_of(opened)
     networks = Networks(sources_of(given), where or {})
     if networks.alone:
         first = networks.rows[0].run
@@ -218,7 +224,15 @@ def defaults_of(opened: Any, where: Mapping[str, Any] | None = None) -> dict[str
     if networks.settings:
         main = next(iter([*numeric, *free, *networks.settings]))
         offered["curve"] = Description(y=[measure], x=main)
-    return {**offered, "losses": Description(y=[LOSS])}
+    return {**offered, "losses": Description(y=[LOSS]), **own}
+
+
+def pictures_of(opened: Run | Sweep) -> Mapping[str, Description]:
+    """Return the pictures that the config of a run or a sweep describes."""
+    if isinstance(opened, Sweep):
+        written = opened.described.config.get("pictures") or {}
+        return {name: Whole(**words) for name, words in written.items()}
+    return opened.config.pictures or {}
 
 
 SHOWN = {
@@ -232,8 +246,12 @@ IN_FILE = 40
 
 
 def options_of(description: Description) -> str:
-    """Return a description as options of `dyn plot`."""
+    """Return a description as options of `dyn plot`; one that has panels as YAML."""
     words = []
+    if isinstance(description, Whole) and description.panels:
+        return yaml.safe_dump(
+            plain_words(description), default_flow_style=True, width=10_000
+        ).strip()
     for key, value in plain_words(description).items():
         for one in value if isinstance(value, list) else [value]:
             words += [f"--{key}", str(one)]

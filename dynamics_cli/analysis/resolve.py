@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.analysis.description import Description
 from dynamics_cli.analysis.networks import (
     FINAL_LOSS,
     LOSS,
@@ -25,6 +24,7 @@ from dynamics_cli.analysis.networks import (
     is_expression,
 )
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.kinds.pictures import Description
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.chart import (
     LOG_RANGE,

@@ -16,6 +16,7 @@ from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.formulas.tracing import obstacle
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
+from dynamics_cli.kinds.pictures import Whole
 from dynamics_cli.kinds.problem import Change
 from dynamics_cli.kinds.registry import SECTIONS, general_kinds, source_of
 from dynamics_cli.notebook import Explanation
@@ -34,6 +35,7 @@ WHOLE: dict[str, type[Section]] = {
     "config": RunConfig,
     "record": Record,
     "changes": Change,
+    "pictures": Whole,
     "sweep": SweepSection,
 }
 """Sections without kinds, and the whole config."""

@@ -26,6 +26,8 @@ for _name, _pattern, _first in CORE_SCALARS:
 def to_plain(config: RunConfig) -> dict[str, Any]:
     """Return the config as plain data with every default; keys without a value are left out."""
     plain: dict[str, Any] = _kind_first(config.model_dump(exclude_none=True))
+    if config.pictures:
+        plain["pictures"] = {name: told.model_dump() for name, told in config.pictures.items()}
     return plain
 
 

@@ -225,6 +225,8 @@ def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[s
     """Return the sections that are right by themselves, which are checked further."""
     sections = {}
     for name, field in RunConfig.model_fields.items():
+        if field.exclude:
+            continue
         limited: Any = Annotated[field.annotation, field]
         with suppress(ValidationError):  # told by the validation of the whole
             sections[name] = TypeAdapter(limited).validate_python(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import Field
 
 from dynamics_cli.config.errors import KeyPath
 from dynamics_cli.kinds import OneOf, PositiveInt, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.base import RECORDED
-from dynamics_cli.kinds.problem import Change
 from dynamics_cli.kinds.registry import find_kind, general_kinds, one_of
 
 SWEEP = "sweep"
@@ -75,7 +74,7 @@ class Node:
     section: type[Section] | None = None
     """The section that it is; None for any other value, and for a kind that nobody knows."""
     items: type[Section] | None = None
-    """The section that each item of a list is; None of other values."""
+    """The section that each item of a list or a mapping is; None of other values."""
 
     def below(self, key: str | int) -> Node:
         """Return the value under a key of this section, or at a place of this list."""
@@ -84,18 +83,15 @@ class Node:
         except (LookupError, TypeError):  # it is not there, or nothing can be below this value
             value = None
 
-        if isinstance(key, int):
+        if isinstance(key, int) or self.items is not None:
             return _chosen(value, self.choice, self.items)
         if self.section is RunConfig and key == SWEEP:
             return Node(value, section=SweepSection)
-        if self.section is RunConfig and key == CHANGES:
-            return Node(value, items=Change)
         field = getattr(self.section, "model_fields", {}).get(key)
         if field is None:
             return Node(value)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
-            return _chosen(value, one_of(field), field.annotation)
-        return _chosen(value, one_of(field))
+        section, items = _sections(field.annotation)
+        return replace(_chosen(value, one_of(field), section), items=items)
 
     def kinds(self) -> dict[str, bool]:
         """Return the kinds to choose from, and whether each serves any paper."""
@@ -113,6 +109,20 @@ class Node:
             keys.append(SWEEP)
             keys.remove(RECORDED)  # nobody writes it
         return sorted(keys, key=lambda key: key != "kind")
+
+
+def _sections(annotation: Any) -> tuple[type[Section] | None, type[Section] | None]:
+    """Return the section that a value is, or that each item of a list or a mapping is."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation, None
+    for part in get_args(annotation):
+        section, items = _sections(part)
+        if get_origin(annotation) in (list, dict):
+            items = section
+            section = None
+        if section is not None or items is not None:
+            return section, items
+    return None, None
 
 
 def look(path: KeyPath, data: object) -> Node:

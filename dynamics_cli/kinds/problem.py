@@ -23,6 +23,7 @@ from dynamics_cli.kinds.losses import Loss
 from dynamics_cli.kinds.measures import Measure
 from dynamics_cli.kinds.networks import Architecture
 from dynamics_cli.kinds.optimizers import Optimizer
+from dynamics_cli.kinds.pictures import Whole
 from dynamics_cli.kinds.registry import OneOf, get_kind, loaded_kinds
 from dynamics_cli.kinds.snapshots import Iterations, Snapshots, snapshot_iterations
 from dynamics_cli.kinds.streams import Streams
@@ -124,6 +125,8 @@ class RunConfig(Section):
     record: Record = Field(default_factory=Record)
     changes: Annotated[list[Change], Field(min_length=1)] | None = None
     """What is changed on the way, in the order of the states; by default nothing."""
+    pictures: dict[Name, Whole] | None = Field(None, exclude=True)  # no part of what is computed
+    """Pictures by name, which `dyn plot RUN --panel NAME` draws of this run."""
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.analysis.description import Whole
 from dynamics_cli.analysis.networks import Networks, sources_of
 from dynamics_cli.analysis.panels import PANELS
-from dynamics_cli.analysis.picture import Picture, defaults_of
+from dynamics_cli.analysis.picture import Picture, defaults_of, pictures_of
 from dynamics_cli.analysis.theories import prediction_charts, predictions
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config.dump import flat
@@ -43,7 +42,7 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     panels = []
     for name, description in defaults_of([*runs]).items():
         if all(_has_recorded(run, name) for run in runs):
-            picture = Picture(Whole(**description.model_dump()), runs)
+            picture = Picture(description, runs)
             panels += [add_chart(page, chart, wide=name == "loss") for chart in picture.curves]
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
     keys: dict[str, Any] = {}
@@ -120,6 +119,9 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
         scenes.append(
             tag("div", table([], rows, "This state in numbers", class_="state"), class_="panel")
         )
+    for description in pictures_of(run).values():
+        picture = Picture(description, [run])
+        later += [add_chart(page, chart) for chart in picture.curves]
     for made in predictions(run) if theory else ():
         later += [add_chart(page, chart) for chart in prediction_charts(made)]
     yield tag("div", *first, *scenes, *later, class_="panels")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.analysis.description import Description, Whole
+from dynamics_cli.analysis.description import described
 from dynamics_cli.analysis.networks import Networks, sources_of
 from dynamics_cli.analysis.picture import Picture, defaults_of
 from dynamics_cli.config.dump import flat
@@ -46,11 +46,11 @@ def add_sweep(page: Page, directory: Path) -> None:
         else:
             for name in results.curves:
                 if name in results.columns:
-                    offered[name] = Description(y=[name])
+                    offered[name] = described({"y": [name]})
         parts.append(_jobs(page, results))
         panels = []
         for description in offered.values():
-            picture = Picture(Whole(**description.model_dump()), [sweep])
+            picture = Picture(description, [sweep])
             for chart in picture.curves:
                 title = ", ".join(filter(None, [chart.ylabel, chart.title]))
                 panels.append(add_chart(page, replace(chart, title=title)))

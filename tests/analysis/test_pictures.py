@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import yaml
 from numpy.testing import assert_allclose, assert_array_equal
 
 import dynamics_cli as dyn
@@ -13,6 +14,7 @@ from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page
 from dynamics_cli.pages.drawn import add_chart
+from dynamics_cli.pages.run import add_run
 from dynamics_cli.plotting.chart import draw_charts
 from dynamics_cli.plotting.style import PALETTE
 from tests.cases import TWO_POINTS
@@ -568,6 +570,38 @@ def test_what_is_offered_is_listed_as_options(three, steps):
     assert options_of(defaults_of(steps)["sharpness"]) == "--y sharpness --color run"
     assert dyn.list_panels(three)[1]["written"] == "--y final_loss --x initialization.scale"
     assert isinstance(dyn.picture(steps, y="loss"), Picture)
+
+
+def test_a_config_describes_pictures_of_its_runs(tmp_path):
+    written = {
+        "norm": {"x": "loss", "y": ["weight_norm"], "log": "x"},
+        "both": {"panels": [{"y": ["loss"]}, {"y": ["weight_norm"], "title": "Norm"}]},
+    }
+    changes = {"optimizer.iterations": 12, "record.measures": ["weight_norm"]}
+    plain = dyn.train(ORTHOGONAL, changes, out=tmp_path / "plain")
+    run = dyn.train(ORTHOGONAL, {**changes, "pictures": written}, out=tmp_path / "run")
+    assert run.info["hash"] == plain.info["hash"]  # they compute nothing
+    assert yaml.safe_load((run.path / "config.yaml").read_text())["pictures"] == written
+    assert dyn.list_panels(run)[-2]["written"] == "--y weight_norm --x loss --log x"
+    drawn = dyn.plot(run)
+    assert [*drawn][-2:] == [*written]
+    same = dyn.picture(run, **written["norm"]).figure.axes[0].lines[0]
+    assert_array_equal(drawn["norm"].axes[0].lines[0].get_xydata(), same.get_xydata())
+    assert dyn.plot(run, "both", size=3.0).get_figwidth() == 3
+    page = Page("run", "run")
+    add_run(page, run)
+    titles = [panel["title"] for panel in page.panels]
+    assert (titles.count("Norm"), titles.count("norm of all weights")) == (1, 2)
+
+    wrong = {"pictures": {"both": {"panels": [{"yy": "loss"}]}}}
+    with pytest.raises(ConfigError, match=r"pictures.both.panels\[0\].yy: .*did you mean 'y'"):
+        dyn.load_config(ORTHOGONAL, wrong)
+
+    config = {**changes, "pictures": written}
+    sweep = dyn.sweep(
+        ORTHOGONAL, {"optimizer.lr": [0.05, 0.1]}, overrides=config, out=tmp_path / "s"
+    )
+    assert [*dyn.plot(sweep, ["norm", "losses"])] == ["norm", "losses"]
 
 
 def test_an_entry_of_a_list_is_in_it_already():

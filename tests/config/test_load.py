@@ -40,8 +40,8 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
         "loss: {kind: mse}\noptimiser: {}",
         (
             "6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset,"
-            " architecture, initialization, loss, optimizer, record, changes, sweep (did you mean"
-            " 'optimizer'?)"
+            " architecture, initialization, loss, optimizer, record, changes, pictures, sweep"
+            " (did you mean 'optimizer'?)"
         ),
     ),
     (
@@ -237,7 +237,7 @@ def test_settings_replace_top_level_keys(write, problems):
         "<settings>: seed: must be >= 0, not -3",
         (
             "<settings>: sed: unknown key; allowed are name, seed, device, backend, dtype, dataset,"
-            " architecture, initialization, loss, optimizer, record, changes, sweep"
+            " architecture, initialization, loss, optimizer, record, changes, pictures, sweep"
             " (did you mean 'seed'?)"
         ),
     ]
