@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from dynamics_cli.analysis.networks import LOSS, Networks, called, drawn_measures, sources_of
+from dynamics_cli.analysis.networks import LOSS, Networks, drawn_measures, sources_of
 from dynamics_cli.analysis.resolve import Resolved
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View, spread
@@ -24,6 +24,7 @@ from dynamics_cli.plotting.chart import Chart, Level, Line, Reference, look
 from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
 from dynamics_cli.runs.run import measured, recorded
+from dynamics_cli.runs.titles import called
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""

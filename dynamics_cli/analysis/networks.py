@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from dynamics_cli.analysis.theories import Prediction, predictions
 from dynamics_cli.config import ConfigError
 from dynamics_cli.config.dump import flat
 from dynamics_cli.config.reader import read_value
@@ -34,7 +35,7 @@ from dynamics_cli.runs.run import (
     last_settings,
     recorded,
 )
-from dynamics_cli.runs.titles import title_of
+from dynamics_cli.runs.titles import called, title_of
 from dynamics_cli.sweeps.directory import FIXED, Sweep, is_same, text_of
 from dynamics_cli.sweeps.expressions import evaluated, names_in
 from dynamics_cli.sweeps.find import open_run, sweep_directory
@@ -44,28 +45,15 @@ from dynamics_cli.text import shorten
 T = TypeVar("T")
 LOSS = "loss"
 FINAL_LOSS = "final_loss"
-NAMES = {
-    "train_accuracy": "training accuracy",
-    "train_loss": "training loss",
-    "weight_norm": "norm of all weights",
-}
-"""What measures are called in pictures, where it is not their own name."""
-OF_AVERAGE = "_of_average"
-"""Ends the names of measures of averaged weights."""
 UNTOLD = ("name", "seed", "device", "backend", "record", "recorded", "changes")
 """Sections and keys of a config that tell no networks apart in a legend; branches have words."""
+THEORY = "theory."
+"""Begins the names of curves that a theory predicts."""
 MANY_SETTINGS = 3
 """Differing settings that name a run; runs that differ in more have the names of their folders."""
 SHORT = 24
 LONG = 60
 """Characters of a word in a legend; and where that does not tell words apart."""
-
-
-def called(name: str) -> str:
-    """Return the name of a quantity in pictures."""
-    if name.endswith(OF_AVERAGE):
-        return f"{called(name.removesuffix(OF_AVERAGE))} of the average"
-    return NAMES.get(name, name.replace("_", " "))
 
 
 def is_linear(run: Run, name: str) -> bool:
@@ -135,9 +123,8 @@ class Network:
         if self.run is None:
             return nothing
         if not is_expression(quantity):
-            steps, values = curve_of(self.run, quantity)
-            return np.asarray(steps, float), np.asarray(values, float)
-        parts = {name: curve_of(self.run, name) for name in self.curves_in(quantity)}
+            return self.recorded(quantity) if self.has(quantity) else nothing
+        parts = {name: self.recorded(name) for name in self.curves_in(quantity)}
         if not parts or not all(len(steps) for steps, _ in parts.values()):
             return nothing
         common = np.array(sorted(set.intersection(*(set(at.tolist()) for at, _ in parts.values()))))
@@ -151,8 +138,43 @@ class Network:
         """Return the curves of an expression that no reduction makes a number of."""
         return [name for name in names_in(expression) if self.has(name)]
 
+    @cached_property
+    def predictions(self) -> list[Prediction]:
+        """The predictions of theories for it."""
+        return [] if self.run is None else predictions(self.run)
+
+    @cached_property
+    def predicted(self) -> dict[str, tuple[Floats, Floats]]:
+        """Curves over iterations that theories predict, as `theory.NAME.CURVE`."""
+        found: dict[str, tuple[Floats, Floats]] = {}
+        for prediction in self.predictions:
+            for name, curve in prediction.curves.items():
+                columns = np.reshape(curve.predicted, (len(curve.x), -1)).T
+                for k, column in enumerate(columns):
+                    number = f".{k + 1}" * (len(columns) > 1)
+                    if curve.xlabel == "iteration":
+                        found[f"{THEORY}{prediction.name}.{name}{number}"] = (curve.x, column)
+        return found
+
+    def recorded(self, name: str) -> tuple[Floats, Floats]:
+        """Return iterations and values (k,) of what it has recorded, or a theory predicts."""
+        if name.startswith(THEORY):
+            return self.predicted[name]
+        assert self.run is not None
+        steps, values = curve_of(self.run, name)
+        return np.asarray(steps, float), np.asarray(values, float)
+
     def has(self, name: str) -> bool:
-        """Whether it has recorded a curve of this name."""
+        """Whether it has recorded a curve of this name, or a theory predicts it.
+
+        Raises UsageError: its assumptions fail.
+        """
+        if name.startswith(THEORY):
+            for prediction in self.predictions:
+                if prediction.violated and name.startswith(f"{THEORY}{prediction.name}."):
+                    told = "; ".join(prediction.violated)
+                    raise UsageError(f"{prediction.name} does not predict {self.name}: {told}")
+            return name in self.predicted
         measure = next((known for known in self.curves if name.startswith(f"{known}.")), name)
         return measure in self.curves and (measure != LOSS or name == LOSS)
 
@@ -206,7 +228,7 @@ class Network:
 
 def is_expression(quantity: str) -> bool:
     """Whether a quantity is computed from others."""
-    return re.search(r"[^\w.\- ]", quantity) is not None
+    return re.search(r"[^\w.\- ]| - ", quantity) is not None
 
 
 def _as_number(value: Any) -> float:
@@ -407,6 +429,10 @@ class Networks:
                 return [column.name for column in columns_of(network.run, asked)]
             if network.has(asked) or asked in (network.row or ()):
                 return [asked]
+            if asked.startswith(THEORY):
+                names = [name for name in network.predicted if name.startswith(f"{asked}.")]
+                if names:
+                    return names
         if asked != FINAL_LOSS:
             self._refuse(asked)
         return [asked]
@@ -416,6 +442,8 @@ class Networks:
 
     def _refuse(self, name: str) -> None:
         known = list(dict.fromkeys([*self.curves, *self.columns, FINAL_LOSS, *self.free]))
+        if name.startswith(THEORY):
+            known = [*self.rows[0].predicted] or known
         raise UsageError(
             f"no quantity {name!r} here{did_you_mean(name, known)}; there are {', '.join(known)}"
         )

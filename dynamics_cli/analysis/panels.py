@@ -16,7 +16,6 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis import curves, scenes
-from dynamics_cli.analysis.networks import called
 from dynamics_cli.analysis.states import story
 from dynamics_cli.analysis.view import (
     PRINT,
@@ -36,6 +35,7 @@ from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.marks import marks_of
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.titles import called
 
 ToCharts = Callable[[View, int | None], list[Chart]]
 """Makes charts of a `View`, of a state near an iteration where each state has its own chart."""

@@ -16,7 +16,6 @@ from dynamics_cli.analysis.description import merged, plain_words
 from dynamics_cli.analysis.networks import (
     FINAL_LOSS,
     LOSS,
-    OF_AVERAGE,
     Networks,
     Source,
     drawn_measures,
@@ -30,7 +29,7 @@ from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, aligned, draw_charts
 from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.style import COLUMN_WIDTH, Drawing, save
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.titles import check_labels
+from dynamics_cli.runs.titles import OF_AVERAGE, check_labels
 from dynamics_cli.sweeps.directory import Sweep, text_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dynamics_cli.analysis.networks import (
     FINAL_LOSS,
     LOSS,
-    OF_AVERAGE,
+    THEORY,
     Network,
     Networks,
     identity,
@@ -39,6 +39,7 @@ from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.scene import DASHES
 from dynamics_cli.plotting.time_axis import TimeScale, scale_of
 from dynamics_cli.runs.marks import Mark, marks_of_all
+from dynamics_cli.runs.titles import OF_AVERAGE
 from dynamics_cli.text import counted
 
 MOST_LINES = 21
@@ -77,6 +78,8 @@ def unit_of(quantity: str) -> str:
     """Return the word for all quantities that share an axis: `loss` for `test_loss`."""
     if is_expression(quantity):
         return quantity
+    if quantity.startswith(THEORY):
+        quantity = quantity.split(".", 2)[2]
     plain = quantity.removesuffix(OF_AVERAGE).removesuffix("_by_replaced")
     for unit in (LOSS, "accuracy"):
         if plain in (unit, f"train_{unit}", f"test_{unit}", f"final_{unit}"):

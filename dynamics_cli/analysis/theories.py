@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_cli.analysis.networks import called
 from dynamics_cli.errors import DynError, InputError, UsageError
 from dynamics_cli.kinds import Curve, Theory, all_kinds
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.plotting.chart import Chart, Line
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.titles import called
 
 MANY = 12
 """Numbers of one curve that are drawn at most."""

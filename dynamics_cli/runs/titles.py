@@ -1,4 +1,4 @@
-"""What pictures call the settings of a config: `scale λ` for `initialization.scale`."""
+"""What pictures call settings and quantities: `scale λ` for `initialization.scale`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from typing import Any
 
 from dynamics_cli.config.schema import look
 from dynamics_cli.errors import UsageError, did_you_mean
+
+NAMES = {
+    "train_accuracy": "training accuracy",
+    "train_loss": "training loss",
+    "weight_norm": "norm of all weights",
+}
+"""What measures are called in pictures, where it is not their own name."""
+OF_AVERAGE = "_of_average"
+"""Ends the names of measures of averaged weights."""
+
+
+def called(name: str) -> str:
+    """Return the name of a quantity in pictures."""
+    if name.endswith(OF_AVERAGE):
+        return f"{called(name.removesuffix(OF_AVERAGE))} of the average"
+    return NAMES.get(name, name.replace("_", " "))
 
 
 def title_of(key: str, config: Mapping[str, Any]) -> str:

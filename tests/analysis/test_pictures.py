@@ -572,6 +572,35 @@ def test_what_is_offered_is_listed_as_options(three, steps):
     assert isinstance(dyn.picture(steps, y="loss"), Picture)
 
 
+def test_a_theory_is_a_curve_beside_what_it_predicts(tmp_path, steps):
+    config = {
+        "name": "modes",
+        "dataset": {"kind": "linear_map", "inputs": 6, "outputs": 4, "singular_values": [3.0, 2.0]},
+        "architecture": {"kind": "two_layer", "width": 6, "outputs": 4, "activation": "linear"},
+        "initialization": {"kind": "decoupled", "scale": 0.01},
+        "loss": {"kind": "half_mse"},
+        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 300},
+    }
+    run = dyn.train(config, out=tmp_path / "run")
+    (prediction,) = dyn.predictions(run)
+    loss = prediction.curves["loss"]
+    words = {
+        "y": ["loss", "theory.deep_modes.loss"],
+        "labels": {"theory.deep_modes.loss": "Eq. 15"},
+    }
+    (chart,) = dyn.picture(run, **words).charts
+    assert [line.name for line in chart.lines] == ["loss", "Eq. 15"]
+    assert_array_equal(np.ravel(chart.lines[1].y), loss.predicted)
+    (chart,) = dyn.picture(run, y="loss - theory.deep_modes.loss").charts
+    assert_allclose(np.ravel(chart.lines[0].y), loss.measured - loss.predicted)
+    (chart,) = dyn.picture(run, y="theory.deep_modes.modes").charts
+    assert len(chart.lines) == 2
+    with pytest.raises(UsageError, match="did you mean 'theory.deep_modes.loss'"):
+        dyn.picture(run, y="theory.deep_modes.los")
+    with pytest.raises(UsageError, match="early_alignment does not predict lr0.05: .* is"):
+        dyn.picture(steps[0], y="theory.early_alignment.directions")
+
+
 def test_a_config_describes_pictures_of_its_runs(tmp_path):
     written = {
         "norm": {"x": "loss", "y": ["weight_norm"], "log": "x"},
