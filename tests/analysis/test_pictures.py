@@ -572,7 +572,7 @@ def test_what_is_offered_is_listed_as_options(three, steps):
     assert isinstance(dyn.picture(steps, y="loss"), Picture)
 
 
-def test_a_theory_is_a_curve_beside_what_it_predicts(tmp_path, steps):
+def test_a_theory_is_a_curve_beside_what_it_predicts(tmp_path):
     config = {
         "name": "modes",
         "dataset": {"kind": "linear_map", "inputs": 6, "outputs": 4, "singular_values": [3.0, 2.0]},
@@ -582,6 +582,7 @@ def test_a_theory_is_a_curve_beside_what_it_predicts(tmp_path, steps):
         "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 300},
     }
     run = dyn.train(config, out=tmp_path / "run")
+    more = dyn.train(ORTHOGONAL, {"optimizer.momentum": 0.5}, out=tmp_path / "more")
     (prediction,) = dyn.predictions(run)
     loss = prediction.curves["loss"]
     words = {
@@ -597,8 +598,8 @@ def test_a_theory_is_a_curve_beside_what_it_predicts(tmp_path, steps):
     assert len(chart.lines) == 2
     with pytest.raises(UsageError, match="did you mean 'theory.deep_modes.loss'"):
         dyn.picture(run, y="theory.deep_modes.los")
-    with pytest.raises(UsageError, match="early_alignment does not predict lr0.05: .* is"):
-        dyn.picture(steps[0], y="theory.early_alignment.directions")
+    with pytest.raises(UsageError, match="orthogonal_saddles does not predict more: "):
+        dyn.picture(more, y="theory.orthogonal_saddles.loss")
 
 
 def test_a_config_describes_pictures_of_its_runs(tmp_path):
