@@ -449,7 +449,7 @@ class Resolved:
         for values, members in groups:
             self._check_places(members)
             color, dash = self._channels(values)
-            form = self.looks.look(color, dash)
+            form = self._look(color, dash)
             name = ""
             key = color or dash
             if key is not None and identity(key) not in named:
@@ -466,6 +466,14 @@ class Resolved:
         color = (self.color, by[self.color]) if self.color else None
         dash = (self.dash, by[self.dash]) if self.dash else None
         return color, dash
+
+    def _look(self, color: Channel | None, dash: Channel | None) -> dict[str, Any]:
+        """Return the look of a line; a number that two measures have looks alike."""
+        told = [
+            (key, self._column(value) or value) if key == "quantity" else (key, value)
+            for key, value in filter(None, (color, dash))
+        ]
+        return self.looks.look(told[0] if color else None, told[-1] if dash else None)
 
     def _check_places(self, members: Sequence[Record]) -> None:
         if self.is_path or not (self.over_time or self.over_setting):
@@ -521,7 +529,7 @@ class Resolved:
         x = next((group[0].x[:1] for _, group in groups if len(group[0].x)), np.zeros(1))
         gap = np.full(len(x), np.nan)
         return [
-            Line(x=x, y=gap, name=self._said(*dash), **{**self.looks.look(None, dash), **GREY})
+            Line(x=x, y=gap, name=self._said(*dash), **{**self._look(None, dash), **GREY})
             for dash in dashes.values()
         ]
 
@@ -566,7 +574,7 @@ class Resolved:
         """Return the bounds of a measure over a setting: of each line, or once where all agree."""
         curves: list[tuple[str, Floats, Floats, str]] = []
         for values, members in groups:
-            color = self.looks.look(self._channels(values)[0], None)
+            color = self._look(self._channels(values)[0], None)
             at: dict[float, tuple[str, float]] = {}
             for record in members:
                 place = float(record.x[0])
