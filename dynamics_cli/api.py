@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from dynamics_cli.analysis import Panel, Prediction
+    from dynamics_cli.analysis import Prediction
     from dynamics_cli.analysis.picture import Picture
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.reader import Overrides
@@ -776,19 +776,23 @@ def list_panels(run: Drawn) -> Table:
     """
     from dynamics_cli.analysis import panels_of
     from dynamics_cli.analysis.picture import SHOWN, defaults_of, options_of, pictures_of
-    from dynamics_cli.kinds.pictures import Whole
+    from dynamics_cli.analysis.view import View
+    from dynamics_cli.kinds.pictures import Description, Whole
     from dynamics_cli.runs.run import Run
 
     opened = open_any(run)
     if isinstance(opened, Path):
         raise UsageError(f"{opened} describes a picture; panels are of runs and sweeps")
-    panels: list[Panel] = []
+    rows: dict[str, dict[str, Any]] = {}
     if isinstance(opened, Run):
-        panels = panels_of(opened)
         offered = pictures_of(opened)
+        for panel in panels_of(opened):
+            rows[panel.name] = {"name": panel.name, "description": panel.description}
+            if panel.names is not None:
+                same = Description(y=panel.names(View(opened)))
+                rows[panel.name]["written"] = options_of(same)
     else:
         offered = defaults_of(opened)
-    rows = {panel.name: {"name": panel.name, "description": panel.description} for panel in panels}
     for name, description in offered.items():
         shown = SHOWN.get(name, f"{name.replace('_', ' ')} of all runs")
         if isinstance(description, Whole):

@@ -61,14 +61,18 @@ def losses(view: View, at: int | None = None) -> list[Chart]:
     plateaus = [
         p for p in plateaus_of(view) if p.length >= LABELLED * float(run.loss_iterations[-1])
     ]
-    names = [LOSS, *(name for name in ("test_loss",) if name in run.measures)]
-    (chart,) = recorded_charts(view, y=names)
+    (chart,) = recorded_charts(view, y=loss_names(view))
     levels = [Level(p.value, p.first, p.last) for p in plateaus]
     charts = [replace(chart, title="Loss", plateaus=levels)]
     if run.times is not None and np.isfinite(run.times).sum() > 1:
         (over,) = recorded_charts(view, y=[LOSS], x="time")
         charts.append(replace(over, title="Loss over time"))
     return charts
+
+
+def loss_names(view: View) -> list[str]:
+    """Return the losses over the samples that are trained on, and held out."""
+    return [LOSS, *(name for name in ("test_loss",) if name in view.run.measures)]
 
 
 def recorded_charts(view: View, **words: Any) -> list[Chart]:
@@ -89,10 +93,15 @@ def no_measures(view: View) -> str | None:
 
 def measures(view: View, at: int | None = None, names: Sequence[str] = ()) -> list[Chart]:
     """Chart accuracies together and others alone: `names`, or all but the held-out loss."""
-    chosen = sorted(names or drawn_measures(view.run), key="test_accuracy".__eq__)
-    if not names and len(chosen) > 1 and "test_loss" in chosen:
-        chosen.remove("test_loss")  # it is beside the training loss
-    return recorded_charts(view, y=chosen)
+    return recorded_charts(view, y=names or measure_names(view))
+
+
+def measure_names(view: View) -> list[str]:
+    """Return the measures that are curves, without the held-out loss beside the training loss."""
+    chosen = sorted(drawn_measures(view.run), key="test_accuracy".__eq__)
+    if len(chosen) > 1 and "test_loss" in chosen:
+        chosen.remove("test_loss")
+    return chosen
 
 
 def no_positions(view: View) -> str | None:

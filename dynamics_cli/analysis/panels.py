@@ -54,6 +54,8 @@ class Panel:
     needs: tuple[Need, ...]
     charts: ToCharts | None = None
     scene: ToScene | None = None
+    names: Callable[[View], list[str]] | None = None
+    """Says which quantities it draws over iterations, where it is a picture of them."""
 
     def charts_of(self, view: View, at: int | None = None) -> list[Chart]:
         """Return the charts of a view; those over training mark changes and notes.
@@ -85,9 +87,14 @@ _PANELS = (
         "losses over iterations (and time), with plateaus",
         (curves.no_losses,),
         curves.losses,
+        names=curves.loss_names,
     ),
     Panel(
-        "measures", "accuracies and what else was measured", (curves.no_measures,), curves.measures
+        "measures",
+        "accuracies and what else was measured",
+        (curves.no_measures,),
+        curves.measures,
+        names=curves.measure_names,
     ),
     Panel(
         "positions",
