@@ -70,6 +70,12 @@ def kinds(section: str | None, as_json: bool) -> None:
     table = dyn.list_kinds(section)
     rows = [[f"{row['section']}.{row['kind']}", row["from"], row["what"]] for row in table]
     emit_either(table, text_table(["kind", "from", "what it is"], rows), as_json=as_json)
+    from dynamics_cli.kinds.registry import SECTIONS, all_kinds, general_kinds
+
+    for of in [section] if section else SECTIONS:
+        of_papers = ", ".join(all_kinds(of).keys() - general_kinds(of).keys())
+        if of_papers:
+            say(f"{of} of single papers, which `dyn explain` knows too: {of_papers}", quiet=as_json)
 
 
 @documented("list_runs", name="runs", epilog="Example: dyn list runs --status interrupted")

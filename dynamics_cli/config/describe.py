@@ -18,7 +18,7 @@ from dynamics_cli.formulas.tracing import obstacle
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.pictures import Whole
 from dynamics_cli.kinds.problem import Change
-from dynamics_cli.kinds.registry import SECTIONS, general_kinds, source_of
+from dynamics_cli.kinds.registry import SECTIONS, general_kinds, source_of, speaking_of
 from dynamics_cli.notebook import Explanation
 from dynamics_cli.text import Table
 
@@ -88,6 +88,7 @@ def find_explained(name: str) -> type[Section] | str:
     if matching[0] in known:
         return known[matching[0]]
     close = did_you_mean(name, [*WHOLE, *SECTIONS, *known, *short])
+    close = close or speaking_of(name, known)
     raise UsageError(
         f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with PATH` adds"
         " others"

@@ -13,6 +13,7 @@ from dynamics_cli.config.schema import look
 from dynamics_cli.config.source import Written
 from dynamics_cli.config.text import listing, show
 from dynamics_cli.errors import did_you_mean
+from dynamics_cli.kinds.registry import all_kinds, speaking_of
 
 MAX_EXPLAINED = 1000
 """Problems of one config that are explained."""
@@ -77,6 +78,9 @@ def _message(detail: ErrorDetails, data: dict[str, Any]) -> tuple[KeyPath, str]:
                 kind = given["kind"]
                 path = (*path, "kind")
             close = did_you_mean(str(kind), known)
+            choice = look(path[:-1] if path[-1] == "kind" else path, data).choice
+            assert choice is not None
+            close = close or speaking_of(str(kind), all_kinds(choice.section))
             return path, f"unknown kind {kind!r}; allowed are {_general(known)}{close}{OTHERS}"
 
     expected = re.sub(r"^\w+ should", "must", detail["msg"].partition(" after validation")[0])
@@ -105,4 +109,8 @@ def _unknown_key(path: KeyPath, data: dict[str, Any]) -> str:
         of_kind = f" of kind {above.value['kind']!r}"
     allowed = above.keys()
     close = did_you_mean(str(path[-1]), allowed)
+    for name in look((), data).keys():  # noqa: SIM118 - a `Node` is no dictionary
+        able = look((name,), data).keys()
+        if path[-1] in able:
+            close = f" (did you mean {name}.{path[-1]}?)"
     return f"unknown key{of_kind}; allowed are {', '.join(allowed)}{close}"

@@ -71,7 +71,7 @@ def _plural(node: dict[str, Any]) -> str:
     """Return `integers >= 1` for `an integer >= 1`; words and sections are `texts`, `mappings`."""
     if "kinds" in node or node.get("type") in ("array", "integer", "number"):
         return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", describe(node))
-    return {"object": "mappings"}.get(node.get("type", ""), "texts")
+    return {"object": "mappings", "string": "texts"}.get(node.get("type", ""), "sections")
 
 
 def show(value: object) -> str:  # noqa: PLR0911 - one return a type

@@ -23,6 +23,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
@@ -141,6 +142,15 @@ def general_kinds(section: str) -> dict[str, type[Kind]]:
         for name, cls in known
         if section == "theory" or not cls.__module__.startswith(papers)
     }
+
+
+def speaking_of(word: str, kinds: Mapping[str, type]) -> str:
+    """Return ` (did you mean ...?)` with the first kind whose sentence has a word, as `swish`."""
+    found = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
+    for name, cls in kinds.items():
+        if len(word) > 2 and found.search((cls.__doc__ or "").split("\n\n")[0]):
+            return f" (did you mean {name!r}?)"
+    return ""
 
 
 @cache

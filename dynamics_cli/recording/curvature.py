@@ -109,12 +109,12 @@ class OfMode(Curvature):
 
 
 class OfBlocks(OfMode):
-    """The base of measures of the Hessian as a whole, or of its diagonal blocks."""
+    """The base of measures of all weights, or of blocks of them."""
 
     blocks: Literal["layer"] | Annotated[dict[str, str], Field(min_length=1)] | None = None
-    """Measure the block of the Hessian that belongs to each trained array of weights, in the order
-    of the network; or blocks of weights whose names match patterns, `{head: "weight_3*", rest:
-    "*_[12]"}`.
+    """`layer` measures each trained array of weights by itself, in the order of the network (of a
+    Hessian its diagonal block); a mapping, blocks of weights whose names match patterns, `{head:
+    "weight_3*", rest: "*_[12]"}`.
     """
 
     @property

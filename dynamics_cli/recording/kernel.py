@@ -72,10 +72,11 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
 
 
 class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
-    """Largest eigenvalues of the tangent kernel, rates at which residuals fall (Jacot et al. 2018).
+    """Largest eigenvalues of the tangent kernel, or NTK (Jacot et al. 2018).
 
-    By Lanczos iterations, without the kernel itself, where there are more than 2 000 outputs of
-    samples.
+    Residuals of n samples fall at the rates `lambda / n` by gradient flow of the loss `half_mse`:
+    `d(h - y)/dt = -K (h - y) / n`. By Lanczos iterations, without the kernel itself, where there
+    are more than 2 000 outputs of samples.
     """
 
     top: PositiveInt = 10

@@ -45,6 +45,22 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
         ),
     ),
     (
+        "loss: {kind: mse}\nlr: 0.1",
+        (
+            "6: lr: unknown key; allowed are name, seed, device, backend, dtype, dataset,"
+            " architecture, initialization, loss, optimizer, record, changes, pictures, sweep"
+            " (did you mean optimizer.lr?)"
+        ),
+    ),
+    (
+        "architecture: {kind: two_layer, width: 3, activation: swish}",
+        (
+            "3: architecture.activation: unknown kind 'swish'; allowed are"
+            f" {listing([*general_kinds('activation')])} (did you mean 'silu'?);"
+            " `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"
+        ),
+    ),
+    (
         "loss: {kind: msee}",
         (
             f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} "
