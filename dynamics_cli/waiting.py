@@ -27,9 +27,9 @@ _HUSHED = ContextVar("hushed", default=False)
 
 
 @contextmanager
-def hushed(quiet: bool = True) -> Iterator[None]:
-    """Say nothing meanwhile, if `quiet`."""
-    before = _HUSHED.set(quiet)
+def hushed() -> Iterator[None]:
+    """Say nothing meanwhile."""
+    before = _HUSHED.set(True)
     try:
         yield
     finally:

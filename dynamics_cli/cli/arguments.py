@@ -28,10 +28,24 @@ class NamedPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+def _hushed(context: click.Context, _parameter: click.Parameter, value: bool) -> bool:
+    if value:
+        from dynamics_cli.waiting import hushed
+
+        context.with_resource(hushed())
+    return value
+
+
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, nothing else."
+    "--json",
+    "as_json",
+    is_flag=True,
+    callback=_hushed,
+    help="Print one JSON document on stdout, nothing else.",
 )
-quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar, no messages.")
+quiet_option = click.option(
+    "--quiet", "-q", is_flag=True, callback=_hushed, help="No progress bar, no messages."
+)
 force_option = click.option("--force", is_flag=True)
 set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE")
 device_option = click.option(

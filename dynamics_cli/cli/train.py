@@ -109,10 +109,9 @@ def _obtain(
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
     from dynamics_cli.training.signals import Interrupted
-    from dynamics_cli.waiting import hushed
 
     try:
-        with TrainingBar(plan.needs.iterations, shown=not quiet) as bar, hushed(quiet):
+        with TrainingBar(plan.needs.iterations, shown=not quiet) as bar:
             return dyn.train(
                 plan, resume=resume, force=force, wait=wait, progress=bar, messages=tell
             )

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from dynamics_cli.cli.arguments import json_option, quiet_option
 from dynamics_cli.datasets.files.tables import read_samples
 from dynamics_cli.errors import InputError
+from dynamics_cli.waiting import tell
 from tests.runs.damage import contents
 
 from .conftest import Answer
@@ -255,3 +259,14 @@ def test_refused_where_a_run_is(dyn, place):
         print(command)
         check(dyn(*shlex.split(command)), code, told)
         assert contents(place) == before
+
+
+@pytest.mark.parametrize(("option", "said"), [("", "about a day\n"), ("-q", ""), ("--json", "")])
+def test_quiet_commands_say_nothing_of_what_takes_long(option, said):
+    @click.command
+    @quiet_option
+    @json_option
+    def long(**_options):
+        tell("about a day")
+
+    assert CliRunner().invoke(long, shlex.split(option)).stderr == said
