@@ -426,7 +426,7 @@ def export(
     to: str | None = None,
     curves: bool = False,
 ) -> Path:
-    """Write the table of a run or a sweep as a file, CSV or Parquet, or a run for another tool.
+    """Write the table of a run or a sweep as a CSV or Parquet file, or its curves for another tool.
 
     A run has a row for every iteration at which a loss or measures were recorded, a sweep has one
     for every job. Parquet needs `pip install "dynamics-cli[export]"`. The arrays of a run are
@@ -446,8 +446,7 @@ def export(
         The file or the folder.
 
     Raises:
-        UsageError: `out` ends otherwise or is there, Parquet lacks its packages, or the run is one
-            of replicas.
+        UsageError: `out` ends otherwise or is there, or Parquet or a tool lacks its packages.
         RunError: there is no such run, it is damaged, or `out` cannot be written.
     """
     from dynamics_cli.runs.store import files
@@ -490,18 +489,21 @@ def _curves_of(opened: Run | Sweep) -> Mapping[str, Any]:
 
 
 def _export_to(run: Which | Sweep, tool: str, out: str | Path | None) -> Path:
-    """Write a run for another tool."""
-    from dynamics_cli.runs.run import Run
+    """Write a run, or all runs of a sweep, for another tool."""
+    from dynamics_cli.analysis.networks import sources_of
     from dynamics_cli.runs.store.layout import outputs_root
     from dynamics_cli.runs.trackers import export_to
 
     opened = _open(run)
-    if not isinstance(opened, Run):
-        raise UsageError(f"{opened.path} is a sweep: --to takes its runs one by one")
+    (source,) = sources_of([opened])
+    named = {each.name.replace(":", "-"): each.run for each in source.networks}
+    runs = {name: each for name, each in named.items() if each is not None}  # that did not fail
     folder = outputs_root() / "exports" / tool / opened.path.name
+    if isinstance(run, str) and ":" in run:
+        folder = folder.with_name(Path(run).name.replace(":", "-"))
     if out is not None:
         folder = Path(out)
-    return export_to(opened, tool, folder.absolute())
+    return export_to(runs, tool, folder.absolute())
 
 
 def _open(run: Drawn) -> Run | Sweep:

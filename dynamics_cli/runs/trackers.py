@@ -1,4 +1,4 @@
-"""The losses and measures of a run in the files of other tools: TensorBoard, W&B, Trackio."""
+"""The losses and measures of runs in the files of other tools: TensorBoard, W&B, Trackio."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ PROJECT = "dyn"
 """The project of W&B and Trackio to which runs are written."""
 
 
-def export_to(run: Run, tool: str, folder: Path) -> Path:
-    """Write the losses and measures of a run for a tool, into a folder that is not there yet.
+def export_to(runs: Mapping[str, Run], tool: str, folder: Path) -> Path:
+    """Write the losses and measures of runs for a tool, into a folder that is not there yet.
+
+    Of several runs each has a folder of its name inside; Trackio keeps all of them in one.
 
     Each finite number is logged at its iteration, by the name of its curve, a setting of the config
     beside them where the tool keeps settings. Nothing leaves this machine.
 
     Raises:
-        UsageError: the tool is not known or not installed, the folder is there, or the run is one
-            of replicas.
+        UsageError: the tool is not known or not installed, or the folder is there.
         RunError: the folder cannot be written.
     """
     if tool not in TOOLS:
         raise UsageError(f"no tool {tool!r}; there are {', '.join(TOOLS)}")
-    if "replicas" in run.info:
-        raise UsageError(f"{run.path} holds replicas: take one of them, {run.path.name}:0")
     if files.exists(folder):
         raise UsageError(f"{folder} is there already")
     with needing(f"the export to {tool}", f'"dynamics-cli[{tool}]"'):
-        TOOLS[tool](run, folder)
+        for name, run in runs.items():
+            inside = len(runs) > 1 and tool != "trackio"
+            TOOLS[tool](run, name, folder / name if inside else folder)
     return folder
 
 
@@ -69,7 +70,7 @@ def _began(run: Run) -> float:
     return datetime.fromisoformat(started).timestamp()
 
 
-def _to_tensorboard(run: Run, folder: Path) -> None:
+def _to_tensorboard(run: Run, _name: str, folder: Path) -> None:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -88,7 +89,7 @@ def _to_tensorboard(run: Run, folder: Path) -> None:
             writer.close()
 
 
-def _to_wandb(run: Run, folder: Path) -> None:
+def _to_wandb(run: Run, name: str, folder: Path) -> None:
     import wandb
 
     with files.os_errors_as_run_errors(folder, advice=""):
@@ -98,7 +99,7 @@ def _to_wandb(run: Run, folder: Path) -> None:
         )
         written = wandb.init(
             project=PROJECT,
-            name=run.path.name,
+            name=name,
             dir=str(folder),
             config=to_plain(run.config),
             settings=settings,
@@ -108,7 +109,7 @@ def _to_wandb(run: Run, folder: Path) -> None:
         written.finish()
 
 
-def _to_trackio(run: Run, folder: Path) -> None:
+def _to_trackio(run: Run, name: str, folder: Path) -> None:
     with _environment({"TRACKIO_DIR": str(folder)}):
         from trackio import utils
         from trackio.sqlite_storage import SQLiteStorage
@@ -122,7 +123,7 @@ def _to_trackio(run: Run, folder: Path) -> None:
             # its `init` starts a server, and its `import_csv` drops characters of names
             SQLiteStorage.bulk_log(
                 project=PROJECT,
-                run=run.path.name,
+                run=name,
                 metrics_list=[*rows.values()],
                 steps=[*rows],
                 timestamps=[began] * len(rows),
@@ -146,7 +147,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                     os.environ[name] = value
 
 
-TOOLS: Mapping[str, Callable[[Run, Path], None]] = {
+TOOLS: Mapping[str, Callable[[Run, str, Path], None]] = {
     "tensorboard": _to_tensorboard,
     "wandb": _to_wandb,
     "trackio": _to_trackio,

@@ -11,6 +11,7 @@ import pytest
 
 import dynamics_cli as dyn
 from dynamics_cli.errors import UsageError
+from dynamics_cli.runs.trackers import TOOLS
 from tests.cases import TWO_POINTS
 
 CONFIG = {
@@ -90,6 +91,26 @@ def test_a_tool_reads_the_curves_of_a_run(tmp_path, tool):
     steps, values = zip(*found["sharpness.2"], strict=True)
     assert list(steps) == [0, 2, 4]
     assert values == pytest.approx(run.measures["sharpness"][:, 1].tolist(), rel=1e-6)
+
+
+def test_each_run_of_a_sweep_has_a_place_of_its_own(tmp_path, monkeypatch):
+    written = {}
+
+    def keep(run, name, folder):
+        written[str(folder.relative_to(tmp_path))] = (name, run.config.optimizer.lr)
+
+    monkeypatch.setitem(TOOLS, "tensorboard", keep)
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    dyn.sweep(CONFIG, {"optimizer.lr": [0.1, 0.2]}, out=tmp_path / "s")
+    for which in ("s:0", "s:1"):
+        dyn.export(str(tmp_path / which), to="tensorboard")
+    dyn.export(tmp_path / "s", tmp_path / "all", to="tensorboard")
+    assert written == {
+        "exports/tensorboard/s-0": (written["exports/tensorboard/s-0"][0], 0.1),
+        "exports/tensorboard/s-1": (written["exports/tensorboard/s-1"][0], 0.2),
+        "all/s-0": ("s-0", 0.1),
+        "all/s-1": ("s-1", 0.2),
+    }
 
 
 def test_what_is_there_stays_and_tools_have_names(tmp_path):
