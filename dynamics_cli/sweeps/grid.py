@@ -60,6 +60,9 @@ def axis_of(key: str, values: Any, origin: Place | None = None) -> Axis:
             values, log = _range(text, parts)
         else:
             values = _value(text, f"[{values}]")
+            match values:
+                case [[[*_], *_] as lists]:  # as a config writes it, `widths=[[32], [32, 32]]`
+                    values = lists
     listed = tuple(values) if isinstance(values, list | tuple) else (values,)
     if not listed:
         raise UsageError(f"the grid of {key} must have values")

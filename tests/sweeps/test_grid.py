@@ -27,6 +27,8 @@ BASE = read("optimizer: {kind: gd, lr: 0.01, iterations: 300}", TWO_POINTS)
         ("optimizer.lr=0:1:3", (0.0, 0.5, 1.0)),
         ("loss.kind=mse,half_mse", ("mse", "half_mse")),
         ("dataset.y=[1, 2],[3, 4]", ([1, 2], [3, 4])),
+        ("architecture.widths=[[32], [32, 32]]", ([32], [32, 32])),
+        ("architecture.widths=[32, 32]", ([32, 32],)),
         ("optimizer.lr=1e-3", (1e-3,)),
         ("architecture.width=8:512:logint:7", (8, 16, 32, 64, 128, 256, 512)),
         (
