@@ -107,12 +107,12 @@ def plan_train(
 
     from dynamics_cli.training.session import plan_run
 
-    parents: list[Path] = []
+    parent = None
     if at is not None:
         if settings.get("seed") is not None:
             told = "at changes a run on the way, and its seed is that of the whole run"
             raise UsageError(f"{told}: leave one of them out")
-        config = _changed_at(config, overrides, at, parents)
+        config, parent = _changed_at(config, overrides, at)
         overrides = ()
     loaded = load_config(config, overrides, **settings)
     if measures is not None:
@@ -124,24 +124,25 @@ def plan_train(
     try:
         plan = plan_run(loaded, _path(out))
     except UsageError:
-        if not parents or loaded.backend == "auto":
+        if parent is None or loaded.backend == "auto":
             raise
         # a run names the backend that trained it, which may not be able to train the change
         plan = plan_run(loaded.model_copy(update={"backend": "auto"}), _path(out))
-    return replace(plan, parents=parents)
+    return replace(plan, parent=parent)
 
 
-def _changed_at(config: Config, overrides: Overrides, at: int, parents: list[Path]) -> RunConfig:
-    """Return a config, or that of a run, with a change; `parents` gets the run."""
+def _changed_at(config: Config, overrides: Overrides, at: int) -> tuple[RunConfig, Path | None]:
+    """Return a config, or that of a run, with a change; and the run."""
     from dynamics_cli.config.load import with_change
     from dynamics_cli.config.reader import override_texts
     from dynamics_cli.sweeps.find import open_run, stands_for_run
 
+    parent = None
     if isinstance(config, str | Path) and stands_for_run(os.fspath(config)):
         run = open_run(config)
-        parents.append(run.path)
+        parent = run.path
         config = run.config
-    return with_change(_source(config), at, override_texts(overrides))
+    return with_change(_source(config), at, override_texts(overrides)), parent
 
 
 def _path(out: str | Path | None) -> Path | None:

@@ -1,14 +1,15 @@
 """The beginning of a changed run, taken from a run that is there: it is not trained twice.
 
-A *parent* has the same config up to a change, and keeps a checkpoint of a state before it
-(`record.checkpoints`, or the last one of an interrupted run). Its rows are copied, and its state is
-where training goes on: the bits are those of training from nothing. A checkpoint that does not hold
-what training from nothing would have there is passed over.
+A *parent* is a run that a user named, as `dyn train RUN --at N` does. It has the same config up to
+a change, and keeps a checkpoint of a state before it (`record.checkpoints`, or the last one of an
+interrupted run). Its rows are copied, and its state is where training goes on: the bits are those
+of training from nothing. A checkpoint that does not hold what training from nothing would have
+there is passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.config import RunConfig, run_hash
-from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Floats
 from dynamics_cli.kinds.snapshots import Iterations, next_after
 from dynamics_cli.runs.errors import CorruptRunError
@@ -29,9 +29,6 @@ from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.estimate import loss_interval
 from dynamics_cli.training.legs import Leg, LegClock, keeps_time, of_states
 from dynamics_cli.training.loop import HISTORY
-
-MOST_PARENTS = 100
-"""Runs beside a new one that are looked at, those of its name."""
 
 
 @dataclass(frozen=True)
@@ -47,36 +44,17 @@ class Parent:
         return int(self.checkpoint.meta["iteration"])
 
 
-def parent_of(
-    config: RunConfig, legs: Sequence[Leg], directory: Path, given: Sequence[Path] = ()
-) -> Parent | None:
-    """Return the run with the latest state that a run with changes can begin with.
+def parent_of(config: RunConfig, legs: Sequence[Leg], path: Path | None) -> Parent | None:
+    """Return a run, named by its directory, with the latest state that a run with changes can begin
+    with; None without one.
 
-    `config` is the resolved one, `legs` are its own. `given` are looked at first, then the runs of
-    the same name beside `directory` and below the root of all runs. None of a run without changes.
+    `config` is the resolved one, `legs` are its own.
+
+    Raises RunError: the named run cannot be read.
     """
-    if not config.changes:
+    if path is None:
         return None
-    best: Parent | None = None
-    for path in _candidates(config.name, directory, given):
-        with suppress(DynError, OSError):  # a damaged run is nobody's parent
-            found = _latest(Run(path), config, legs)
-            if found is not None and (best is None or found.iteration > best.iteration):
-                best = found
-    return best
-
-
-def _candidates(name: str, directory: Path, given: Sequence[Path]) -> Iterator[Path]:
-    yield from given
-    for root in dict.fromkeys([directory.parent, layout.runs_root()]):
-        beside = sorted(root.glob(f"{name}-*")) if root.is_dir() else []
-        for path in beside[:MOST_PARENTS]:
-            if path != directory and layout.has_begun(path):
-                yield path
-
-
-def _latest(run: Run, config: RunConfig, legs: Sequence[Leg]) -> Parent | None:
-    """Return a run with its latest checkpoint that a config can begin with; None without one."""
+    run = Run(path)
     limit = common_states(run.config, config)
     if limit is None or "replicas" in run.info:
         return None

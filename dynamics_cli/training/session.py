@@ -55,8 +55,8 @@ class Plan:
     directory: Path
     about: Mapping[str, Any] = field(default_factory=dict)
     """More entries of `run.json`, such as the sweep whose jobs these are."""
-    parents: Sequence[Path] = ()
-    """Runs that may be its parent, besides those of its name."""
+    parent: Path | None = None
+    """The run with which it may begin."""
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -187,7 +187,7 @@ def obtain_run(
         if run is None:
             parent = None
             if not force and len(plan.problems) == 1:
-                parent = parent_of(plan.config, plan.legs, plan.directory, plan.parents)
+                parent = parent_of(plan.config, plan.legs, plan.parent)
             # a damaged parent is told before a run begins
             arrays = {} if parent is None else arrays_of(parent)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan), force=force)
@@ -299,7 +299,7 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
     if run is None:
         parent = None
         if len(plan.problems) == 1 and not force:
-            parent = parent_of(plan.config, plan.legs, plan.directory, plan.parents)
+            parent = parent_of(plan.config, plan.legs, plan.parent)
         if parent is not None:
             from_there = f"train from iteration {parent.iteration} of {parent.run.path}"
             return Prospect(plan, None, from_there)

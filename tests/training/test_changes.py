@@ -297,8 +297,8 @@ def test_the_beginning_of_a_changed_run_is_that_of_its_parent(in_memory, case):
     *before, last = settings["changes"]
     record = {**settings["record"], "checkpoints": 7}
     parent = load_config({**settings, "changes": before or None, "record": record})
-    obtain_run(plan_run(parent, in_memory / "changes-parent"))
-    plan = plan_run(load_config(settings), in_memory / "changes-child")
+    of = obtain_run(plan_run(parent, in_memory / "changes-parent")).run.path
+    plan = replace(plan_run(load_config(settings), in_memory / "changes-child"), parent=of)
     assert prospect(plan).action.startswith("train from iteration ")
     run = obtain_run(plan).run
     at = last["at"] // 7 * 7
@@ -348,9 +348,9 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     child = {**settings, "changes": [LR]}
     assert kept_checkpoints(parent) == ["checkpoints/12.npz", "checkpoints/8.npz"]
     other = plan_run(load_config(child, ["dataset.y=[1.0,2.0,3.0,4.0]"]), in_memory / "o")
-    assert parent_of(other.config, other.legs, other.directory) is None
+    assert parent_of(other.config, other.legs, parent) is None
     plan = plan_run(load_config(child), in_memory / "c")
-    found = parent_of(plan.config, plan.legs, plan.directory)
+    found = parent_of(plan.config, plan.legs, parent)
     assert found is not None
     assert found.iteration == 12
     damaged = parent / "checkpoints" / "12.npz"
@@ -358,7 +358,7 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     contents[200] ^= 1
     damaged.write_bytes(contents)
     assert [fault.file for fault in verify_run(parent)] == [damaged]
-    found = parent_of(plan.config, plan.legs, plan.directory)
+    found = parent_of(plan.config, plan.legs, parent)
     assert found is not None
     assert found.iteration == 8
     losses = parent / "losses.npy"
@@ -366,7 +366,7 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     contents[130] ^= 1
     losses.write_bytes(contents)
     with pytest.raises(CorruptRunError, match="losses.npy is damaged"):
-        obtain_run(plan)
+        obtain_run(replace(plan, parent=parent))
     assert not (plan.directory / "run.json").exists()  # no run was begun
 
 
@@ -451,11 +451,12 @@ def test_a_branch_has_the_arrays_of_training_from_nothing(in_memory, way, at, ke
         record["measures"] = UPDATES
     settings = settings_of({**case, "record": record})
     parent = load_config({**settings, "record": {**record, "checkpoints": kept}})
-    obtain_run(plan_run(parent, in_memory / "changes-parent"))
-    assert len(kept_checkpoints(in_memory / "changes-parent")) == len(kept)
+    of = obtain_run(plan_run(parent, in_memory / "changes-parent")).run.path
+    assert len(kept_checkpoints(of)) == len(kept)
     key = "optimizer.rtol" if way == "flow" else "optimizer.lr"
     child = load_config({**settings, "changes": [{"at": at, key: 0.01}]})
-    run = obtain_run(plan_run(child, in_memory / "changes-child")).run
+    plan = replace(plan_run(child, in_memory / "changes-child"), parent=of)
+    run = obtain_run(plan).run
     begun = [state for state in kept if state <= at]
     assert run.info.get("parent", {}).get("iteration") == (max(begun) if begun else None)
     obtain_run(plan_run(child, in_memory / "fresh"), force=True)
@@ -475,6 +476,7 @@ def test_a_parent_that_was_interrupted_at_its_own_change(in_memory, monkeypatch,
         obtain_run(parent, progress=_interrupting(cut))
     assert Run(in_memory / "changes-parent").iterations == cut
     child = load_config({**settings, "changes": [second]})
-    obtain_run(plan_run(child, in_memory / "changes-child"))
+    plan = plan_run(child, in_memory / "changes-child")
+    obtain_run(replace(plan, parent=parent.directory))
     obtain_run(plan_run(child, in_memory / "fresh"), force=True)
     assert arrays_of(in_memory / "fresh") == arrays_of(in_memory / "changes-child")
