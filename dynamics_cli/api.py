@@ -515,7 +515,7 @@ def _open(run: Drawn) -> Run | Sweep:
     directory = sweep_directory(run)
     if directory is not None:
         return run if isinstance(run, Sweep) else Sweep(directory)
-    return open_run(run, whole=True)
+    return open_run(run, together=True, whole=True)
 
 
 # --- pictures
@@ -649,11 +649,15 @@ def _describes(words: Mapping[str, Any]) -> bool:
 
 def open_any(run: Drawn) -> Run | Sweep | list[Run | Sweep] | Path:
     """Open what `plot` draws: a run, a sweep, several, or a description; refuse damaged files."""
+    from dynamics_cli.runs.run import Run
+
     if _is_picture(run):
         return Path(run)  # type: ignore[arg-type]
-    if not isinstance(run, list | tuple):
-        return _open(run)
-    return [_open(which) for which in run]
+    if isinstance(run, list | tuple):
+        return [_open(which) for which in run]
+    opened = _open(run)
+    together = isinstance(opened, Run) and "replicas" in opened.info
+    return [opened] if together else opened  # runs trained together are several
 
 
 def pictures(

@@ -474,6 +474,15 @@ def test_all_curves_of_a_sweep_are_one_long_table(three, tmp_path):
     assert "architecture.width" in beside._repr_html_()
 
 
+def test_runs_trained_together_are_drawn_as_several(three):
+    folder = three.path / three.rows[0]["path"]
+    drawn = dyn.plot(folder)
+    assert [name.partition("-")[0] for name in drawn][-1] == "losses"
+    (chart,) = dyn.picture(folder, y="loss", stat="all", facet="none").charts
+    together = [row for row in three.rows if row["path"] == three.rows[0]["path"]]
+    assert sum(line.columns.shape[1] for line in chart.lines) == len(together) > 1
+
+
 def test_the_table_of_a_picture_makes_it_again(steps, tmp_path):
     pandas = pytest.importorskip("pandas")
     picture = dyn.picture(steps, y=["sharpness", "loss"], color="optimizer.lr")
