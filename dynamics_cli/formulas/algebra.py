@@ -456,9 +456,7 @@ def _partials(node: Expression) -> list[tuple[Expression, Any]]:
 
 
 def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
-    """Return the derivative of an expression as its arguments move in the given directions
-    (forward mode).
-    """
+    """Return the derivative of an expression along directions of its arguments (forward mode)."""
     table = node.table
     tangents: dict[Expression, Expression] = {
         at: constant(table, to) for at, to in directions.items()
@@ -480,8 +478,7 @@ def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
 
 
 def gradient(node: Expression, by: Expression) -> Expression:
-    """Return the derivatives of a number of a sample, or of each output, by each of the numbers
-    `by` (reverse mode).
+    """Return derivatives of a number, or of each output, by the numbers `by` (reverse mode).
 
     Of a `node` of level `EACH` the sum over the outputs is differentiated.
     """

@@ -137,9 +137,7 @@ class FirstCompilation(Listener):
     said = False
 
     def on_start(self, event: Any) -> None:
-        """Say that kernels are being compiled: those that come from the cache go through no
-        pass.
-        """
+        """Say that kernels are being compiled; kernels from the cache go through no pass."""
         if not self.said and sys.stderr.isatty():
             print(
                 "compiling kernels for this machine, which takes some seconds once",

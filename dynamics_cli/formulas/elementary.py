@@ -1,5 +1,6 @@
-"""Elementary functions that LLVM vectorises: straight-line code of additions, products, bits and at
-most one division.
+"""Elementary functions that LLVM vectorises.
+
+They are straight-line code of additions, products, bits and at most one division.
 
 `math.tanh` and its relatives are calls of a library, number by number. The functions of this module
 become part of the unit that calls them, in the precision of their argument, and a loop over an
@@ -177,9 +178,7 @@ def power_of_two(t: Any) -> Any:
 
 @function
 def parts(x: Any) -> Any:
-    """Return m, about `sqrt(1/2)` to `sqrt(2)`, and k as a number, of a positive normal number m
-    2^k.
-    """
+    """Return m, about `sqrt(1/2)` to `sqrt(2)`, and k as a number, of a positive normal `m 2^k`."""
     c = constants(x)
     digits = c.digits
     bias = c.bias
@@ -216,8 +215,9 @@ def polynomial(context: Any, x: Any, coefficients: Any) -> Any:
 
 @function
 def reduced(x: Any) -> Any:
-    """Return r, g, c and `magic + k` with `exp(x) = 2^k (1 + r + g + c)`, |r| <= ln(2) / 2 and g
-    about r^2 / 2.
+    """Return r, g, c and `magic + k` with `exp(x) = 2^k (1 + r + g + c)`.
+
+    `|r| <= ln(2) / 2`, and g is about r^2 / 2.
 
     c is the rounding error of r, which `exp` can do without.
     """
@@ -273,9 +273,7 @@ def log(x: Any) -> Any:
 
 @function
 def sine(x: Any, quarter: int) -> Any:
-    """Return `sin(x + quarter pi / 2)`, from the nearest multiple k of pi / 2 on (Cody and
-    Waite's reduction).
-    """
+    """Return `sin(x + quarter pi / 2)`, reduced to a multiple of pi / 2 as by Cody and Waite."""
     c = constants(x)
     unity = cast_like(1, x)
     t = multiply_add(x, cast_like(2 / math.pi, x), constants(x).magic)
@@ -296,9 +294,7 @@ cos = function(lambda x: sine(x, 1))
 
 @function
 def tanh(x: Any) -> Any:
-    """Return `tanh(x)` as `-m / (2 + m)`, `m = exp(-2 |x|) - 1`, which loses no digits where x
-    is small.
-    """
+    """Return `tanh(x)` as `-m / (2 + m)` with `m = exp(-2 |x|) - 1`, exact where x is small."""
     c = constants(x)
     unity = cast_like(1, x)
     lowest = cast_like(-0.8 * c.digits, x)
@@ -335,8 +331,9 @@ def softplus(x: Any) -> Any:
 
 @function
 def erf(x: Any) -> Any:
-    """Return the error function `2 / sqrt(pi) int_0^x exp(-t^2) dt`: by `exp(x^2) erfc(|x|)`
-    from 0.75 on.
+    """Return the error function `2 / sqrt(pi) int_0^x exp(-t^2) dt`.
+
+    From 0.75 on it is computed by `exp(x^2) erfc(|x|)`.
     """
     c = constants(x)
     zero = cast_like(0, x)

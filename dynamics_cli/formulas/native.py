@@ -1,5 +1,6 @@
-"""Units: compiled functions of pointers, records and numbers, called by address, from each other
-and from Python.
+"""Units: compiled functions of pointers, records and numbers.
+
+Units and Python call them by address.
 
 A unit is one body of machine code for all its callers. Its arguments are pointers, numbers and
 records: numba takes a fifth of the time that it takes for arrays, and each caller would compile its
@@ -68,8 +69,9 @@ _C: dict[Any, Any] = {
 
 
 def features_compiled_for() -> frozenset[str]:
-    """Return the instructions that numba compiles for, by LLVM's names: those of this processor, or
-    of `NUMBA_CPU_FEATURES`.
+    """Return the instruction sets that numba compiles for, by LLVM's names.
+
+    They are those of this processor, or of `NUMBA_CPU_FEATURES`.
     """
     given = _numba.core.codegen.get_host_cpu_features()
     if _numba.config.CPU_FEATURES is not None:
@@ -195,8 +197,7 @@ def unit(function: Callable[..., Any]) -> Callable[[np.dtype[Any]], Native]:
 
 @contextmanager
 def vectors_at_once(count: int) -> Iterator[None]:
-    """Have the loops that are compiled meanwhile work on `count` vectors side by side; 0 leaves it
-    to LLVM.
+    """Compile loops that work on `count` vectors side by side; 0 leaves it to LLVM.
 
     The operations on a number, and so its bits, stay as they are. LLVM takes one vector after
     another where the values at hand would fill the registers, but then a processor, which holds
@@ -216,15 +217,14 @@ _NOTHING = ctypes.c_char * 0
 
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
-    """Return the address of a contiguous array that can be written to, in a tenth of NumPy's
-    time.
-    """
+    """Return the address of a writable contiguous array, ten times faster than NumPy."""
     return ctypes.addressof(_NOTHING.from_buffer(array))  # type: ignore[arg-type] # an array is a buffer
 
 
 def blocks(dtype: np.dtype[Any], *counts: int) -> list[NDArray[np.floating]]:
-    """Return arrays of zeros, each on a line of the cache: with others products take up to 1.3
-    times as long.
+    """Return arrays of zeros, each aligned to a cache line.
+
+    Products of unaligned arrays take up to 1.3 times as long.
     """
     line = 64 // dtype.itemsize  # of 64 bytes
     starts = np.cumsum([0, *(-(-count // line) * line for count in counts)]).tolist()

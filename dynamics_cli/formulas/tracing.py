@@ -192,8 +192,9 @@ def bend(loss: Any, trace: Trace) -> list[Expression]:
 
 
 def loss_slopes(loss: Any, h: Any, y: Any) -> Any:
-    """Return `dl/dh`, of the shape of the outputs `h` (..., n) or (..., n, C), for labels `y` (n,)
-    or (n, C).
+    """Return `dl/dh` in the shape of the outputs `h`, (..., n) or (..., n, C).
+
+    The labels `y` are (n,) or (n, C).
 
     Raises NotAFormulaError: the loss is no formula.
     """

@@ -102,9 +102,7 @@ class Writer:
     def __init__(
         self, names: Mapping[str, str], loop: Callable[[Sequence[str]], list[str]], *, wide: bool
     ) -> None:
-        """Take the source of symbols, a loop over outputs or weights, and whether numbers of a
-        sum are float64.
-        """
+        """Take the source of symbols, a loop over outputs or weights, and the type of sums."""
         self._names = names
         self._loop = loop
         self._wide = wide
@@ -131,9 +129,7 @@ class Writer:
         return lines
 
     def each(self, nodes: Sequence[Expression]) -> tuple[list[str], list[str]]:
-        """Return lines of the operations at level `EACH`, which stand inside a loop, and the
-        names of the nodes.
-        """
+        """Return the lines of operations at level `EACH`, inside a loop, and the names of nodes."""
         known = dict(self._known)
         lines = []
         for node in formulas.ordered(nodes):
@@ -229,8 +225,9 @@ def _unit(
 
 @cache
 def _compiled(dtype: np.dtype[Any], function: str, at_once: int) -> Native:
-    """Return the unit of a source, which lies beside numba's cache, since numba asks for the
-    time of its file.
+    """Return the unit of a source file beside numba's cache.
+
+    Numba asks for the modification time of the file.
     """
     source = (
         f"from __future__ import annotations\n\nimport numpy as np\nfrom numpy import {dtype.name}"
@@ -274,8 +271,9 @@ def activation(z: Reals, first: Reals, second: Reals, n: int, numbers: Floats) -
 
 
 def activation_unit(sigma: Traceable, dtype: np.dtype[Any], order: int = 1) -> Unit:
-    """Return `_ACTIVATION`, which replaces `z` (n,) by sigma(z) and fills `first` with sigma',
-    `second` with sigma''.
+    """Return `_ACTIVATION`, which replaces `z` (n,) by sigma(z).
+
+    It fills `first` with sigma' and `second` with sigma''.
 
     `second` is filled with `order` 2 alone.
 

@@ -1,5 +1,6 @@
-"""First and second derivatives of the training loss and of the outputs at a recorded state, in
-float64.
+"""First and second derivatives of the training loss and of the outputs at a recorded state.
+
+They are computed in float64.
 
 Vectors hold the trained weights in the order of the network, each flattened by rows.
 """
@@ -70,8 +71,9 @@ one.
 
 
 def network_of(state: State, mode: Mode | None = None) -> nn.Module:
-    """Return the network at a state as a module of torch, where and as precise as measures compute
-    it: in evaluation mode, or in that of training (see `train_repeatedly`).
+    """Return the network at a state as a module of torch, as measures compute it.
+
+    It is in evaluation mode, or in training mode (see `train_repeatedly`).
     """
     import torch
 
@@ -94,8 +96,9 @@ def network_of(state: State, mode: Mode | None = None) -> nn.Module:
 
 
 def derivatives_of(state: State, mode: Mode | None = None) -> Derivatives:
-    """Return the derivatives at a state, in evaluation or in training mode, made once and shared
-    by its measures.
+    """Return the derivatives at a state, in evaluation or in training mode.
+
+    They are made once, and all measures of the state share them.
     """
     key = "derivatives" if mode is None else f"derivatives, {mode}"
     if key not in state.shared:
@@ -157,9 +160,7 @@ class Derivatives(ABC):
 
     @abstractmethod
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Return the product of the tangent kernel of the first samples, which is not formed,
-        with vectors (n C,).
-        """
+        """Multiply vectors (n C,) by the tangent kernel of the first samples, never formed."""
 
     @abstractmethod
     def gauss_newton_product(self, v: Floats) -> Floats:
@@ -167,8 +168,9 @@ class Derivatives(ABC):
 
     @abstractmethod
     def batch_curvature(self, rows: NDArray[np.int64]) -> float:
-        """Return `g^T H g / ||g||^2` of the loss of a batch, given the numbers of its samples (B,);
-        NaN where its gradient is 0.
+        """Return `g^T H g / ||g||^2` of the loss of a batch, given the numbers of its samples (B,).
+
+        It is NaN where the gradient is 0.
         """
 
     def largest(
@@ -214,8 +216,9 @@ class Derivatives(ABC):
 
     @abstractmethod
     def potential(self, count: int, labels: Floats) -> Potential:
-        """Return the mean loss over `count` training samples with the given labels (n,) or (n,
-        C), at other weights.
+        """Return the mean loss over `count` training samples at other weights.
+
+        The labels are (n,) or (n, C).
         """
 
     def weights(self, parameters: Parameters) -> Floats:
@@ -243,9 +246,7 @@ def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[
 def features_of(
     architecture: Any, parameters: Parameters, x: Floats
 ) -> list[tuple[Floats, Floats]]:
-    """Return preactivations and activations (n, m_l) of the hidden layers of a network of layers,
-    float64.
-    """
+    """Return preactivations and activations (n, m_l) of the hidden layers, in float64."""
     h = np.asarray(x, np.float64)
     z = np.zeros(1)
     layers = []
@@ -390,9 +391,7 @@ class ByEngine(Derivatives):
         return K.reshape(n * C, n * C)
 
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Return the product with the tangent kernel of the first samples, by torch: it is for
-        many outputs alone.
-        """
+        """Multiply by the tangent kernel of the first samples; torch does it, for many outputs."""
         return self._by_torch.kernel_product(count)
 
     def squared_gradients(self) -> Floats:
@@ -535,9 +534,7 @@ class ByAutograd(Derivatives):
         return h
 
     def _split(self, v: Floats | torch.Tensor) -> list[torch.Tensor]:
-        """Return a vector (P,) as tensors of the shapes of the trained weights, and of their
-        precision.
-        """
+        """Split a vector (P,) into tensors of the shapes and dtypes of the trained weights."""
         import torch
 
         if not isinstance(v, torch.Tensor):
@@ -587,9 +584,7 @@ class ByAutograd(Derivatives):
         return reduce(np.add, (self._along(parts, gradient) for gradient in self._gradients()))
 
     def _along(self, parts: Sequence[torch.Tensor], gradient: tuple[torch.Tensor, ...]) -> Floats:
-        """Return the derivative (P,) of the product of a gradient, with its graph, and a vector
-        in parts.
-        """
+        """Return the derivative (P,) of `gradient @ vector`, given the gradient with its graph."""
         import torch
 
         inner = sum((g * part).sum() for g, part in zip(gradient, parts, strict=True))
@@ -623,8 +618,9 @@ class ByAutograd(Derivatives):
         return float(g @ product) / square
 
     def _check_twice_differentiable(self) -> None:
-        """Compare a product with differences of gradients where the graph has an
-        `autograd.Function` in Python.
+        """Compare a product with differences of gradients.
+
+        This is done where the graph has an `autograd.Function` written in Python.
 
         The backward of such a function may hide what it depends on; then second derivatives are 0
         without an error.
@@ -650,8 +646,9 @@ class ByAutograd(Derivatives):
         self._twice = True
 
     def _agree_along(self, seed: int) -> bool:
-        """Return whether the Hessian of two samples agrees with differences of gradients in a
-        random direction.
+        """Return whether the Hessian of two samples agrees with differences of gradients.
+
+        They are compared along a random direction.
         """
         import torch
 
@@ -693,8 +690,9 @@ class ByAutograd(Derivatives):
         return loss
 
     def _check_symmetric(self) -> None:
-        """Compare `v^T H w` with `w^T H v` for few samples, of the whole and of the block of each
-        module, once for each problem.
+        """Compare `v^T H w` with `w^T H v` for few samples, once for each problem.
+
+        This is done for the whole Hessian and for the block of each module.
 
         Some operations of torch, such as that of `weight_norm`, have a wrong second derivative,
         which makes the Hessian asymmetric.
@@ -728,8 +726,9 @@ class ByAutograd(Derivatives):
         self.problem.shared["symmetric"] = True
 
     def _asymmetric(self, blocks: Sequence[Sequence[int]], share: float) -> list[bool]:
-        """Return for each block whether the Hessian of few samples is asymmetric, at a share of the
-        weights.
+        """Return for each block whether the Hessian of few samples is asymmetric.
+
+        The comparison takes a share of the weights.
 
         A block is given by the places of its arrays of weights; the first block is the whole.
         Pairs of random vectors v, w are compared by `v^T S H S w` and `w^T S H S v`, where S has
@@ -804,9 +803,7 @@ class ByAutograd(Derivatives):
         return reduce(np.add, [product(x, y) for x, y in self._blocks()])
 
     def _jacobian(self, of: Any, rows: slice) -> list[torch.Tensor]:
-        """Return the derivatives by each weight of a function of weights, inputs (1, d) and
-        label, over samples.
-        """
+        """Return the Jacobian over samples of a function of weights, inputs (1, d) and label."""
         import torch
         from torch.func import jacrev, vmap
         from torch.utils._pytree import tree_map
@@ -829,9 +826,7 @@ class ByAutograd(Derivatives):
         return [torch.stack([jacobian[name] for jacobian in each]) for name in weights]
 
     def _few(self, count: int, outputs: int = 1) -> list[slice]:
-        """Return parts of the first samples for which all derivatives of the outputs are held at
-        once.
-        """
+        """Yield parts of the first samples; the derivatives of each part fit in memory."""
         return _parts(count, max(1, min(self._at_once, DERIVATIVES // (outputs * self.size))))
 
     def kernel(self, count: int) -> Floats:
@@ -856,9 +851,7 @@ class ByAutograd(Derivatives):
         return K.reshape(count * C, count * C)
 
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Return the product with the tangent kernel of the first samples, by a pass back and
-        one ahead.
-        """
+        """Multiply by the tangent kernel of the first samples, by a backward and a forward pass."""
         import torch
 
         weights = self._detached()
@@ -909,9 +902,7 @@ class ByAutograd(Derivatives):
         both = torch.func.grad_and_value(loss)
 
         def one_by_one(theta: torch.Tensor, part: Any, number: Any) -> tuple[torch.Tensor, ...]:
-            """Return gradients (K, P) and losses (K,) by backward passes outside of
-            `torch.func`.
-            """
+            """Return gradients (K, P) and losses (K,) by backward passes, without `torch.func`."""
             pairs = []
             for k, weights in enumerate(theta):
                 samples = part if isinstance(part, slice) else part[k]

@@ -217,9 +217,7 @@ class Spectrum:
     def __init__(
         self, P: int, limit: int, multiply: Callable[[Floats], Floats] | int, operator: Any = None
     ) -> None:
-        """Take the most iterations, and `v -> A v` or the address of a unit that does so with a
-        record.
-        """
+        """Take the most iterations, and `v -> A v` or the address of a unit for it."""
         limit = min(limit, P)
         self._multiply = multiply
         self._directions = np.empty((min(limit, 8) + 8, P))
@@ -262,9 +260,7 @@ class Spectrum:
     def _found(
         self, values: Floats, inner: Floats, k: int, residual: float, size: float
     ) -> Largest:
-        """Return the last k of eigenvalues (j,), ascending, of vectors (m, j) along the
-        directions.
-        """
+        """Return the last k of ascending eigenvalues (j,), given vectors (m, j)."""
         rows = np.ascontiguousarray(inner[:, : -k - 2 : -1].T)  # and the next, if there is one
         vectors = self._combined(rows[:k])
         near = vectors
@@ -284,18 +280,14 @@ class Spectrum:
         return sums
 
     def quadrature(self, start: Floats) -> tuple[Floats, Floats]:
-        """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors
-        (m,).
-        """
+        """Return all eigenvalues (m,), ascending, and the first entry of each eigenvector (m,)."""
         values, inner, _ = self._decomposed(start, 0, 0.0)
         return values, inner[0]
 
     def _decomposed(
         self, start: Floats, wanted: int, tolerance: float
     ) -> tuple[Floats, Floats, float]:
-        """Return eigenvalues (m,), ascending, and vectors of the tridiagonal matrix, and the
-        residual.
-        """
+        """Return ascending eigenvalues (m,), vectors along the directions, and the residual."""
         state = self.state
         residual = 0.0
         m = 0
@@ -341,9 +333,7 @@ class Block(Spectrum):
     """
 
     def __init__(self, P: int, k: int, limit: int, multiply: Callable[[Floats], Floats]) -> None:
-        """Take the number of vectors at the start, the most products of iterations, and `v -> A
-        v`.
-        """
+        """Take the number of start vectors, the most products, and `v -> A v`."""
         self._most = min(P, max(limit, 4 * k))
         super().__init__(P, self._most + k, multiply)
         self._product = multiply
@@ -417,8 +407,9 @@ class Block(Spectrum):
 
 
 def _largest_of_band(T: Floats, k: int, count: int) -> tuple[Floats, Floats]:
-    """Return the largest eigenvalues, ascending, and their vectors, of a matrix with k diagonals
-    below its own.
+    """Return the largest eigenvalues, ascending, and their vectors, of a symmetric band matrix.
+
+    It has k diagonals below its own.
     """
     m = len(T)
     band = np.zeros((k + 1, m))
@@ -480,8 +471,9 @@ def largest_eigenvalues(
 
 
 def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -> Floats:
-    """Return nodes and weights (2, steps) with `v^T f(A) v / v^T v ~ sum_i weight_i f(node_i)` for
-    a start `v` (P,).
+    """Return nodes and weights (2, steps) with `v^T f(A) v / v^T v ~ sum_i weight_i f(node_i)`.
+
+    The start `v` is (P,).
 
     The rule is exact for polynomials of degree < 2 steps, and for every function once `v` spans an
     invariant space; NaN stands beyond it. The mean over random `v` is `tr f(A) / P`, the spectral

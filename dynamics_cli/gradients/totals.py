@@ -23,9 +23,7 @@ def total(model: nn.Module, loss: Loss, x: Tensor, y: Tensor, block: int) -> Ten
 def total_and_gradients(
     model: nn.Module, loss: Loss, x: Tensor, y: Tensor, trained: list[Tensor], block: int
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the loss of samples `x` (n, d), `y` (n,) and its gradients, of the shapes of
-    `trained`.
-    """
+    """Return the loss of samples `x` (n, d), `y` (n,) and its gradients, shaped as `trained`."""
     if len(x) <= block:
         value: Tensor = loss.total(model(x), y)
         return value.detach(), list(torch.autograd.grad(value, trained))

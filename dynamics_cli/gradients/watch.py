@@ -171,9 +171,7 @@ class Watch:
     """Measures the sharpness of a problem's states inside compiled calls of its stepper."""
 
     def __init__(self, problem: Problem, nudge: Floats, tolerance: float) -> None:
-        """Take the problem of the measure, and what is added to the vector of the last state
-        (T,).
-        """
+        """Take the problem of the measure, and the vector added to that of the last state (T,)."""
         engine = engine_of(problem)
         assert engine is not None
         self._engine = engine

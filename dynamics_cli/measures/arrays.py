@@ -1,6 +1,4 @@
-"""Conversion of callers' arrays (memory maps, float32) into float64 arrays of the expected
-number of axes.
-"""
+"""Conversion of callers' arrays (memory maps, float32) to float64 with the expected axes."""
 
 from __future__ import annotations
 

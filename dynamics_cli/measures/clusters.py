@@ -33,8 +33,9 @@ class Clusters:
 
 
 def significant(W: ArrayLike, relative_norm: float = 1e-2) -> Bools:
-    """Return which neurons `(..., m)` of `W (..., m, d)` have a norm above `relative_norm` times
-    the largest.
+    """Return which neurons `(..., m)` of `W (..., m, d)` are large.
+
+    Their norm is above `relative_norm` times the largest.
 
     The largest norm is taken in the same network (of each snapshot).
     """
@@ -51,8 +52,9 @@ def cluster_directions(
     relative_norm: float = 1e-2,
     signs: ArrayLike | None = None,
 ) -> Clusters:
-    """Group the neurons `W (m, d)`: two are linked when their angle is at most `angle_tolerance`
-    degrees.
+    """Group the neurons `W (m, d)` by direction.
+
+    Two are linked when their angle is at most `angle_tolerance` degrees.
 
     Groups are the connected components of these links, so neither the order of the neurons nor
     chance plays a part; with `signs (m,)` (or output weights) neurons of different sign are never

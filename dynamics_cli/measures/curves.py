@@ -1,5 +1,4 @@
-"""Plateaus of a loss curve, the moments it crosses a level, how far it falls, and how far from
-predictions it is.
+"""Measures of curves: plateaus, crossings of a level, falls, and distances from predictions.
 
 Everywhere `iterations (k,)` are ascending and `losses (k,)` stand under them. From the first loss
 that is not finite on (a run that diverged) everything is ignored. ValueError is raised for arrays
@@ -48,9 +47,7 @@ def _curve(iterations: ArrayLike, losses: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> float:
-    """Return the value `(k,)` recorded at the iteration nearest to a given one (the first of two
-    as near).
-    """
+    """Return the value `(k,)` recorded nearest to an iteration; of two as near, the first."""
     steps = as_floats(iterations, "iterations", axes=1)
     return float(as_floats(values, "values", axes=1)[np.argmin(np.abs(steps - iteration))])
 
@@ -75,8 +72,9 @@ def find_plateaus(
     minimum_fraction: float = 0.05,
     floor: float = 0.0,
 ) -> list[Plateau]:
-    """Return the plateaus in order of time: stretches whose largest loss is at most (1 + tolerance)
-    times the smallest.
+    """Return the plateaus in order of time.
+
+    The largest loss of a plateau is at most (1 + tolerance) times the smallest.
 
     A stretch counts when it covers at least `minimum_fraction` of the recorded iterations; the
     longest is taken first, then the longest to its left and right. Losses at or below `floor` times
@@ -133,9 +131,7 @@ def _flat_ends(values: Floats, tolerance: float, floor: float) -> Ints:
 
 
 def first_below(iterations: ArrayLike, losses: ArrayLike, value: float) -> int | None:
-    """Return the first recorded iteration at which the loss is below `value`, or None when it
-    never is.
-    """
+    """Return the first recorded iteration with a loss below `value`; None where there is none."""
     steps, values = _curve(iterations, losses)
     below = np.flatnonzero(values < value)
     return int(steps[below[0]]) if below.size else None
@@ -148,9 +144,7 @@ def first_at(times: Floats | Ints, holds: Bools) -> float:
 
 
 def farthest(ratios: ArrayLike) -> float:
-    """Return the ratio that is farthest from 1 on a logarithmic axis; NaN where any or all are
-    missing.
-    """
+    """Return the ratio farthest from 1 on a logarithmic axis; NaN where any or all are missing."""
     flat = np.ravel(np.asarray(ratios, np.float64))
     if not (len(flat) and np.isfinite(flat).all()):
         return float("nan")

@@ -1,6 +1,4 @@
-"""Norm, direction, kink, sign and balance of every neuron, for one network or a batch of
-snapshots.
-"""
+"""Norm, direction, kink, sign and balance of neurons, of one network or a batch of snapshots."""
 
 from __future__ import annotations
 
@@ -11,9 +9,7 @@ from dynamics_cli.measures.arrays import Floats, as_floats
 
 
 def norms(W: ArrayLike) -> Floats:
-    """Return the Euclidean norms `(..., m)` of the neurons `W (..., m, d)`, without underflow at
-    any scale.
-    """
+    """Return the norms `(..., m)` of neurons `W (..., m, d)`, without underflow at any scale."""
     weights = as_floats(W, "W", axes=1, batched=True)
     largest = np.abs(weights).max(axis=-1, initial=0.0, keepdims=True)  # (..., m, 1)
     scaled = np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0)
@@ -32,8 +28,9 @@ def directions(W: ArrayLike) -> Floats:
 
 
 def cosines(W: ArrayLike, v: ArrayLike) -> Floats:
-    """Return the cosines `(..., m)` between the neurons `W (..., m, d)` and the vector `v (d,)`,
-    within [-1, 1].
+    """Return the cosines `(..., m)` of the neurons `W (..., m, d)` with the vector `v (d,)`.
+
+    They are within [-1, 1].
 
     `v` may also have the shape of `W` (one vector a neuron). Where a neuron or `v` is 0 the cosine
     is NaN.
@@ -45,8 +42,7 @@ def cosines(W: ArrayLike, v: ArrayLike) -> Floats:
 
 
 def kinks(W: ArrayLike) -> Floats:
-    """Return where neurons `W (..., m, 2)` = (weight, bias) on the line switch on or off: `-b / w`,
-    `(..., m)`.
+    """Return the kinks `-b / w`, `(..., m)`, of neurons `W (..., m, 2)` = (weight, bias) on a line.
 
     A neuron without input weight has no kink: NaN. Raises ValueError unless the last axis has
     length 2.
@@ -69,8 +65,7 @@ def signs(a: ArrayLike) -> Floats:
 
 
 def angle_of(W: ArrayLike) -> Floats:
-    """Return the angle of vectors in the plane `(..., 2)` from the first axis, in degrees, in
-    (-180, 180].
+    """Return the angle of vectors `(..., 2)` from the first axis, in degrees, in (-180, 180].
 
     The vector 0 has no angle: NaN. Raises ValueError unless the last axis has length 2.
     """

@@ -1,6 +1,4 @@
-"""Eigenvalues, singular values of layers and their balance, and a layer in the plane of its
-leading directions.
-"""
+"""Eigenvalues, singular values and balance of layers, and their plane of leading directions."""
 
 from __future__ import annotations
 
@@ -14,8 +12,9 @@ from dynamics_cli.measures.arrays import Floats, as_floats
 
 
 def _scaled(W: ArrayLike) -> tuple[Floats, Floats]:
-    """Return `W (..., m, d)` with largest entry 1, and that entry `(..., 1)` (0 for a layer that
-    is 0).
+    """Return `W (..., m, d)` over its largest entry, and this entry `(..., 1)`.
+
+    It is 0 for a layer of zeros.
     """
     weights = as_floats(W, "W", axes=2, batched=True)
     if weights.size and not np.isfinite(weights).all():
@@ -57,8 +56,9 @@ def stable_rank(W: ArrayLike) -> Floats:
 
 
 def leading_directions(W: ArrayLike, k: int = 2) -> Floats:
-    """Return the `k` leading right-singular vectors `(k, d)` of `W (m, d)` (uncentred principal
-    components).
+    """Return the `k` leading right-singular vectors `(k, d)` of `W (m, d)`.
+
+    They are uncentred principal components.
 
     Each is turned so that its entry of largest size is positive, which makes the picture the same
     on every machine.
@@ -71,23 +71,20 @@ def leading_directions(W: ArrayLike, k: int = 2) -> Floats:
 
 
 def project(W: ArrayLike, basis: ArrayLike) -> Floats:
-    """Return coordinates `(..., m, k)` of neurons `W (..., m, d)` along the orthonormal rows of
-    `basis (k, d)`.
-    """
+    """Return coordinates `(..., m, k)` of neurons `W (..., m, d)` in a `basis (k, d)`."""
     result: Floats = as_floats(W, "W", axes=2, batched=True) @ as_floats(basis, "basis", axes=2).T
     return result
 
 
 def imbalances(matrices: Sequence[Floats]) -> Floats:
-    """Return `||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` (L - 1,) of matrices that follow each other,
-    inputs first.
-    """
+    """Return `||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` (L - 1,) of matrices, inputs first."""
     return np.array([np.linalg.norm(b.T @ b - a @ a.T) for a, b in pairwise(matrices)])
 
 
 def effective_rank(values: ArrayLike) -> float:
-    """Return `exp(-sum p log p)`, `p = values / sum values`, of (k,) values >= 0 (Roy and
-    Vetterli 2007).
+    """Return `exp(-sum p log p)`, `p = values / sum values`, of values (k,) >= 0.
+
+    Roy and Vetterli 2007.
     """
     v = np.asarray(values, np.float64)
     v = v[v > 0]
@@ -98,8 +95,9 @@ def effective_rank(values: ArrayLike) -> float:
 
 
 def density(rules: Floats, at: Floats, width: float) -> Floats:
-    """Return the mean density (k,) at points `at` (k,) of rules (probes, 2, steps), every node a
-    Gaussian of a width.
+    """Return the mean density (k,) at points `at` (k,) of rules (probes, 2, steps).
+
+    Each node is a Gaussian of a width.
 
     Source: Ghorbani et al. 2019, Eq. 4.
     """

@@ -92,8 +92,9 @@ def _slow(config: RunConfig) -> list[str]:
 
 
 def _wrong_gradient(config: RunConfig) -> list[str]:
-    """Return the factors of the steps under which the last trained weight matrix, often that of
-    the outputs, moves three times as far and the wrong way.
+    """Return step factors that move the last trained matrix three times as far and the wrong way.
+
+    It is often the matrix of the outputs.
     """
     if "layer_lr" not in type(config.optimizer).model_fields:
         return []
@@ -108,9 +109,7 @@ def _wrong_gradient(config: RunConfig) -> list[str]:
 
 
 def _random_features(config: RunConfig) -> list[str]:
-    """Return the names of all trained weights but those of the first layer; nothing where no
-    other layer is trained.
-    """
+    """Return the names of trained weights beyond the first layer, if there are any."""
     network = config.architecture
     shapes = build_problem(config).shapes
     input_weight = next(iter(shapes))

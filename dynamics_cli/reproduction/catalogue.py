@@ -107,8 +107,9 @@ def load_figure(figure_id: str) -> Figure:
 
 
 def missed(name: str) -> Mapping[str, Reason]:
-    """Return why claims of a figure, or of a variant of it, are missed; nothing for a figure that
-    no index lists.
+    """Return why claims of a figure or a variant are missed.
+
+    There is nothing for a figure that no index lists.
     """
     figure_id = figure_names().get(name)
     return {} if figure_id is None else find(figure_id).missed

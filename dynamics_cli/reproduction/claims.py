@@ -177,9 +177,7 @@ class Claim(BaseModel, frozen=True):
 
     @model_serializer(mode="wrap")
     def _entries(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the entries by name, without an empty note, and without `because`, which the
-        index has.
-        """
+        """Return the entries by name, without empty notes and without `because` of the index."""
         document: dict[str, Any] = dump(self)
         if not self.note:
             del document["note"]
@@ -334,16 +332,15 @@ class ClaimOverSeeds:
 
     @property
     def why(self) -> list[str]:
-        """Its note and, unless it is reproduced, the reason that the index has, where there are
-        any.
-        """
+        """Its note and, unless it is reproduced, the reason in the index, where there are any."""
         because = None if self.verdict == "reproduced" else self.first.because
         return [str(one) for one in (self.first.note, because) if one]
 
     @property
     def measured(self) -> float | None:
-        """The median over the seeds that decide and gave a finite number, or over all where no
-        seed decides; None without any.
+        """The median over the seeds that decide and gave a finite number.
+
+        Where no seed decides it is over all seeds; None without any number.
         """
         finite = [one.measured for one in self.decided or self.each if one.measured is not None]
         return median(finite) if finite else None

@@ -279,8 +279,9 @@ class Run:
         return int(np.argmin(np.abs(steps - iteration)))
 
     def network(self, i: int, *, average: bool = False) -> Callable[[Array], Array]:
-        """The network of snapshot i in evaluation mode, as a function from inputs (n, d) to outputs
-        (n,) in float64; with `average` that with the averages of the weights.
+        """The network of snapshot i in evaluation mode: inputs (n, d) to outputs (n,) in float64.
+
+        With `average` it has the averages of the weights.
 
         The function raises `UsageError` for inputs of another number of columns than the network
         takes.
@@ -328,8 +329,9 @@ class Run:
         return section.samples(Streams(self.config.seed))
 
     def columns(self) -> dict[str, Array]:
-        """Return the columns of a table with a row for every iteration at which something was
-        recorded; numbers that were not recorded there are NaN.
+        """Return the columns of a table with a row for each recorded iteration.
+
+        Numbers that were not recorded there are NaN.
 
         Columns are `iteration`, `loss`, and the measures by `name`, or `name.column` for measures
         of several numbers.

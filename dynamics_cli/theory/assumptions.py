@@ -104,7 +104,8 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
 
 
 def descent_violations(config: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
-    """Return where the training of a run differs from that by these kinds of optimizers alone;
+    """Return where the training of a run differs from descent by these kinds of optimizers.
+
     `what` names it.
     """
     optimizer = config.optimizer

@@ -154,8 +154,9 @@ def _steps(run: Any) -> Floats:
 
 
 def _contraction(steps: Floats, iterations: Floats, rate: Floats) -> Floats:
-    """Return the products (T, n) of `1 - lr_i rate` over the steps before each of `iterations`
-    (T,), which ascend.
+    """Return products (T, n) of `1 - lr_i rate` over the steps before `iterations` (T,).
+
+    The iterations ascend.
     """
     left = np.ones((len(iterations), len(rate)))
     now = np.ones(len(rate))

@@ -1,5 +1,6 @@
-"""Compiled networks of layers: forward, backward, updates and curvature as functions of pointers,
-called by address.
+"""Compiled networks of layers.
+
+Forward, backward, updates and curvature are functions of pointers, called by address.
 
 The compiled stepper (`training/steppers/layers.py`) trains by `network.train`, and measures of
 derivatives (`gradients/derivatives.py`) ask `curvature.Engine`. Begin to read at the diagram of

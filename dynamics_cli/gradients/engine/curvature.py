@@ -1,5 +1,6 @@
-"""Derivatives of networks of layers at a state, compiled, in float64: the gradient, and products
-with the Hessian.
+"""Compiled derivatives of networks of layers at a state, in float64.
+
+They are the gradient, and products with the Hessian.
 
 Products are Pearlmutter's R-operator: the derivative of the gradient along a direction, which costs
 a few products of matrices.
@@ -264,9 +265,7 @@ class Engine:
         return out
 
     def batch(self, n: int) -> Work:
-        """Return the work of `n` samples, which are still to be filled in, with the mean of
-        their losses.
-        """
+        """Return a record for `n` samples, to be filled in, and the mean of their losses."""
         x = self.work.x
         y = self.work.y
         return Work(self, np.empty((n, *x.shape[1:])), np.empty((n, *y.shape[1:])), 1 / n)

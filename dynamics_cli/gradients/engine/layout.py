@@ -1,5 +1,6 @@
-"""The engine's view of a network: the places of its weights in a flat array, and the records
-that units read.
+"""The engine's view of a network.
+
+It says where the weights are in a flat array, and holds the records that units read.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Feed-forward networks of any depth, and diagonal linear networks: forward, backward, update, as
-units.
+"""Forward, backward and update of networks of layers and diagonal linear networks, as units.
 
 A network is `h_l = sigma(z_l)`, `z_l = c_l h_{l-1} W_l + b_l`, `f = s (z_L - base)`; matrices stand
 as (columns, rows) of the network's own: `z = h W`. A skip connection around a layer adds `z_{l-1}`
@@ -180,8 +179,9 @@ def output_loss(
 def backward_activation(
     net: Network, layer: Layer, sigma: Address, theta: Reals, delta: Reals, n: int, at: int
 ) -> None:
-    """Set the deltas of the layer below, at `at`, to `delta W^T sigma'`, plus `delta` with a skip
-    connection.
+    """Set the deltas of the layer below, at `at`, to `delta W^T sigma'`.
+
+    A skip connection adds `delta`.
     """
     d = layer.inputs
     below = offset(net.deltas, at)

@@ -32,9 +32,7 @@ from dynamics_cli.formulas.native import (
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
-    """Return rows, vectors and bytes of a vector of a tile that fills the registers of this
-    processor.
-    """
+    """Return rows, vectors and bytes a vector of a tile that fills the registers."""
     shapes = {"avx512f": (6, 4, 64), "avx": (6, 2, 32), "neon": (6, 4, 16)}
     features = features_compiled_for()
     return next((shape for feature, shape in shapes.items() if feature in features), (4, 2, 16))
@@ -230,8 +228,9 @@ def _strip(rows: int) -> Any:
 
 
 def _copy(vectors: int) -> Any:
-    """Return `copy(B, br, panel, K, count)`, which copies `count` columns of K rows of B, `br`
-    apart, to rows `vectors` vectors apart; see `_tile` for `count`.
+    """Return `copy(B, br, panel, K, count)`: copy `count` columns of K rows of B to a panel.
+
+    Rows of B are `br` apart, rows of the panel `vectors` vectors; see `_tile` for `count`.
     """
 
     @intrinsic
@@ -267,8 +266,10 @@ def _panel(context: Any, like: Any) -> Any:
 
 
 def _columns(vectors: int) -> Any:
-    """Return `columns(A, ar, ak, B, C, n, m, K, adds, count, packs, panel)`, which sets `count`
-    columns, at most those of `vectors` vectors, in all rows of C; see `_tile` and `product`.
+    """Return `columns(A, ar, ak, B, C, n, m, K, adds, count, packs, panel)`.
+
+    It sets `count` columns, at most `vectors` vectors of them, in all rows of C; see `_tile` and
+    `product`.
     """
     many = _tile(_ROWS, vectors)
     few_rows = _FEW if vectors > 1 else 2  # of few columns, matrices are small

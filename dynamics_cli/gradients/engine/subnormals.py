@@ -46,8 +46,7 @@ def flushing() -> Any:
 
 @contextmanager
 def flushed(*, everywhere: bool = False) -> Iterator[None]:
-    """Take subnormal numbers as 0 in the calling thread and, where asked, in the threads that torch
-    computes on.
+    """Flush subnormal numbers to 0 in the calling thread and, if asked, in torch's threads.
 
     `torch.set_flush_denormal` is for the calling thread alone.
     """
