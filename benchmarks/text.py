@@ -1,13 +1,14 @@
 """Count what packs a text: `python benchmarks/text.py [FOLDER ...]`, per 1 000 lines.
 
 A token of code is a name, an operator, a number or a string. Comments, docstrings and blank lines
-hold none, so that no layout changes their number.
+hold none, so that no layout changes their number. Scripts count too, without uPlot and brackets.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import re
 import sys
 import tokenize
 from collections import Counter
@@ -17,6 +18,18 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("dynamics_cli", "experiments", "tests", "benchmarks", "docs")
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 WIDTH = 100
+SCRIPT = re.compile(
+    r"""
+    (?P<comment> //[^\n]* | /\*.*?\*/ )
+    | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | `(?:\\.|[^`\\])*`
+    | (?<=[(,=:?&|]) \s* /(?:\\.|\[[^\]\n]*\]|[^/\\\n])+/\w* # a regular expression
+    | \d[\w.]* | [\w$]+
+    | => | \.\.\. | \?\?=? | \?\. | \*\* | >>>?=? | <<=? | && | \|\| | [-+]{2}
+    | [-+*/%&|^=!<>]=?=? | [?~]
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""A comment of JavaScript, or a token: a word, a number, a string, an operator, no bracket."""
 PER_THOUSAND = ("tuples", "conditionals", "comprehensions", "over 100", "comments")
 
 
@@ -42,9 +55,19 @@ def is_pair_of_tuples(node: ast.AST) -> bool:
     return names != {ast.unparse(item) for item in node.value.elts}
 
 
+def count_script(source: str) -> Counter[str]:
+    """Return the counts of a file of JavaScript."""
+    counts: Counter[str] = Counter(files=1, lines=len(source.splitlines()))
+    for found in SCRIPT.finditer(source):
+        counts["comments" if found["comment"] else "tokens"] += 1
+    return counts
+
+
 def count(path: Path) -> Counter[str]:
     """Return the counts of a file."""
     source = path.read_text(encoding="utf-8")
+    if path.suffix == ".js":
+        return count_script(source)
     tree = ast.parse(source)
     prose = docstrings(tree)
     counts: Counter[str] = Counter(files=1)
@@ -70,9 +93,10 @@ def main(folders: list[str]) -> None:
     columns = ["tokens", "files", "lines", *PER_THOUSAND, "fmt"]
     print(f"{'':30}", *(f"{column:>14}" for column in columns))
     for folder in folders or ROOMS:
-        files = sorted(
-            file for file in (ROOT / folder).rglob("*.py") if "__pycache__" not in file.parts
-        )
+        place = ROOT / folder
+        files = [place] if place.is_file() else sorted(place.rglob("*.[pj][ys]"))
+        left_out = re.compile(r"__pycache__|\.min\.js$")
+        files = [file for file in files if not left_out.search(str(file))]
         counts: Counter[str] = Counter(lines=1)
         for file in files:
             counts += count(file)
