@@ -625,7 +625,7 @@ def plot(
     for stem, figure in pictures(open_any(run), panels, iterations, **words):
         drawn[stem] = figure
         if out is not None:
-            from dynamics_cli.plotting.style import save
+            from dynamics_cli.analysis.picture import save
 
             save(figure, Path(out) / stem, formats)
     if (isinstance(panel, str) and (at is None or isinstance(at, int))) or _describes(words):

@@ -1,7 +1,7 @@
 """Curves of a run while it is recorded: `live=True` of `dyn.train` and `dyn.Recorder`.
 
-A notebook draws them: `live.js`, in a widget of anywidget whose traits hold some points of each
-curve. Elsewhere nothing is drawn.
+A notebook shows a page of them: `live.js`, in a widget of anywidget. In Jupyter the last page takes
+the widget's place, so that the notebook keeps it. Elsewhere nothing is drawn.
 """
 
 from __future__ import annotations
@@ -11,25 +11,28 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.notebook import COLORS, CURVES, spans_decades
-from dynamics_cli.runs.run import columns_in
+from dynamics_cli.runs.run import columns_in, recorded
 from dynamics_cli.runs.writer import LOSS, Listener
 from dynamics_cli.waiting import tell
 
-POINTS = 600
-"""Points of a curve that are kept at most."""
+if TYPE_CHECKING:
+    from dynamics_cli.pages.document import Page
+    from dynamics_cli.plotting.chart import Chart
+
+COLUMNS = 200
+"""Pixel columns of a curve: the points that can be seen in them are kept."""
+CURVES = 20
+"""Curves of a measure that are drawn at most."""
 SECONDS = 0.4
 """Time between two updates by losses, and between two by measures."""
-_STRIDE = 3
-"""Odd, so that a curve that alternates from one iteration to the next does not look smooth."""
 
 
 @contextmanager
@@ -53,11 +56,14 @@ def live_curves(
         yield curves
     finally:
         if curves is not None:
-            curves.show()
+            curves.end()
 
 
 def _display() -> Callable[[Any], Any] | None:
-    """Return the function that shows a widget in the notebook at work; None outside of one."""
+    """Return the function that shows a widget in the notebook at work; None outside of one.
+
+    Where the function returns a handle, the handle shows something else in the widget's place.
+    """
     if "marimo" in sys.modules:
         import marimo
 
@@ -69,8 +75,7 @@ def _display() -> Callable[[Any], Any] | None:
 
         # a terminal has no kernel
         if hasattr(IPython.get_ipython(), "kernel"):
-            display: Callable[[Any], Any] = IPython.display.display
-            return display
+            return partial(IPython.display.display, display_id=True)
     return None
 
 
@@ -79,19 +84,16 @@ def _curves(
 ) -> Curves | None:
     """Return the curves of a run; say what is missing where the extra is."""
     try:
-        widget = _widget_class()(name=name)
+        widget = _widget_class()()
     except ImportError:
         tell('live curves need anywidget: pip install "dynamics-cli[notebook]"')
         return None
-    return Curves(widget, config, hidden, display)
+    return Curves(name, widget, config, hidden, display)
 
 
 @cache
 def _widget_class() -> Any:
-    """Return the class of the widget.
-
-    Its `charts` are `{"title", "log", "x", "curves": [{"label", "y"}]}`, where None stands for a
-    number that is not finite.
+    """Return the class of the widget, which shows a page and sends later numbers to it.
 
     Raises ImportError: anywidget is not installed.
     """
@@ -102,9 +104,8 @@ def _widget_class() -> Any:
         """The widget that `live.js` draws."""
 
         _esm = Path(__file__).with_name("live.js").read_text(encoding="utf-8")
-        name = traitlets.Unicode().tag(sync=True)
-        colors = traitlets.List(COLORS).tag(sync=True)
-        charts = traitlets.List().tag(sync=True)
+        page = traitlets.Unicode().tag(sync=True)
+        described = traitlets.Dict().tag(sync=True)
 
     return LiveCurves
 
@@ -114,16 +115,20 @@ class Curves:
 
     def __init__(
         self,
+        name: str,
         widget: Any,
         config: RunConfig,
         hidden: Collection[str],
         display: Callable[[Any], Any],
     ) -> None:
+        self._name = name
         self._widget = widget
         self._config = config
         self._hidden = hidden
         self._display = display
-        self._points: dict[str, Points] = {}
+        self._handle: Any = None
+        self._new: dict[str, list[tuple[NDArray[np.int64], NDArray[Any]]]] = {}
+        self._kept: dict[str, list[tuple[NDArray[Any], NDArray[Any]]]] = {}
         self._labels: dict[str, list[str]] = {}
         self._shown: dict[str, float] = {}
 
@@ -131,11 +136,11 @@ class Curves:
         """Take a block of rows, and draw it unless the last one has just been drawn."""
         drawn = {name: numbers for name, numbers in values.items() if name not in self._hidden}
         for name, numbers in drawn.items():
-            if name not in self._points:
+            if name not in self._labels:
                 columns = columns_in(self._config, name, numbers.shape[1:])
                 self._labels[name] = [column.label for column in columns[:CURVES]]
-                self._points[name] = Points(len(self._labels[name]))
-            self._points[name].extend(steps, numbers.reshape(len(steps), -1)[:, :CURVES])
+            rows = numbers.reshape(len(steps), -1)[:, :CURVES]
+            self._new.setdefault(name, []).append((steps, rows))
 
         # losses and measures come in blocks of their own, one after the other
         first = next(iter(drawn), "")
@@ -144,69 +149,61 @@ class Curves:
             self._shown[first] = now
             self.show()
 
-    def show(self) -> None:
-        """Draw all points that are kept."""
-        names = sorted(self._points, key=lambda name: name != LOSS)
-        charts = [self._chart(name) for name in names if self._points[name].count]
+    def show(self) -> Page | None:
+        """Draw all rows, and return the page; nothing without any."""
+        from dynamics_cli.pages.document import Page, tag
+        from dynamics_cli.pages.drawn import add_chart
+
+        names = sorted(self._labels, key=lambda name: name != LOSS)
+        charts = [chart for name in names if (chart := self._chart(name)).lines]
         if not charts:
-            return
-        began = bool(self._widget.charts)
-        self._widget.charts = charts
-        if not began:
-            self._display(self._widget)
+            return None
+        page = Page(self._name, self._name)
+        page.body.append(tag("div", *(add_chart(page, chart) for chart in charts), class_="panels"))
+        described = page.described()
+        before = self._widget.described
+        self._widget.described = described
+        if len(before.get("panels", ())) != len(page.panels) or not before:
+            self._widget.page = page._repr_html_()
+        if not before:
+            self._handle = self._display(self._widget)
+        return page
 
-    def _chart(self, name: str) -> dict[str, Any]:
-        steps, values = self._points[name].kept()
-        finite = values[np.isfinite(values)]
-        log = len(finite) > 0 and spans_decades(finite.min(), finite.max())
-        curves = [
-            {"label": label, "y": [_finite(y) for y in column]}
-            for label, column in zip(self._labels[name], values.T.tolist(), strict=True)
+    def end(self) -> None:
+        """Draw all rows, in the widget's place where the notebook can keep the page."""
+        page = self.show()
+        if self._handle is not None:
+            self._handle.update(page)
+            self._widget.close()
+
+    def _chart(self, name: str) -> Chart:
+        """Return the chart of a measure or the loss; it has no lines before the first row."""
+        from dynamics_cli.analysis.networks import called
+        from dynamics_cli.plotting.chart import Chart, Line, look
+
+        labelled = zip(self._labels[name], self._points(name), strict=True)
+        lines = [
+            Line(x=x, y=y, name=label, **look(k))
+            for k, (label, (x, y)) in enumerate(labelled)
+            if len(x)
         ]
-        title = name.replace("_", " ")
-        return {"title": title, "log": bool(log), "x": steps.tolist(), "curves": curves}
+        linear = bool(recorded(self._config, name, lambda measure: measure.linear))
+        return Chart(lines=lines, ylabel=called(name), linear=linear)
 
+    def _points(self, name: str) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """Return x (k,) and y (k,) of each curve, of many points those that can be seen."""
+        from dynamics_cli.plotting.time_axis import decimate
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-class Points:
-    """Some points of curves that grow: evenly spread, the first and the last among them.
-
-    Attributes:
-        count: the points so far, without those at which nothing was measured.
-    """
-
-    def __init__(self, curves: int) -> None:
-        self.count = 0
-        self._stride = 1
-        self._steps = np.empty(0, np.int64)
-        self._values = np.empty((0, curves))
-        self._last_step = self._steps
-        self._last_values = self._values
-
-    def extend(self, steps: NDArray[np.int64], values: NDArray[Any]) -> None:
-        """Add points: `steps` (k,), and `values` (k, c) of c curves."""
-        due = ~np.isnan(values).all(axis=1)  # a measure may have times of its own
-        steps = steps[due]
-        values = values[due]
-        if len(steps) == 0:
-            return
-        first = -self.count % self._stride
-        self._steps = np.concatenate([self._steps, steps[first :: self._stride]])
-        self._values = np.concatenate([self._values, values[first :: self._stride]])
-        self.count += len(steps)
-        while len(self._steps) > POINTS:
-            self._stride *= _STRIDE
-            self._steps = self._steps[::_STRIDE]
-            self._values = self._values[::_STRIDE]
-        self._last_step = steps[-1:]
-        self._last_values = values[-1:]
-
-    def kept(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return the steps (k,) and values (k, c) of at most `POINTS` + 1 points."""
-        if (self._last_step == self._steps[-1:]).all():
-            return self._steps, self._values
-        steps = np.concatenate([self._steps, self._last_step])
-        return steps, np.concatenate([self._values, self._last_values])
+        kept = self._kept.get(name) or [(np.empty(0), np.empty(0))] * len(self._labels[name])
+        if name in self._new:
+            steps, values = map(np.concatenate, zip(*self._new.pop(name), strict=True))
+            due = ~np.isnan(values).all(axis=1)  # a measure may have times of its own
+            if due.any():
+                kept = [
+                    decimate(
+                        np.append(x, steps[due]), np.append(y, column), columns=COLUMNS, log=None
+                    )
+                    for (x, y), column in zip(kept, values[due].T, strict=True)
+                ]
+            self._kept[name] = kept
+        return kept

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
+from html import unescape
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run
 from dynamics_cli.training.signals import Interrupted
 from tests.cases import TWO_POINTS
+from tests.pages.test_page import unpacked
 
 SHARPNESS = {"kind": "sharpness", "top": 2, "at": {"kind": "every", "interval": 20}}
 CONFIG = {
@@ -117,14 +119,17 @@ def test_curves_show_the_loss_and_the_measures(obtain, shown, tmp_path):
     for name, values in alone.measures.items():
         assert_array_equal(run.measures[name], values)
     (widget,) = shown
-    charts = {chart["title"]: chart for chart in widget.charts}
-    assert charts["loss"]["x"] == run.loss_iterations.tolist()
-    assert charts["loss"]["curves"] == [{"label": "", "y": run.losses.tolist()}]
-    assert charts["sharpness"]["x"] == measured(run, "sharpness")[0].tolist()
-    assert [curve["label"] for curve in charts["sharpness"]["curves"]] == ["1", "2"]
-    assert "train loss" not in charts
-    assert widget.name == "live"
-    json.dumps(widget.get_state(), allow_nan=False)
+    charts = {panel["title"]: panel["lines"] for panel in widget.described["panels"]}
+    (loss,) = charts["loss"]
+    assert_array_equal(unpacked(loss["x"]), run.loss_iterations)
+    assert_array_equal(unpacked(loss["y"]), run.losses)
+    first, second = charts["sharpness"]
+    steps, values = measured(run, "sharpness")
+    assert_array_equal(unpacked(first["x"]), steps)
+    assert_array_equal(unpacked(second["y"]), values[:, 1])
+    assert [first["name"], second["name"]] == ["1", "2"]
+    assert "training loss" not in charts
+    assert "<h1>live</h1>" in unescape(widget.page)
     obtain(tmp_path / "again", live=False)
     assert len(shown) == 1
 
@@ -150,37 +155,39 @@ def test_only_a_notebook_asks_for_the_extra(shown, tmp_path, monkeypatch, capsys
 
 
 def test_curves_are_updated_a_few_times_a_second(monkeypatch):
-    class Widget:
+    class Widget(SimpleNamespace):
         updates = 0
-        charts = ()
 
         def __setattr__(self, name, value):
             super().__setattr__(name, value)
-            Widget.updates += 1
+            Widget.updates += name == "described"
 
     clock = iter(np.arange(0.0, 10.0, 0.1))
     monkeypatch.setattr(live.time, "monotonic", lambda: next(clock))
-    widget = Widget()
-    curves = live.Curves(widget, dyn.load_config(CONFIG), [], [].append)
+    widget = Widget(described={})
+    curves = live.Curves("run", widget, dyn.load_config(CONFIG), [], [].append)
     for step in range(50):
         curves(np.array([step]), {"weight_norm": np.array([1.0])})
         curves(np.array([step]), {"loss": np.array([1.0])})
     assert 1 / live.SECONDS < Widget.updates / 10.0 <= 2 / live.SECONDS
-    assert [chart["title"] for chart in widget.charts] == ["loss", "weight norm"]
+    titles = [panel["title"] for panel in widget.described["panels"]]
+    assert titles == ["loss", "norm of all weights"]
 
 
-def test_points_are_thinned_and_keep_both_ends_of_a_curve_that_alternates():
+def test_many_points_are_reduced_and_keep_both_ends_and_spikes():
     steps = np.arange(10_001)
     values = np.stack([steps % 2, np.where(steps == 9, np.inf, steps)], axis=1).astype(float)
     values[3] = np.nan
-    points = live.Points(2)
+    values[5003, 0] = 40.0
+    values[7004, 0] = -50.0
+    widget = SimpleNamespace(described={})
+    curves = live.Curves("run", widget, dyn.load_config(CONFIG), [], [].append)
     for first in range(0, len(steps), 7):
-        points.extend(steps[first : first + 7], values[first : first + 7])
-    kept, numbers = points.kept()
-    assert points.count == 10_000
-    assert live.POINTS / 3 < len(kept) <= live.POINTS + 1
-    assert kept[0] == 0
-    assert kept[-1] == 10_000
-    assert_array_equal(numbers, values[kept])
-    assert set(numbers[:, 0]) == {0.0, 1.0}
-    assert len(set(np.diff(kept[1:-1]))) == 1
+        curves(steps[first : first + 7], {"sharpness": values[first : first + 7]})
+    curves.end()
+    ((alternating, rising),) = (panel["lines"] for panel in widget.described["panels"])
+    x, y = unpacked(alternating["x"]), unpacked(alternating["y"])
+    assert len(x) <= 12 * live.COLUMNS
+    assert (x[0], x[-1], y.min(), y.max()) == (0, 10_000, -50, 40)
+    assert_array_equal(y, values[x.astype(int), 0])
+    assert np.isinf(unpacked(rising["y"])).sum() == 1

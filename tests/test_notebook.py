@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import xml.etree.ElementTree as ET
+from io import BytesIO
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import dynamics_cli as dyn
-from dynamics_cli.notebook import HEIGHT, MARGIN, WIDTH, html_curves
+from dynamics_cli.plotting import chart
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, around, claim
 from dynamics_cli.reproduction.reproduce import FigureResult
+from dynamics_cli.runs.run import html_losses
 from dynamics_cli.text import Table
 from tests.cases import TWO_POINTS
 
 
 def parsed(html: str) -> ET.Element:
     return ET.fromstring(f"<div>{html}</div>")
+
+
+def size_of(element: ET.Element) -> tuple[int, int]:
+    """Return width and height of the one picture."""
+    (image,) = element.findall(".//img")
+    data = base64.b64decode(image.get("src").removeprefix("data:image/png;base64,"))
+    with Image.open(BytesIO(data)) as picture:
+        return picture.size
 
 
 def cells(element: ET.Element) -> list[str]:
@@ -28,11 +41,11 @@ def test_a_run_and_a_sweep_are_a_picture_and_a_table(tmp_path):
     run = dyn.train(config, out=tmp_path / "a&b")
     shown = parsed(run._repr_html_())
     assert shown.find("h4").text == "a&b"
-    assert len(shown.findall(".//polyline")) == 1
+    assert size_of(shown) == pytest.approx((3.4 * 300, 2.6 * 300), rel=0.05)
     assert "complete" in cells(shown)
     sweep = dyn.sweep(config, {"optimizer.lr": [0.01, 0.02]}, out=tmp_path / "sweep", workers=1)
     shown = parsed(sweep._repr_html_())
-    assert len(shown.findall(".//polyline")) == 2
+    assert size_of(shown)[0] > 900
     assert shown.find("p").text == "complete: 2 of 2 jobs have ended"
     assert cells(shown)[:2] == ["0", "0.01"]
     assert not {"hash", "path", "message"} & {cell.text for cell in shown.iter("th")}
@@ -59,14 +72,16 @@ def test_a_figure_is_its_picture_and_its_claims(tmp_path):
     assert "reproduced" in html
 
 
-def test_curves_have_gaps_and_logarithmic_axes_where_values_span_decades():
-    x = np.arange(5)
-    picture = parsed(html_curves([(x, [1.0, 1e-2, np.nan, 1e-4, 1e-4])], "loss"))
-    first, second = picture.findall(".//polyline")
-    points = [tuple(map(float, point.split(","))) for point in first.get("points").split()]
-    middle = HEIGHT / 2
-    quarter = MARGIN + (WIDTH - 2 * MARGIN) / 4
-    assert points == [(MARGIN, MARGIN), pytest.approx((quarter, middle))]
-    assert len(second.get("points").split()) == 2
-    assert "logarithmic" in picture.find(".//figcaption").text
-    assert html_curves([(x, np.full(5, np.nan))], "loss") == ""
+def test_a_picture_of_losses_keeps_spikes_and_shows_zero_at_the_edge_of_its_log_axis(monkeypatch):
+    drawn = []
+    draw = chart.draw_charts
+    monkeypatch.setattr(chart, "draw_charts", lambda of: drawn.append(of) or draw(of))
+    losses = np.geomspace(1.0, 0.0030055, 5001)
+    losses[[1234, 4321]] = 2.0972, 0.0
+    run = SimpleNamespace(loss_iterations=np.arange(5001), losses=losses)
+    assert "<img" in html_losses({"": run})
+    ((shown,),) = drawn
+    assert (shown.values.min(), shown.values.max()) == (0.0, 2.0972)
+    assert shown.log_y
+    run.losses = np.full(5001, np.nan)
+    assert html_losses({"": run}) == ""

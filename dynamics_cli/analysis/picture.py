@@ -27,12 +27,14 @@ from dynamics_cli.errors import UsageError, needing
 from dynamics_cli.kinds.pictures import Description, Whole
 from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, aligned, draw_charts
 from dynamics_cli.plotting.panels.phase import Phase
-from dynamics_cli.plotting.style import COLUMN_WIDTH, Drawing, save
+from dynamics_cli.plotting.style import COLUMN_WIDTH, Drawing, rendered
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import manifest
 from dynamics_cli.runs.titles import OF_AVERAGE, check_labels
 from dynamics_cli.sweeps.directory import Sweep, text_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
@@ -162,6 +164,18 @@ class Picture:
     def _repr_png_(self) -> bytes:
         """Show the picture in a notebook."""
         return self.figure._repr_png_()
+
+
+def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
+    """Write `figure` as `<stem>.<format>` for every format and return the paths in that order.
+
+    Each file appears whole or not at all.
+
+    Raises:
+        UsageError: a format other than pdf, png and svg, or somebody else's file has such a name.
+        RunError: a file cannot be written.
+    """
+    return manifest.write_listed(stem.parent, rendered(figure, stem.name, formats))
 
 
 def long_table(parts: Sequence[Resolved]) -> dict[str, list[Any]]:

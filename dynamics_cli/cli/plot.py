@@ -166,7 +166,8 @@ def _saved(
     made: Iterator[tuple[str, Figure]], folder: Path, formats: Sequence[str], out: Path | None
 ) -> list[Path]:
     """Save pictures in a folder, or the one picture under the name that was given."""
-    from dynamics_cli.plotting.style import FORMATS, save
+    from dynamics_cli.analysis.picture import save
+    from dynamics_cli.plotting.style import FORMATS
 
     if out is None or out.suffix.removeprefix(".") not in FORMATS:
         files: list[Path] = []
@@ -211,8 +212,8 @@ def _draw_theories(
 ) -> list[Path]:
     """Draw the predictions, name the assumptions that fail, and return the files."""
     from dynamics_cli.analysis import prediction_charts
+    from dynamics_cli.analysis.picture import save
     from dynamics_cli.plotting.chart import draw_charts
-    from dynamics_cli.plotting.style import save
 
     files: list[Path] = []
     for prediction in predicted:

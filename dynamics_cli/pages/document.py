@@ -150,7 +150,7 @@ def _hash(text: str) -> str:
 
 @dataclass
 class Page:
-    """An HTML file in the making: parts of the body, panels that the script draws, and arrays."""
+    """An HTML file in the making: parts of the body, and panels that the script draws."""
 
     name: str
     """Of the file, without its ending."""
@@ -161,10 +161,9 @@ class Page:
     """What a slider moves through: iterations of the states of a run, and numbers of each."""
     notes: list[str] = field(default_factory=list)
     """Damage that the page tells of, for the terminal too."""
-    _arrays: list[str] = field(default_factory=list)
 
     def array(self, values: ArrayLike) -> dict[str, Any]:
-        """Keep numbers, or a byte a number, without loss, and return how the script reads them.
+        """Return numbers, or a byte a number, without loss as the script reads them.
 
         Float64 that float32 holds exactly travels as that.
         """
@@ -186,8 +185,8 @@ class Page:
         )
         packer = zlib.compressobj(6, zlib.DEFLATED, -15, 9)
         packed = packer.compress(planes.tobytes()) + packer.flush()
-        self._arrays.append(base64.b64encode(packed).decode())
-        return {"id": len(self._arrays) - 1, "type": flat.dtype.str[1:], "shape": array.shape}
+        text = base64.b64encode(packed).decode()
+        return {"packed": text, "type": flat.dtype.str[1:], "shape": array.shape}
 
     def curve(self, x: ArrayLike, y: ArrayLike, name: str, **look: Any) -> dict[str, Any]:
         """Keep a curve y (k,) over x (k,), of a long one its extremes, and describe it."""
@@ -221,6 +220,11 @@ class Page:
             class_=classes,
         )
 
+    def described(self) -> dict[str, Any]:
+        """Return all that the script draws."""
+        described: dict[str, Any] = jsonable({"panels": self.panels, "states": self.states})
+        return described
+
     def html(self) -> str:
         """Return the file: the same parts give the same text."""
         script = "\n".join(_asset(name) for name in SCRIPTS)
@@ -229,15 +233,10 @@ class Page:
             f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
             "img-src data:; base-uri 'none'; form-action 'none'"
         )
-        described = jsonable({"panels": self.panels, "states": self.states})
-        text = json.dumps(described, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-        data = [
-            tag("script", Html(text), type="application/json", id="described"),
-            *(
-                tag("script", Html(packed), type="text/plain", id=f"a{k}")
-                for k, packed in enumerate(self._arrays)
-            ),
-        ]
+        text = json.dumps(self.described(), allow_nan=False, separators=(",", ":"))
+        data = tag(
+            "script", Html(text.replace("<", "\\u003c")), type="application/json", id="described"
+        )
         head = tag(
             "head",
             tag("meta", charset="utf-8"),
@@ -249,7 +248,7 @@ class Page:
             tag("style", Html(style)),
         )
         top = tag("header", tag("h1", self.title), tag("div", id="settings"))
-        whole = (top, tag("main", *self.body), *data, tag("script", Html(script)))
+        whole = (top, tag("main", *self.body), data, tag("script", Html(script)))
         return f"<!doctype html>\n{tag('html', head, tag('body', *whole), lang='en')}\n"
 
     def encode(self) -> bytes:
@@ -272,5 +271,6 @@ class Page:
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame that may run its script and nothing else."""
-        frame: dict[str, object] = {"sandbox": "allow-scripts", "width": "100%", "height": 800}
+        height = min(800, 120 + 360 * -(-len(self.panels) // 2))
+        frame: dict[str, object] = {"sandbox": "allow-scripts", "width": "100%", "height": height}
         return tag("iframe", srcdoc=Html(self.html()), title=self.title, **frame)

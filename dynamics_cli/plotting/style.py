@@ -15,7 +15,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from io import BytesIO
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import matplotlib as mpl
@@ -29,7 +28,6 @@ from matplotlib.transforms import Bbox
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.process import alone
-from dynamics_cli.runs.store import manifest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -157,7 +155,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "png": {"Software": MADE_BY},
     "svg": {"Date": None, "Creator": MADE_BY},
 }
-"""The formats of `save`, with the mark of `dyn`, and nothing that changes with day or version."""
+"""The formats of pictures, with the mark of `dyn`, and nothing that changes with day or version."""
 
 
 _IN_STYLE = ContextVar("_IN_STYLE", default=False)
@@ -299,21 +297,13 @@ def check_formats(formats: Sequence[str]) -> None:
             )
 
 
-def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
-    """Write `figure` as `<stem>.<format>` for every format and return the paths in that order.
-
-    The layout is fixed first. The same figure gives the same bytes, today and tomorrow. Each file
-    appears whole or not at all.
-
-    Raises:
-        UsageError: a format other than pdf, png and svg, or somebody else's file has such a name.
-        RunError: a file cannot be written.
-    """
-    return manifest.write_listed(stem.parent, rendered(figure, stem.name, formats))
-
-
 def rendered(figure: Figure, stem: str, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the files that `save` writes, by name."""
+    """Return `figure` as files `<stem>.<format>`, by name, for every format.
+
+    The layout is fixed first. The same figure gives the same bytes, today and tomorrow.
+
+    Raises UsageError: a format other than pdf, png and svg.
+    """
     check_formats(formats)
     settle(figure)
     pictures = {}

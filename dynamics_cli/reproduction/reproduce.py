@@ -85,7 +85,11 @@ class FigureResult:
 
     def _repr_html_(self) -> str:
         """Show the pictures and the verdicts in a notebook."""
-        pictures = [html_picture(file) for file in self.files if file.suffix == ".png"]
+        pictures = [
+            html_picture(file.read_bytes(), file.stem)
+            for file in self.files
+            if file.suffix == ".png"
+        ]
         rows = [
             [cell(row.get(name)) for name in ("statement", "verdict", "measured", "expected")]
             for row in self.rows

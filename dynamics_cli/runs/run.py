@@ -22,7 +22,7 @@ from dynamics_cli.errors import RunError, UsageError, did_you_mean, needing
 from dynamics_cli.kinds import Column, Measure, Samples, Streams
 from dynamics_cli.kinds.arrays import AVERAGE, averages_among
 from dynamics_cli.kinds.base import loaded
-from dynamics_cli.notebook import html_curves, html_table
+from dynamics_cli.notebook import html_picture, html_table
 from dynamics_cli.runs.changes import changed_files, told_of_file, warn_of_changes
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, read_config, read_info
@@ -152,8 +152,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Show the losses and how the run ended in a notebook; of replicas all losses."""
-        losses = np.asarray(self.losses).reshape(len(self.losses), -1)
-        picture = html_curves([(self.loss_iterations, column) for column in losses.T], "loss")
+        picture = html_losses({"": self})
         numbers = end_of(self)
         if "replicas" not in self.info:
             numbers = final_numbers(self)
@@ -414,6 +413,21 @@ class Run:
             if name.startswith(f"{folder}/") and name != layout.SNAPSHOT_ITERATIONS
         ]
         return Arrays(inside, lambda name: self._read(f"{folder}/{name}"))
+
+
+def html_losses(runs: Mapping[str, Run]) -> str:
+    """Return a picture of the losses of runs by name for notebooks; empty without finite ones."""
+    # Matplotlib takes long to import
+    from dynamics_cli.plotting.chart import Chart, Line, draw_charts, look
+
+    lines = [
+        Line(x=run.loss_iterations, y=run.losses, name=name, **look(k))
+        for k, (name, run) in enumerate(runs.items())
+    ]
+    chart = Chart(lines=lines, ylabel="loss")
+    if not np.isfinite(chart.values).any():
+        return ""
+    return html_picture(draw_charts([chart])._repr_png_(), "loss over iterations")
 
 
 def end_of(run: Run) -> dict[str, Any]:

@@ -18,11 +18,17 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.notebook import CURVES, html_curves
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.replica import replicas_of
-from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_in, due_rows, measures_last_state
+from dynamics_cli.runs.run import (
+    FEW_NUMBERS,
+    Run,
+    columns_in,
+    due_rows,
+    html_losses,
+    measures_last_state,
+)
 from dynamics_cli.runs.store import files, manifest
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_form, write_sealed
@@ -36,6 +42,8 @@ if TYPE_CHECKING:
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 ENDINGS = ("complete", "diverged", "failed")
+CURVES = 7
+"""Jobs whose losses a notebook shows: a colour each."""
 MOST_READ = 10**8
 """Jobs of a sweep that is read: a file could name more than fit into memory."""
 MOST_TOLD = 100
@@ -409,8 +417,7 @@ class Sweep:
     def _repr_html_(self) -> str:
         """Show the losses of the first jobs and the first rows of the table in a notebook."""
         begun = [row for row in self.rows if row["status"] != "failed"]
-        runs = [self.run(row) for row in begun[:CURVES]]
-        picture = html_curves([(run.loss_iterations, run.losses) for run in runs], "loss")
+        picture = html_losses({f"job {row['job']}": self.run(row) for row in begun[:CURVES]})
         told = self.describe()
         said = f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended"
         title = f"<h4>{escape(told['name'])}</h4><p>{said}</p>"

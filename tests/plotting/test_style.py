@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
+from dynamics_cli.analysis.picture import save
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.plotting.chart import Chart, Line, draw_chart
 from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
 from dynamics_cli.plotting.scene import draw_scene
-from dynamics_cli.plotting.style import PALETTE, new_figure, save, settle, style
+from dynamics_cli.plotting.style import PALETTE, new_figure, settle, style
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.manifest import MANIFEST
 

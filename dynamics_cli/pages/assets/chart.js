@@ -253,6 +253,14 @@ class Chart {
     return [low - pad, high + pad];
   }
 
+  /** Draw other numbers. @param {Panel} panel @param {Line[]} lines */
+  update(panel, lines) {
+    for (const side of /** @type {("x" | "y")[]} */ (["x", "y"]))
+      if (panel.log[side] !== this.panel.log[side]) this.log[side] = panel.log[side];
+    Object.assign(this, { panel, lines });
+    this.build();
+  }
+
   /** @param {"x" | "y"} axis @param {boolean} on */
   scale(axis, on) {
     this.log[axis] = on;

@@ -2,15 +2,14 @@
 "use strict";
 // The numbers of a page: inflated when they are first asked for, and reduced to what a screen can show.
 
-/** @typedef {{id: number, type: string, shape: number[]}} Stored */
+/** @typedef {{packed: string, type: string, shape: number[], numbers?: Promise<Numbers>}} Stored */
 /** @typedef {Float64Array | Float32Array | Uint8Array} Numbers */
 /** @typedef {{name: string, color: string, dash: number[], width: number, points: boolean, further?: boolean, partial?: boolean}} Look */
 /** @typedef {Look & {x: Stored, y: Stored, low?: Stored, high?: Stored, of?: number}} StoredLine */
 /** @typedef {{kind: string, title: string, at?: number[], alternative: string, [key: string]: any}} Panel */
 /** @typedef {{x: Stored, numbers: {name: string, y: Stored}[]}} StoredStates */
 
-/** @type {{panels: Panel[], states: StoredStates | null}} */
-const described = JSON.parse(element("described").textContent || "");
+/** @typedef {{panels: Panel[], states: StoredStates | null}} Described */
 
 /** @param {string} id @returns {HTMLElement} */
 function element(id) {
@@ -19,23 +18,18 @@ function element(id) {
   return node;
 }
 
-/** @type {Map<number, Promise<Numbers>>} */
-const inflated = new Map();
-
 /**
  * Return the numbers of an array, all axes in one row.
  * @param {Stored} stored
  * @returns {Promise<Numbers>}
  */
 function numbers(stored) {
-  let array = inflated.get(stored.id);
-  if (!array) inflated.set(stored.id, (array = inflate(`a${stored.id}`, stored.type)));
-  return array;
+  return (stored.numbers ??= inflate(stored));
 }
 
-/** @param {string} id @param {string} type @returns {Promise<Numbers>} */
-async function inflate(id, type) {
-  const text = atob(element(id).textContent || "");
+/** @param {Stored} stored @returns {Promise<Numbers>} */
+async function inflate({ packed: encoded, type }) {
+  const text = atob(encoded);
   const packed = new Uint8Array(text.length);
   for (let k = 0; k < text.length; k++) packed[k] = text.charCodeAt(k);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));

@@ -94,6 +94,9 @@ class States {
   }
 }
 
+/** The charts of panels, which later numbers of a live run are sent to. @type {Map<HTMLElement, Chart>} */
+const charts = new Map();
+
 /** @param {Panel} panel @param {HTMLElement} place @param {States | null} states */
 async function setUp(panel, place, states) {
   if (panel.kind === "sweep") {
@@ -114,7 +117,10 @@ async function setUp(panel, place, states) {
         };
       }),
     );
+    const former = charts.get(place);
+    if (former) return former.update(panel, /** @type {Line[]} */ (lines));
     const chart = new Chart(place, panel, /** @type {Line[]} */ (lines));
+    charts.set(place, chart);
     redraws.add(() => chart.plot?.redraw(false));
     if (!states || panel.label !== "iteration") return;
     states.movers.push((k) => chart.move(states.x[k]));
@@ -138,7 +144,8 @@ function recolor() {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
 
-(async () => {
+/** @param {Described} described */
+async function open(described) {
   document.documentElement.classList.add("drawing");
   const bar = /** @type {HTMLElement | null} */ (document.querySelector(".time"));
   let states = null;
@@ -156,4 +163,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
   );
   states?.goTo(states.now);
   document.documentElement.dataset.ready = performance.now().toFixed(0);
-})();
+}
+
+addEventListener("message", ({ data }) => open(data));
+open(JSON.parse(element("described").textContent || ""));
