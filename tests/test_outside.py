@@ -194,7 +194,8 @@ RELATIVES = """\
 from dynamics_cli._bundled.experiments.tachet2018.architectures.gan import Gan
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.datasets.algorithmic import ModularArithmetic
-from dynamics_cli.kinds import Activation
+from dynamics_cli.kinds import Activation, Loss
+from dynamics_cli.optimizers.descent import GradientDescent
 
 class MyGan(Gan, kind="my_gan"):
     pass
@@ -204,7 +205,25 @@ class MyModular(ModularArithmetic, kind="my_modular"):
     pass
 class MyTwo(TwoLayer, kind="my_two"):
     pass
+class MyGd(GradientDescent, kind="my_gd"):
+    pass
+class MyLoss(Loss, kind="my_loss"):
+    vector_labels = True
+    def values(self, h, y):
+        squares = 0.5 * (h - y) ** 2
+        return squares.sum(-1) if y.ndim == 2 else squares
 """
+MODES = {
+    "dataset": {
+        **{"kind": "linear_map", "inputs": 4, "outputs": 4},
+        **{"singular_values": [2.0, 1.0], "n": 8},
+    },
+    "architecture": {
+        **{"kind": "fully_connected", "widths": [4], "outputs": 4},
+        **{"activation": "linear", "bias": False},
+    },
+    "initialization": {"kind": "decoupled", "scale": 0.1},
+}
 GD = {"kind": "gd", "lr": 0.01, "iterations": 20}
 AS_BUNDLED: dict[str, tuple[str, dict[str, Any]]] = {
     "my_gan": (
@@ -223,20 +242,8 @@ AS_BUNDLED: dict[str, tuple[str, dict[str, Any]]] = {
     "same": (
         "linear",
         {
-            "dataset": {
-                **{"kind": "linear_map", "inputs": 4, "outputs": 4},
-                **{"singular_values": [2.0, 1.0], "n": 8},
-            },
-            "architecture": {
-                **{
-                    "kind": "fully_connected",
-                    "widths": [4],
-                    "activation": "same",
-                    "outputs": 4,
-                    "bias": False,
-                },
-            },
-            "initialization": {"kind": "decoupled", "scale": 0.1},
+            **MODES,
+            "architecture": MODES["architecture"] | {"activation": "same"},
             "record": {"measures": [{"kind": "singular_values", "layer": "end_to_end", "top": 2}]},
         },
     ),
@@ -259,8 +266,21 @@ AS_BUNDLED: dict[str, tuple[str, dict[str, Any]]] = {
             "initialization": {"kind": "balanced", "scale": 0.1},
         },
     ),
+    "my_loss": ("half_mse", {**MODES, "loss": {"kind": "my_loss"}}),
+    "my_gd": (
+        "gd",
+        {
+            "dataset": {"kind": "points", "x": [[1.0, 0.5], [0.2, -1.0]], "y": [1.0, -1.0]},
+            "architecture": {"kind": "two_layer", "width": 2, "activation": "tanh"},
+            "initialization": {"kind": "unbalanced", "scale": 0.5},
+            "optimizer": {**GD, "kind": "my_gd"},
+            "record": {"measures": ["sharpness"]},
+        },
+    ),
 }
 """A kind from outside -> the bundled kind whose rights it has, and a config."""
+PREDICTED = {"same": "deep_modes", "my_loss": "deep_modes", "my_gd": "central_flow"}
+"""A kind from outside -> a theory that predicts its run."""
 
 
 @pytest.mark.parametrize("own", AS_BUNDLED)
@@ -280,6 +300,14 @@ def test_a_relative_of_a_bundled_kind_has_its_rights(own, tmp_path):
     assert arrays
     for name, array in arrays_of(tmp_path / "other").items():
         np.testing.assert_array_equal(arrays[name], array)
+    if theory := PREDICTED.get(own):
+        plot = ("plot", "--theory", "--json", "--out", "drawn")
+        told = [
+            dyn("--with", "relatives.py", *plot, name, cwd=tmp_path).stdout
+            for name in ("own", "other")
+        ]
+        assert theory in told[0]
+        assert told[0].replace("own", "other") == told[1]
 
 
 def test_a_kind_of_another_section_is_refused():

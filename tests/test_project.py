@@ -40,15 +40,7 @@ MAY_IMPORT = {
     "config": {"kinds", "formulas"},
     "losses": {"kinds"},
     "optimizers": {"kinds", "formulas"},
-    "recording": {
-        "kinds",
-        "formulas",
-        "gradients",
-        "measures",
-        "architectures",
-        "datasets",
-        "optimizers",
-    },
+    "recording": {"kinds", "formulas", "gradients", "measures", "architectures"},
     "architectures": {"kinds"},
     "theory": {"measures", "recording", "gradients", "training", "kinds"},
     "runs": {"config", "kinds", "plotting"},
@@ -230,9 +222,7 @@ def kinds_by_room() -> dict[str, dict[str, str]]:
 
 OF_OTHER_ROOMS = {
     "dynamics_cli.training.kernels",  # by the exact loss
-    # predictions and thresholds hold for these optimizers, losses and networks alone
-    *(f"dynamics_cli.theory.{name}" for name in ("assumptions", "linear_modes", "ntk")),
-    *(f"dynamics_cli.recording.{name}" for name in ("curvature", "weights")),
+    "dynamics_cli.theory.assumptions",  # measures the sharpness
 }
 """Modules that name kinds of other rooms."""
 

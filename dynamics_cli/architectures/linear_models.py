@@ -27,6 +27,11 @@ class LinearModel(Architecture):
     """The base of models linear in their inputs."""
 
     @property
+    def is_linear(self) -> bool:
+        """True."""
+        return True
+
+    @property
     def sigma(self) -> Activation:
         """The identity: nothing has a kink."""
         return Linear()
@@ -67,6 +72,10 @@ initialization: {kind: constant, scale: 0.1}
         v = np.asarray(parameters["v"], np.float64)
         beta: Floats = u**self.depth - v**self.depth
         return beta
+
+    def product(self, parameters: Parameters) -> Floats:
+        """Return the predictor."""
+        return self.predictor(parameters)
 
     def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
         """Return `x (n, d) -> <beta, x>` (n,)."""

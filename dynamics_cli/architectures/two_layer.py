@@ -20,7 +20,6 @@ class TwoLayer(Activated, kind="two_layer"):
 
     example = "{kind: two_layer, width: 60}"
     engine = True
-    two_layers = True
     titles: ClassVar[Mapping[str, str]] = {"width": "width m"}
     width: PositiveInt
     """Number m of hidden neurons."""

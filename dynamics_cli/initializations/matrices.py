@@ -170,7 +170,7 @@ class Product(Initialization):
         architecture = sections.get("architecture")
         if architecture is None:
             return
-        if not (architecture.factors or (architecture.matrices and not architecture.skips)):
+        if not architecture.multiplied:
             able = alternatives([name for name in CHAINS if name in all_kinds("architecture")])
             yield ("initialization", "kind"), f"{self.kind} needs architecture.kind {able}"
 

@@ -55,6 +55,16 @@ class Loss(Kind):
         """
         return tracing.loss_slopes(self, h, y)
 
+    @property
+    def square(self) -> float | None:
+        """`c` of a formula `c / 2 ||h - y||^2` of a sample; None for all others."""
+        if self.labels != "real" or tracing.facts(self) is None:
+            return None
+        h = np.concatenate([sign * np.logspace(-9, 9, 19) for sign in (-1, 1)])
+        y = h[::-1]
+        c = 2 * self.values(h, y) / (h - y) ** 2
+        return float(c[0]) if np.allclose(c, c[0], rtol=1e-12, atol=0) else None
+
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a mistake unless the network has a single output or, for losses of
         `many_outputs`, several.

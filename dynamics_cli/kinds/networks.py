@@ -77,8 +77,6 @@ class Architecture(Kind):
     """Names of networks that are trained against each other, each with a loss of its own; none
     of a single network.
     """
-    two_layers: ClassVar[bool] = False
-    """Whether the weights are `hidden_weight` (m, d) and `output_weight` (m,) or (C, m)."""
     factors: ClassVar[bool] = False
     """Whether the weights are factors of a matrix, which are multiplied once for all samples."""
     engine: ClassVar[bool] = False
@@ -120,11 +118,40 @@ class Architecture(Kind):
         return ()
 
     @property
-    def two_layer(self) -> bool:
+    def two_layers(self) -> bool:
         """Whether it is `sum_j a_j sigma(<w_j, x>)` of weights `hidden_weight` (m, d) and
-        `output_weight` (m,).
+        `output_weight` (m,) or (C, m).
         """
-        return "hidden_weight" in self.matrices and getattr(self, "outputs", None) is None
+        return "hidden_weight" in self.matrices
+
+    @property
+    def two_layer(self) -> bool:
+        """Whether it has `two_layers`, and a single output."""
+        return self.two_layers and getattr(self, "outputs", None) is None
+
+    @property
+    def multiplied(self) -> bool:
+        """Whether its matrices, or factors, follow each other without skip connections."""
+        return self.factors or bool(self.matrices and not self.skips)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether it multiplies its inputs by `product`, and adds biases."""
+        if self.factors or not self.multiplied:
+            return self.factors
+        return len(self.matrices) == 1 or self.sigma.is_linear  # type: ignore[attr-defined]
+
+    def matrices_of(self, parameters: Parameters) -> list[Floats]:
+        """Return the matrices, or factors, from the input on, float64; output weights as (C, m)."""
+        names = self.matrices or (parameters if self.factors else ())
+        return [np.atleast_2d(np.asarray(parameters[name], np.float64)) for name in names]
+
+    def product(self, parameters: Parameters) -> Floats:
+        """Return the product `W_L ... W_1` (C, d) of a linear network's matrices."""
+        product, *others = self.matrices_of(parameters)
+        for W in others:
+            product = W @ product
+        return product
 
     @property
     def between_samples(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -111,8 +111,8 @@ class Optimizer(Kind):
         """Return whether memory of another optimizer means the same here: both have one formula,
         or the class of one writes the formula of the other again, as `gd` and `sgd`.
         """
-        here = _formula_owner(type(self))
-        there = _formula_owner(type(before))
+        here = formula_owner(type(self))
+        there = formula_owner(type(before))
         return issubclass(here, there) or issubclass(there, here)
 
     def clock(self, iterations: int) -> Clock | None:
@@ -124,7 +124,7 @@ class Optimizer(Kind):
         return ""
 
 
-def _formula_owner(cls: type) -> type:
+def formula_owner(cls: type) -> type:
     """Return the class that defines the update of an optimizer."""
     owners = (base for base in cls.__mro__ if {"updated", "update"} & vars(base).keys())
     return next(owners, cls)
@@ -174,6 +174,20 @@ class Descent(Optimizer):
             yield ("optimizer", "clip_by"), "needs optimizer.clip, e.g. 1.0"
         if self.average is not None and getattr(sections.get("architecture"), "players", None):
             yield ("optimizer", "average"), "needs a single network"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if {"updated", "update"} & vars(cls).keys() and "threshold" not in vars(cls):
+            cls.threshold = Descent.threshold  # type: ignore[method-assign]  # of another formula
+
+    def threshold(self) -> tuple[str, float] | None:
+        """Return name and value of the largest curvature at which the updates of a constant step
+        size do not diverge on a quadratic; None where it is not known.
+
+        Curvature is the largest eigenvalue of the Hessian H, or of `P^-1 H` with a preconditioner.
+        It holds for the class, and relatives with the same `updated`.
+        """
+        return None
 
     @property
     def unclipped(self) -> Self:

@@ -29,6 +29,7 @@ from dynamics_cli.kinds import (
     formulas,
 )
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
+from dynamics_cli.kinds.optimizers import formula_owner
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,13 +55,14 @@ class Plain(Descent):
 
     @property
     def plain(self) -> bool:
-        """Whether it is exactly `gd` or `sgd`."""
-        return type(self) in (GradientDescent, StochasticGradientDescent)
+        """Whether it has the formula of `gd` and `sgd`."""
+        return formula_owner(type(self)) in (Plain, GradientDescent)
 
     @property
     def spans_gradients(self) -> bool:
         """Whether it is exactly `gd` or `sgd`, without weight decay or clipping."""
-        return self.plain and self.weight_decay is None and self.clip is None
+        exactly = type(self) in (GradientDescent, StochasticGradientDescent)
+        return exactly and self.weight_decay is None and self.clip is None
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield `nesterov` without a momentum."""
@@ -76,6 +78,23 @@ class Plain(Descent):
             b = memory["momentum"] = self.momentum * memory["momentum"] + g
             g = g + self.momentum * b if self.nesterov else b
         return w - step.lr * g
+
+    def threshold(self) -> tuple[str, float] | None:
+        """Return `2 / lr`, with momentum `(2 + 2 mu) / lr`, Nesterov's
+        `(2 + 2 mu) / ((1 + 2 mu) lr)` (Cohen et al. 2021, Appendix B), less lambda of a decay.
+        """
+        mu = self.momentum
+        name = "2 / η"
+        value = 2 / self.lr
+        if mu is not None and self.nesterov:
+            name = "(2 + 2μ) / ((1 + 2μ) η)"
+            value = (2 + 2 * mu) / ((1 + 2 * mu) * self.lr)
+        elif mu is not None:
+            name = "(2 + 2μ) / η"
+            value = (2 + 2 * mu) / self.lr
+        if decay := self.weight_decay:
+            return f"{name} - λ", value - decay
+        return name, value
 
 
 class GradientDescent(Plain, kind="gd"):
@@ -117,6 +136,10 @@ class GradientDescent(Plain, kind="gd"):
         if self.loss_scaled:
             g = g / step.loss
         return super().updated(w, g, memory, step)
+
+    def threshold(self) -> tuple[str, float] | None:
+        """Return it where the gradient is not divided by the loss."""
+        return None if self.loss_scaled else super().threshold()
 
 
 class StochasticGradientDescent(Plain, Minibatch, kind="sgd"):
@@ -164,6 +187,16 @@ class Adam(Minibatch, kind="adam"):
         v = memory["square"] / (1 - self.beta2**steps)
         return (1 - self.beta1**steps) * (np.sqrt(v) + self.eps)
 
+    def threshold(self) -> tuple[str, float] | None:
+        """Return `(2 / lr - lambda) (1 + beta1) / (1 - beta1)`, lambda decoupled (Cohen et al.
+        2022); None with a coupled decay.
+        """
+        decay = self.weight_decay or 0.0
+        if decay and not self.decoupled:
+            return None
+        value = (2 / self.lr - decay) * (1 + self.beta1) / (1 - self.beta1)
+        return f"{value * self.lr:.3g} / η", value  # 38 / η, as the paper writes
+
 
 class AdamW(Adam, kind="adamw"):
     """Adam whose weights also shrink by `lr lambda w` in every update, whatever the gradient.
@@ -209,6 +242,13 @@ class RMSprop(Minibatch, kind="rmsprop"):
     def preconditioner(self, memory: Mapping[str, Floats], steps: int) -> Floats:
         """Return `sqrt(v) + eps` (Cohen et al. 2022)."""
         return np.sqrt(memory["square"]) + self.eps
+
+    def threshold(self) -> tuple[str, float] | None:
+        """Return `(2 + 2 mu) / lr` (Cohen et al. 2022); None with a coupled decay."""
+        if self.weight_decay:
+            return None
+        mu = self.momentum or 0.0
+        return "(2 + 2μ) / η" if mu else "2 / η", (2 + 2 * mu) / self.lr
 
 
 class GroupRMSprop(Minibatch, kind="group_rmsprop"):

@@ -22,6 +22,7 @@ from dynamics_cli.gradients.derivatives import (
 )
 from dynamics_cli.kinds import (
     Architecture,
+    Descent,
     Floats,
     Measure,
     PositiveInt,
@@ -32,7 +33,6 @@ from dynamics_cli.kinds import (
 )
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.spectra import eigenvalues
-from dynamics_cli.optimizers.descent import Adam, Plain, RMSprop
 
 if TYPE_CHECKING:
     from dynamics_cli.gradients.watch import Watch
@@ -80,9 +80,10 @@ class Curvature(Measure):
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
         """Return the curvature above which gradient descent diverges, `2 / η`."""
-        if not self.bounded:
+        optimizer = sections["optimizer"]
+        if not self.bounded or getattr(optimizer, "preconditions", False):
             return None
-        return stability_threshold(sections)
+        return stability_threshold(optimizer)
 
     def weights(self, problem: Problem) -> int:
         """Return the number of trained weights."""
@@ -304,7 +305,7 @@ record: {measures: [preconditioned_sharpness]}
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
         """Return the value above which the optimizer diverges on a quadratic with a constant P."""
-        return preconditioned_threshold(sections)
+        return stability_threshold(sections["optimizer"])
 
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalues, as the sharpness; NaN where P is not known or not positive."""
@@ -334,53 +335,11 @@ record: {measures: [preconditioned_sharpness]}
         )
 
 
-def preconditioned_threshold(sections: Sections) -> tuple[str, float] | None:
-    """Return the largest eigenvalue of `P^-1 H` at which an optimizer with a constant P does not
-    diverge on a quadratic.
-
-    Of Adam it is `(2 / η - λ) (1 + β₁) / (1 - β₁)` with the decoupled decay λ of AdamW, of RMSprop
-    `(2 + 2 mu) / η` (Cohen et al. 2022). A coupled decay, and steps that differ by layer or change,
-    have none: None.
-    """
-    optimizer = sections["optimizer"]
-    if not isinstance(optimizer, Adam | RMSprop) or optimizer.schedule or optimizer.layer_lr:
+def stability_threshold(optimizer: object) -> tuple[str, float] | None:
+    """Return the `threshold` of an optimizer; None where steps differ by layer or change."""
+    if not isinstance(optimizer, Descent) or optimizer.schedule or optimizer.layer_lr:
         return None
-    decay = optimizer.weight_decay or 0.0
-    if decay and not getattr(optimizer, "decoupled", False):
-        return None
-    if isinstance(optimizer, RMSprop):
-        mu = optimizer.momentum or 0.0
-        return "(2 + 2μ) / η" if mu else "2 / η", (2 + 2 * mu) / optimizer.lr
-    beta = optimizer.beta1
-    value = (2 / optimizer.lr - decay) * (1 + beta) / (1 - beta)
-    return f"{value * optimizer.lr:.3g} / η", value  # 38 / η, as the paper writes
-
-
-def stability_threshold(sections: Sections) -> tuple[str, float] | None:
-    """Return the largest curvature at which gradient descent on a quadratic does not diverge.
-
-    It is `2 / lr`, with momentum `(2 + 2 mu) / lr`, Nesterov's `(2 + 2 mu) / ((1 + 2 mu) lr)`
-    (Cohen et al. 2021, Appendix B), less lambda of a coupled weight decay. Optimizers that divide
-    the gradient, such as Adam, and steps that differ by layer or change have none: None.
-    """
-    optimizer = sections["optimizer"]
-    if not isinstance(optimizer, Plain) or optimizer.schedule or optimizer.layer_lr:
-        return None
-    if getattr(optimizer, "loss_scaled", False):
-        return None
-    mu = optimizer.momentum
-    decay = optimizer.weight_decay or 0.0
-    name = "2 / η"
-    value = 2 / optimizer.lr
-    if mu is not None and optimizer.nesterov:
-        name = "(2 + 2μ) / ((1 + 2μ) η)"
-        value = (2 + 2 * mu) / ((1 + 2 * mu) * optimizer.lr)
-    elif mu is not None:
-        name = "(2 + 2μ) / η"
-        value = (2 + 2 * mu) / optimizer.lr
-    if decay:
-        return f"{name} - λ", value - decay
-    return name, value
+    return optimizer.threshold()
 
 
 class HessianSpectrum(OfMode, kind="hessian_spectrum"):

@@ -9,9 +9,6 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import InputError
 from dynamics_cli.gradients.derivatives import features_of
 from dynamics_cli.kinds import (
@@ -46,7 +43,7 @@ class OfLayer(Measure):
         Raises:
             InputError: there is no such layer, or the whole network is not linear.
         """
-        if self.layer == "end_to_end" and not is_linear(problem):
+        if self.layer == "end_to_end" and not problem.config.architecture.is_linear:
             raise InputError("record.measures: layer end_to_end needs a linear network")
         if self.layer not in (None, "end_to_end", *problem.shapes):
             names = ", ".join(problem.shapes)
@@ -63,35 +60,8 @@ class OfLayer(Measure):
                 [np.asarray(parameters[name], np.float64).ravel() for name in problem.shapes]
             )
         if self.layer == "end_to_end":
-            return end_to_end(problem, parameters)
+            return np.atleast_2d(problem.config.architecture.product(parameters))
         return np.asarray(parameters[self.layer], np.float64)
-
-
-def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
-    """Return the weight matrices of a network, inputs first; output weights as (C, m)."""
-    return [
-        np.atleast_2d(np.asarray(parameters[name], np.float64))
-        for name in problem.shapes
-        if name.startswith(("weight_", "hidden_weight", "output_weight"))
-    ]
-
-
-def end_to_end(problem: Problem, parameters: Parameters) -> Floats:
-    """Return the product of a linear network's matrices; of a diagonal network `beta`, a row."""
-    if isinstance(architecture := problem.config.architecture, DiagonalLinear):
-        return architecture.predictor(parameters)[None]
-    first, *others = matrices(problem, parameters)
-    for W in others:
-        first = W @ first
-    return first
-
-
-def is_linear(problem: Problem) -> bool:
-    """Return whether the network is a product of matrices, or diagonal."""
-    architecture = problem.config.architecture
-    if isinstance(architecture, TwoLayer | FullyConnected):
-        return architecture.activation.is_linear or hidden_layers(architecture) == 0
-    return isinstance(architecture, MatrixProduct | DiagonalLinear)
 
 
 def hidden_layers(architecture: Architecture) -> int:
@@ -133,11 +103,11 @@ record: {measures: [predictor]}
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the network is linear."""
-        return is_linear(problem)
+        return problem.config.architecture.is_linear
 
     def measure(self, state: State) -> Floats:
         """Return the entries, by rows."""
-        return end_to_end(state.problem, state.parameters).ravel()
+        return state.problem.config.architecture.product(state.parameters).ravel()
 
 
 class SingularValues(OfLayer, kind="singular_values"):
@@ -175,15 +145,11 @@ class Balancedness(Measure, kind="balancedness"):
     def offered(self, problem: Problem) -> bool:
         """Return whether the network has matrices that follow each other."""
         architecture = problem.config.architecture
-        layered = architecture.factors or (architecture.matrices and not architecture.skips)
-        return (
-            bool(layered)
-            and len(matrices(problem, {name: np.empty(0) for name in problem.shapes})) > 1
-        )
+        return architecture.multiplied and len(architecture.matrices or problem.shapes) > 1
 
     def measure(self, state: State) -> Floats:
         """Return the distances (L - 1,)."""
-        return imbalances(matrices(state.problem, state.parameters))
+        return imbalances(state.problem.config.architecture.matrices_of(state.parameters))
 
 
 class ActivationFlips(Measure, kind="activation_flips"):
@@ -334,7 +300,8 @@ record: {measures: [fourier_concentration]}
     def measure(self, state: State) -> float:
         """Return the mean over neurons."""
         p = state.problem.dataset.d // 2
-        W = matrices(state.problem, state.parameters)[0][:, :p]
+        first = next(name for name in state.problem.shapes if name in self.FIRST)
+        W = np.asarray(state.parameters[first], np.float64)[:, :p]
         power = np.abs(np.fft.rfft(W, axis=1)[:, 1:]) ** 2  # (neurons, p // 2)
         return float(np.mean((power**2).sum(1) / power.sum(1) ** 2))
 

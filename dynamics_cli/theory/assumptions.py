@@ -12,8 +12,6 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.recording.curvature import Sharpness
 from dynamics_cli.training.problem import build_problem
 
-SQUARED = {"half_mse": 1.0, "mse": 2.0}
-"""Kind of a squared loss -> c, where it is `c / (2n) sum_k ||h(x_k) - y_k||^2`."""
 SMALL = 0.2
 """Largest `lr x curvature` that counts as a small step: a step contracts too much by twice this
 share.
@@ -36,16 +34,15 @@ def loss_factor(run: Any) -> float:
     Raises ValueError for another loss.
     """
     loss = run.config.loss
-    if loss.kind not in SQUARED:
+    if loss.square is None:
         raise ValueError(f"the loss is not squared, but {loss.kind}")
     n: int = run.dataset().n
-    return SQUARED[loss.kind] * float(loss.sample_weight(n)) * n
+    return float(loss.square * loss.sample_weight(n) * n)
 
 
 def is_relu_network(architecture: Any) -> bool:
     """Return whether a network has one hidden layer of ReLUs and one output."""
-    two_layer = architecture.kind == "two_layer" and architecture.outputs is None
-    return two_layer and bool(architecture.activation.kind == "relu")
+    return bool(architecture.two_layer and architecture.sigma.negative_slope == 0)
 
 
 def plain_violations(architecture: Any) -> list[str]:
@@ -93,20 +90,22 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
     violations = []
     loss = run.config.loss
     optimizer = run.config.optimizer
-    if squared and loss.kind not in SQUARED:
+    if squared and loss.square is None:
         violations.append(f"the loss is squared: loss.kind is {loss.kind}")
     violations += descent_violations(
-        run.config, "training follows gradient flow", ("gd", "gradient_flow")
+        run.config, "training follows gradient flow", flow=True, batch=None
     )
-    if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > SMALL:
+    if states and optimizer.plain and (step := largest_step(run, states)) > SMALL:
         violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")
     return violations
 
 
-def descent_violations(config: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
-    """Return where the training of a run differs from descent by these kinds of optimizers.
+def descent_violations(
+    config: Any, what: str, *, batch: int | None, flow: bool = False
+) -> list[str]:
+    """Return where a run is not trained by plain steps along batches of this size.
 
-    `what` names it.
+    With `flow`, gradient flow is allowed too. `what` names the training.
     """
     optimizer = config.optimizer
     violations = []
@@ -114,8 +113,10 @@ def descent_violations(config: Any, what: str, kinds: tuple[str, ...]) -> list[s
         violations.append(
             f"{what}: the run changes on the way, at iteration {config.changes[0].at}"
         )
-    if optimizer.kind not in kinds:
+    if not (optimizer.plain or (flow and optimizer.is_flow)):
         violations.append(f"{what}: optimizer.kind is {optimizer.kind}")
+    if (size := getattr(optimizer, "batch_size", None)) != batch:
+        violations.append(f"{what}: optimizer.batch_size is {size}")
     for key in ("momentum", "weight_decay", "layer_lr", "clip", "loss_scaled"):
         if value := getattr(optimizer, key, None):
             violations.append(f"{what}: optimizer.{key} is {value}")

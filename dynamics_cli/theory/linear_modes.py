@@ -20,7 +20,6 @@ from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.spectra import imbalances
 from dynamics_cli.theory.assumptions import (
-    SQUARED,
     flow_violations,
     loss_factor,
     plain_violations,
@@ -137,13 +136,12 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
     def applies(self, run: Any) -> list[str] | None:
         """Return which assumptions fail; None unless the network is a product of matrices."""
         net = run.config.architecture
-        linear = getattr(getattr(net, "activation", None), "kind", None) == "linear"
-        deep = net.kind == "two_layer" or (net.kind == "fully_connected" and net.widths)
-        if not linear or not deep or getattr(net, "bias", False):
+        deep = net.is_linear and len(net.matrices) > 1
+        if not deep or getattr(net, "bias", False):
             return None
         setting = read_setting(run)
         violations = plain_violations(net)
-        if run.config.loss.kind in SQUARED:
+        if run.config.loss.square is not None:
             violations += setting.violations
         return violations + flow_violations(run)
 

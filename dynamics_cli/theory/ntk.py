@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats, as_floats, as_network, as_points
 from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
-from dynamics_cli.theory.assumptions import SQUARED, flow_violations, loss_factor, times_of
+from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
 
 Elementwise = Callable[[Floats], Floats]
 
@@ -96,7 +96,7 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
             violations.append(
                 f"the kernel is solved within a minute: {n} samples are more than {LARGE}"
             )
-        elif run.config.loss.kind in SQUARED:
+        elif run.config.loss.square is not None:
             values, moved, _, _ = _linearisation(run)
             lr = float(_steps(run).max(initial=0.0))
             step = lr * loss_factor(run) * float(values[-1]) / n
@@ -173,7 +173,7 @@ def _contraction(steps: Floats, iterations: Floats, rate: Floats) -> Floats:
 
 def _two_layers(run: Any) -> bool:
     net = run.config.architecture
-    return bool(net.kind == "two_layer" and net.outputs is None and net.train is None)
+    return bool(net.two_layer and net.train is None)
 
 
 def _first_output(run: Any, x: Floats) -> Floats:

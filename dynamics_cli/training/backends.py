@@ -136,7 +136,8 @@ def by_kernel(problem: Problem) -> bool:
     """
     config = problem.config
     dataset = problem.dataset
-    if not (known(config) and config.optimizer.plain and has_only(config.optimizer, _PLAIN_KEYS)):
+    plain = config.optimizer.spans_gradients and has_only(config.optimizer, _PLAIN_KEYS)
+    if not (plain and known(config)):
         return False
     if problem.batch_size is None and dataset.d <= UNROLLED:
         return dataset.n * problem.shapes["hidden_weight"][0] <= _HELD

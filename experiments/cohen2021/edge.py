@@ -26,7 +26,7 @@ def edge(run: kit.Run) -> Edge:
     """
     optimizer: Any = run.config.optimizer
     plain = optimizer.model_copy(update={"schedule": None})
-    bound = stability_threshold({**dict(run.config), "optimizer": plain})
+    bound = stability_threshold(plain)
     top = run.measures["sharpness"].reshape(len(run.snapshot_iterations), -1)
     steps = run.snapshot_iterations
     losses = run.losses

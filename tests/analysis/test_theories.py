@@ -80,7 +80,7 @@ not lazy: [linearised, {architecture: {kind: two_layer, width: 20},
   initialization: {kind: paired, scale: 0.1}}, weights hardly move]
 inputs at an angle: [orthogonal_saddles, {dataset: {x: [[-0.5], [1.0]]}}, Assumption 1]
 a large start: [early_alignment, {initialization: {scale: 1.0}}, starts near 0]
-batches: [central_flow, {optimizer: {kind: sgd, batch_size: 8, iterations: 20}}, kind is sgd]
+batches: [central_flow, {optimizer: {kind: sgd, batch_size: 8, iterations: 20}}, batch_size is 8]
 kinks: [central_flow, {architecture: {activation: relu}, optimizer: {iterations: 20}},
   has kinks]
 samples seen twice: [order_parameters, {optimizer: {epochs: 2}},

@@ -230,9 +230,9 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
         if "sharpness" not in run.measures or getattr(optimizer, "lr", None) is None:
             return None
         violations = descent_violations(
-            run.config, "updates are plain steps of gradient descent", ("gd",)
+            run.config, "updates are plain steps of gradient descent", batch=None
         )
-        if optimizer.kind == "gd" and stability_threshold(dict(config)) is None:
+        if optimizer.plain and stability_threshold(optimizer) is None:
             violations.append(
                 "all weights have one step size, which stays: they do not, or it changes"
             )

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
+from scipy.special import erf
 
 from dynamics_cli.kinds import Curve, Streams, Theory
 from dynamics_cli.measures.arrays import Floats
@@ -206,27 +207,19 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
         net = run.config.architecture
         optimizer = run.config.optimizer
         teacher: Any = getattr(data, "architecture", None)
-        if data.kind != "teacher" or any(
-            model.kind != "two_layer" or model.outputs for model in (teacher, net)
-        ):
+        if teacher is None or not (teacher.two_layer and net.two_layer):
             return None
         violations = [
             *plain_violations(net),
             *(f"the teacher: {text}" for text in plain_violations(teacher)),
         ]
-        for name, activation in (
-            ("teacher", data.architecture.activation),
-            ("student", net.activation),
-        ):
-            if activation.kind != "erf" or abs(activation.beta - BETA) > 1e-6:
-                violations.append(f"units are erf(u / sqrt 2): the {name}'s are {activation.kind}")
+        u = np.linspace(-3, 3, 13)
+        for name, sigma in (("teacher", teacher.sigma), ("student", net.sigma)):
+            if not np.allclose(sigma.value(u), erf(BETA * u), atol=1e-6):
+                violations.append(f"units are erf(u / sqrt 2): the {name}'s are {sigma.kind}")
         violations += descent_violations(
-            run.config, "updates are plain steps along single samples", ("sgd",)
+            run.config, "updates are plain steps along single samples", batch=1
         )
-        if (size := getattr(optimizer, "batch_size", None)) not in (None, 1):
-            violations.append(
-                f"updates are plain steps along single samples: optimizer.batch_size is {size}"
-            )
         if (schedule := getattr(optimizer, "schedule", None)) is not None:
             violations.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
         again = getattr(optimizer, "replacement", False)
@@ -241,7 +234,7 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
                 violations.append(
                     f"inputs are Gaussian, labels those of the teacher: dataset.{key} is {value}"
                 )
-        if run.config.loss.kind != "half_mse":
+        if run.config.loss.square != 1:
             violations.append(f"the loss is half a square: loss.kind is {run.config.loss.kind}")
         if data.dim < FEW:
             violations.append(f"there are many inputs: {data.dim}")
@@ -249,10 +242,8 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the test error and the overlaps with the teacher, from the initial overlaps."""
-        if run.config.optimizer.kind != "sgd":
-            raise ValueError(
-                "time is counted in samples; use optimizer.kind sgd, which takes one at a time"
-            )
+        if getattr(run.config.optimizer, "batch_size", None) != 1:
+            raise ValueError("time is counted in samples; set optimizer.batch_size=1")
         seen = measured(run)
         theory = predicted(run, seen[0])
         steps = np.asarray(run.snapshot_iterations, np.float64)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
 
+from dynamics_cli.initializations.given import FromFile
+from dynamics_cli.initializations.scaled import DefaultScaled
 from dynamics_cli.kinds import Architecture, Finding, Floats, Parameters, PositiveInt, Sections
+from dynamics_cli.losses.margin import Hinge, Logistic
+from dynamics_cli.optimizers.descent import Adam
+
+from ..datasets.mixture import Mixture
 
 if TYPE_CHECKING:
     from ._network import GanNetwork
@@ -74,21 +80,16 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
         """Yield a mistake for each that is missing: points of a mixture, a loss of classifiers,
         Adam.
         """
-        needs = (
-            ("dataset", ("mixture",), "mixture"),
-            (
-                "loss",
-                ("logistic", "hinge"),
-                "logistic (cross-entropy of the discriminator) or hinge",
-            ),
-            ("initialization", ("default_scaled", "file"), "default_scaled or file"),
-            ("optimizer", ("adam",), "adam with a batch_size"),
+        needs: tuple[tuple[str, Any, str], ...] = (
+            ("dataset", Mixture, "mixture"),
+            ("loss", Logistic | Hinge, "logistic (cross-entropy of the discriminator) or hinge"),
+            ("initialization", DefaultScaled | FromFile, "default_scaled or file"),
+            ("optimizer", Adam, "adam with a batch_size"),
         )
-
         for name, kinds, words in needs:
             section = sections.get(name)
             batched = name != "optimizer" or getattr(section, "batch_size", None) is not None
-            if section is not None and not (section.kind in kinds and batched):
+            if section is not None and not (isinstance(section, kinds) and batched):
                 yield (name, "kind"), f"must be {words} for architecture.kind gan"
         if not self.plain:
             yield ("architecture", "kind"), "gan knows neither output_scale nor centered nor train"

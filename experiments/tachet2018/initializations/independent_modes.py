@@ -51,13 +51,15 @@ initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
         counts = [len(neurons) for neurons in self.y]
         if counts != [len(neurons) for neurons in self.z]:
             yield ("initialization", "z"), "must have lists of the same lengths as y"
-        if architecture is None or architecture.kind not in ("two_layer", "fully_connected"):
+        if architecture is None or not architecture.multiplied:
             return
-        key = "width" if architecture.kind == "two_layer" else "widths"
-        widths = getattr(architecture, key)
+        key = "width" if architecture.two_layers else "widths"
+        widths = getattr(architecture, key, None)
+        if widths is None:
+            return
         for name, wrong, needed in (
             ("outputs", (architecture.outputs or 1) != 1, "1"),
-            ("activation", architecture.activation.kind != "relu", "relu"),
+            ("activation", architecture.sigma.negative_slope != 0, "relu"),
             ("bias", getattr(architecture, "bias", False), "false"),
         ):
             if wrong:
