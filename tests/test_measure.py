@@ -31,11 +31,12 @@ import dynamics_cli as dyn
 from dynamics_cli import memory
 from dynamics_cli.errors import InputError
 from dynamics_cli.instruments.network import Given
-from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
+from dynamics_cli.kinds import Problem, State, Streams, all_kinds, stream
 from dynamics_cli.recording import kernel
 from dynamics_cli.recording.activations import watched
+from dynamics_cli.recording.weights import OfLayer
 from dynamics_cli.runs.run import columns_of
-from tests.cases import config_of
+from tests.cases import config_of, problem_of
 from tests.dense import EXPECTED, Dense, largest
 
 torch.manual_seed(0)
@@ -337,6 +338,39 @@ def test_units_are_channels_of_convolutions_and_the_last_axis_of_layers(case):
     h = model[: len(layers)].double()(x.double()).movedim(axis, -1).flatten(0, -2).detach().numpy()
     assert row["dead_units"] == np.mean(~(h > 0).any(0)) >= 2 / 5
     assert row["activations_stable_rank"] == pytest.approx(STATISTICS["stable_rank"](h), rel=1e-12)
+
+
+class ByRows(OfLayer):
+    """An own measure of a layer, whose rows a kernel of four axes would not be."""
+
+    def measure(self, state: State) -> Any:
+        return np.linalg.svd(self.chosen(state.problem, state.parameters), compute_uv=False)
+
+
+def test_the_kernel_of_a_convolution_is_a_matrix():
+    problem = problem_of(
+        dataset={"kind": "sparse_parity", "n": 3, "dim": 32, "k": 2},
+        architecture={
+            **{"kind": "convolutional", "image": [2, 4, 4], "widths": [4]},
+            "convolutions": [[3, 3, 1, 0]],
+        },
+        initialization={"kind": "default_scaled"},
+    )
+    start = problem.initial_parameters()
+    (name, kernel), *_ = start.items()
+    trained = ByRows(kind="by_rows", layer=name).measure(State(problem, start, lambda: start, 0))
+    model = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(12, 1))
+    model[0].weight.data = torch.from_numpy(kernel).float()
+
+    def by_rows(state: State) -> Any:
+        return ByRows(kind="by_rows", layer="0.weight").measure(state)
+
+    (row,) = dyn.measure(
+        model, torch.ones(3, 2, 4, 4), torch.ones(3), loss="mse", measures=[by_rows]
+    )
+    expected = np.linalg.svd(kernel.reshape(3, 18), compute_uv=False)
+    np.testing.assert_allclose(trained, expected, rtol=1e-12)
+    np.testing.assert_allclose([row[f"by_rows.{k}"] for k in (1, 2, 3)], expected, rtol=1e-6)
 
 
 def test_hooks_of_measures_are_removed():

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
@@ -57,9 +57,10 @@ class WholeState(State):
     So have the networks of the states before it, and of the initial state.
     """
 
-    former: tuple[Problem, ...] = field(kw_only=True)
+    _: KW_ONLY
+    former: tuple[Problem, ...]
     """The problems one update ago, two updates ago, ..."""
-    origin: Callable[[], Problem] = field(kw_only=True)
+    origin: Callable[[], Problem]
 
     @property
     def previous(self) -> State | None:
@@ -314,9 +315,9 @@ class Instrument:
                 now,
                 lambda: _parameters(self.first),
                 iteration,
-                self.memories[name],
-                shared,
-                tuple(map(_parameters, former)),
+                memory=self.memories[name],
+                shared=shared,
+                before=tuple(map(_parameters, former)),
                 preconditioner=preconditioner,
                 former=former,
                 origin=origin,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, reduce
 from types import MappingProxyType
@@ -355,6 +355,7 @@ class State:
     """Weights by name, in the order of the network."""
     _start: Callable[[], Parameters]
     iteration: int
+    _: KW_ONLY
     memory: MutableMapping[str, NDArray[Any]] = field(default_factory=dict)
     """The memory of the measure at work from state to state, empty at first; it is kept in the
     checkpoint.

@@ -54,14 +54,19 @@ class OfLayer(Measure):
         return True
 
     def chosen(self, problem: Problem, parameters: Parameters) -> Floats:
-        """Return the weights of the layer, or all of them as a vector, float64."""
+        """Return the weights of the layer, or all of them as a vector, float64.
+
+        The kernel of a convolution is the matrix (out, in * rows * columns), a row for each output
+        channel, as it multiplies patches of the input.
+        """
         if self.layer is None:
             return np.concatenate(
                 [np.asarray(parameters[name], np.float64).ravel() for name in problem.shapes]
             )
         if self.layer == "end_to_end":
             return np.atleast_2d(problem.config.architecture.product(parameters))
-        return np.asarray(parameters[self.layer], np.float64)
+        W = np.asarray(parameters[self.layer], np.float64)
+        return W.reshape(len(W), -1) if W.ndim > 2 else W
 
 
 def hidden_layers(architecture: Architecture) -> int:

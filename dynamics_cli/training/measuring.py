@@ -175,12 +175,12 @@ class Measuring:
                     parameters,
                     self._starts[r],
                     iteration,
-                    memories[name],
-                    shared,
-                    before,
-                    buffers,
-                    preconditioner,
-                    averages,
+                    memory=memories[name],
+                    shared=shared,
+                    before=before,
+                    buffers=buffers,
+                    preconditioner=preconditioner,
+                    averages=averages,
                 )
                 began = time.monotonic()
                 numbers[name] = self._numbers(name, measure, state)
