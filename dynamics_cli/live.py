@@ -178,8 +178,8 @@ class Curves:
 
     def _chart(self, name: str) -> Chart:
         """Return the chart of a measure or the loss; it has no lines before the first row."""
-        from dynamics_cli.analysis.networks import called
         from dynamics_cli.plotting.chart import Chart, Line, look
+        from dynamics_cli.runs.titles import called
 
         labelled = zip(self._labels[name], self._points(name), strict=True)
         lines = [
