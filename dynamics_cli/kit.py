@@ -39,7 +39,18 @@ from dynamics_cli.plotting.labels import (
 from dynamics_cli.plotting.chart import Chart, Level, Line, draw_chart
 from dynamics_cli.plotting.panels.neurons import round_up, sign_handle
 from dynamics_cli.plotting.panels.table import table_figure
-from dynamics_cli.plotting.shared import DASHED, labelled
+from dynamics_cli.plotting.shared import (
+    DASHED,
+    chart,
+    charts,
+    entry,
+    labelled,
+    level,
+    line,
+    lines,
+    panel,
+    upright,
+)
 from dynamics_cli.plotting.style import (
     COLUMN_WIDTH,
     MARKER,

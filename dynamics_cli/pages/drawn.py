@@ -64,7 +64,11 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         lines=lines,
         log={"x": chart.log_x, "y": chart.log_y},
         label=in_unicode(chart.xlabel),
-        reach=[*chart.reach, *(level.value for level in chart.near)],
+        reach=[
+            *chart.reach,
+            *(end for end in chart.limits if end is not None),
+            *(level.value for level in chart.near),
+        ],
         ticks=[*chart.ticks.items()],
         levels=[(in_unicode(name), value, color) for name, value, color in chart.near],
         plateaus=chart.plateaus,
@@ -76,7 +80,8 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
     """Yield the curves of a line: all, some of very many, or their median with a band."""
     x = np.asarray(line.x, np.float64)
     y = line.columns
-    form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash], "points": line.points}
+    form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash]}
+    form |= {"points": line.points, "joined": line.joined, "hollow": line.hollow}
     if line.stat:
         medians, partial = line.middles()
         ends = [page.array(end) for end in line.statistics.bands if y.shape[1] > 1]

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.plotting.labels import (
     ROOM,
     LegendPlace,
@@ -52,6 +53,7 @@ from dynamics_cli.plotting.time_axis import (
 )
 
 Floats = NDArray[np.float64]
+Limits = tuple[float | None, float | None]
 Stat = Literal["", "median", "mean"]
 """The number of several jobs at each x; empty for curves as they are."""
 Band = Literal["auto", "range", "90%", "se", "none"]
@@ -81,8 +83,12 @@ WIDE = 52
 """Characters of a line of a legend."""
 SQUASHED = 6.0
 """So many times the decades of most panels are no common axis, as where one of them diverges."""
+NARROW = 2.0
+"""Width in inches of a panel that is as high as it is wide."""
 TITLE = 60
 """Characters of the titles of a row of panels."""
+INCH = 18.0
+"""Characters of a legend in an inch."""
 MARKED = 32
 """Characters that stand along the line of a mark."""
 SHORTEST = 8
@@ -207,8 +213,15 @@ class Line:
     """A key of `DASHES`."""
     width: float = 1.3
     """In points."""
+    alpha: float = 1.0
+    """Less than 1 where other curves shine through, in print."""
     points: bool = False
-    """Whether there are markers, and no line that joins them."""
+    """Whether there are markers, and no line that joins them unless they are `joined`."""
+    joined: bool = False
+    marker: str = MARKER
+    """The form of the markers, in print."""
+    hollow: bool = False
+    """Whether the markers have the colour of the ground."""
     path: bool = False
     """Whether it goes from state to state in any direction, its ends marked."""
     stat: Stat = ""
@@ -287,6 +300,9 @@ class Chart:
     """A few words under the chart."""
     headed: bool = False
     """Whether the title stands above it where it is alone, too."""
+    limits: Limits = (None, None)
+    """The ends of the y axis, None where the curves decide; in print nothing goes beyond them."""
+    limits_x: Limits = (None, None)
 
     @property
     def shown(self) -> Floats:
@@ -297,7 +313,7 @@ class Chart:
     def values(self) -> Floats:
         """All y that are drawn, and what the axis contains in any case."""
         levels = [level.value for level in self.near]
-        return np.concatenate([self.shown, self.reach, levels])
+        return _within(np.concatenate([self.shown, self.reach, levels]), self.limits)
 
     @property
     def near(self) -> list[Reference]:
@@ -342,6 +358,12 @@ class Chart:
             shares = shares[np.isfinite(shares)]
             suits = len(shares) > 0 and float(np.mean(shares)) > 0.5
         return scale_of("x", self.log, suits) == "log"
+
+
+def _within(values: Floats, limits: Limits) -> Floats:
+    """Return values within limits, and the limits themselves."""
+    ends = np.array(limits, np.float64)  # NaN where there is none
+    return np.append(np.fmax(np.fmin(values, ends[1]), ends[0]), ends[np.isfinite(ends)])
 
 
 def remarks(charts: Sequence[Chart]) -> list[str]:
@@ -469,8 +491,9 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
     lines = [line for line in chart.lines if np.size(line.x)]
     handles = [_draw_line(axes, line, log=log, scale=scale) for line in lines]
     xs = [np.asarray(line.x, np.float64) for line in lines]
-    every = np.sort(np.concatenate([*xs, chart.reach_x] if xs else [np.zeros(1)]))
-    set_time_axis(axes, every, scale, chart.xlabel)
+    every = np.concatenate([*xs, chart.reach_x] if xs else [np.zeros(1)])
+    set_time_axis(axes, np.sort(_within(every, chart.limits_x)), scale, chart.xlabel)
+    axes.set(xlim=chart.limits_x, ylim=chart.limits)
     if chart.ticks:
         names = [*chart.ticks.values()]
         if chart.words:
@@ -498,7 +521,8 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
         )
     if chart.note:
         note(axes, chart.note)
-    return [handle for handle in handles if not str(handle.get_label()).startswith("_")]
+    named = {str(handle.get_label() or ""): handle for handle in handles[::-1]}
+    return [handle for name, handle in [*named.items()][::-1] if name and name[0] != "_"]
 
 
 def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D:
@@ -516,16 +540,22 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         "color": color,
         "ls": dash,
         "lw": line.width,
+        "alpha": line.alpha,
         "label": line.name or None,
     }
     m = every.shape[1]
     if line.points:
-        form |= {"ls": "none", "marker": MARKER, "ms": 3}
+        form |= {
+            "ls": dash if line.joined else "none",
+            "marker": line.marker,
+            "ms": 3 if line.marker == MARKER else 5,
+            "mfc": PALETTE.ground if line.hollow else color,
+        }
         if line.stat and m != 1:
             form |= {"marker": "_", "ms": 9}
     if m != 1 and not line.stat:
         thin: dict[str, Any] = {
-            "linewidths": 0.9 if m <= 200 else 0.4,
+            "linewidths": min(line.width, 0.9 if m <= 200 else 0.4),
             "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8)),
         }
         y = _lifted(every, floor)
@@ -662,20 +692,23 @@ def draw_charts(
     *,
     notes: Sequence[str] = (),
     size: tuple[float | None, float | None] = (None, None),
-    legend: LegendPlace = "below",
+    legend: LegendPlace | Literal["common"] = "below",
     noted: bool = True,
+    columns: int = 0,
 ) -> Drawing:
     """Return a figure of charts, three in a row at most, with letters where there are several.
 
     A dotted line marks the x `mark` in those over iterations; `notes` and what readers must know
-    stand above, unless not `noted`. `size` is width and height in inches.
+    stand above, unless not `noted`. `size` is width and height in inches; `columns`, if any,
+    stand in a row. A `common` legend is one of all panels, whatever their names.
     """
-    columns = 2 if len(charts) == 4 and size[0] is not None else min(len(charts), 3)
+    columns = columns or (2 if len(charts) == 4 and size[0] is not None else min(len(charts), 3))
     rows = -(-len(charts) // columns)
     width, height = size
     if width is None:
         width = ROW_WIDTH if columns == 3 else None
-    aspect = 0.85 if columns > 1 else 0.72
+    narrow = width is not None and width < NARROW * columns
+    aspect = 1.0 if narrow else 0.85 if columns > 1 else 0.72
     if any(isinstance(chart, Phase) for chart in charts):
         width = width or min(4.2 * columns, ROW_WIDTH)
     figure, panels = new_figure(columns, rows, width=width, aspect=aspect, extra_height=0.2)
@@ -694,7 +727,8 @@ def draw_charts(
     _place_legends(figure, panels, legends, legend, columns)
     for k, (axes, chart) in enumerate(zip(panels, charts, strict=False)):
         if len(charts) > 1:
-            panel_label(axes, k, textwrap.fill(chart.title, TITLE // columns))
+            words = textwrap.fill(chart.title, TITLE // columns)
+            panel_label(axes, k, chart.title if "$" in chart.title else words)
         elif chart.headed:
             axes.set_title(chart.title, loc="left")
     for unused in panels[len(charts) :]:
@@ -709,15 +743,20 @@ def _place_legends(
     figure: Drawing,
     panels: Sequence[Axes],
     legends: Sequence[Sequence[Artist]],
-    place: LegendPlace,
+    place: LegendPlace | Literal["common"],
     columns: int,
 ) -> None:
     """Place one legend for all panels where their names agree, else one at each."""
-    labels = [str(handle.get_label()) for handles in legends for handle in handles]
-    longest = max(map(len, labels), default=0) + 5
+    every = [handle for handles in legends for handle in handles]
+    labels = {str(handle.get_label()) for handle in every}
+    longest = max((len(in_unicode(label)) for label in labels), default=0) + 5
+    if place == "common":
+        across = max(1, int(INCH * figure.get_figwidth() / longest))
+        figure_legend(figure, every, columns=across)
+        figure.set_figheight(figure.get_figheight() + 1.7 * SMALL / 72 * (len(labels) // across))
+        return
     if place == "below" and len(legends) > 1 and _agree(legends):
-        handles = [handle for handles in legends for handle in handles]
-        figure_legend(figure, handles, columns=max(1, WIDE * columns // 2 // longest))
+        figure_legend(figure, every, columns=max(1, WIDE * columns // 2 // longest))
         return
     for axes, own in zip(panels, legends, strict=False):
         place_legend(axes, own, place, columns=max(1, WIDE // columns // longest))

@@ -156,9 +156,10 @@ class Chart {
               points: {
                 show: true,
                 size: 6,
-                fill: () => (line.partial ? color("ground") : roleColor(line.color)),
+                fill: () =>
+                  line.partial || line.hollow ? color("ground") : roleColor(line.color),
               },
-              paths: () => null,
+              ...(line.joined ? {} : { paths: () => null }),
             }
           : { points: { show: false } }),
       }))
