@@ -114,17 +114,19 @@ def claims(e: dict[str, Conserved]) -> list[kit.Claim]:
 
 
 def draw(e: dict[str, Conserved]) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.25)
-    for panel, role in zip(axes, ("gd", "muon"), strict=True):
-        run = e[role]
-        panel.axhline(1, color=kit.PALETTE.theory, ls=":", lw=0.8)
-        panel.plot(run.at, run.roots, color="C0", label=r"$\sqrt{W_2^T W_2} - \sqrt{W_1 W_1^T}$")
-        panel.plot(run.at, run.squares, color="C1", label=r"$W_2^T W_2 - W_1 W_1^T$")
-        kit.set_time_axis(panel, run.at)
-        panel.set(ylabel=f"overlap with update {ALIGNED}", ylim=(0, 2))
-    kit.panel_labels(axes, "Gradient descent", "Muon")
-    kit.figure_legend(figure, kit.labelled(axes[0]))
-    return figure
+    return kit.charts(
+        *(
+            kit.chart(
+                title,
+                f"overlap with update {ALIGNED}",
+                kit.line(run.at, run.roots, r"$\sqrt{W_2^T W_2} - \sqrt{W_1 W_1^T}$"),
+                kit.line(run.at, run.squares, r"$W_2^T W_2 - W_1 W_1^T$"),
+                kit.level(1, look="theory dotted 0.8"),
+            )
+            for title, run in (("Gradient descent", e["gd"]), ("Muon", e["muon"]))
+        ),
+        limits=(0, 2),
+    )
 
 
 LONGER = "optimizer.iterations=1200"

@@ -216,27 +216,23 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.25)
-    line = np.minimum(e.muon.at[:, None] * e.muon.step, e.muon.ends)
-    for panel, run, law in zip(axes, (e.gd, e.muon), (e.law, line), strict=True):
-        panel.plot(run.at, run.values, color=kit.PALETTE.faint, lw=0.6)
-        for k, i in enumerate(MODES):
-            panel.plot(run.at, run.values[:, i - 1], color=f"C{k}", lw=1.6, label=f"mode {i}")
-        for k, i in enumerate(MODES):
-            name = "" if k else "scalar law"
-            panel.plot(
-                run.at,
-                law[:, i - 1],
-                color=kit.PALETTE.theory,
-                ls=kit.DASHED,
-                lw=0.8,
-                label=name,
+    stops = np.minimum(e.muon.at[:, None] * e.muon.step, e.muon.ends)
+    chosen = np.array(MODES) - 1
+    rows = (("Gradient descent", e.gd, e.law), ("Muon", e.muon, stops))
+    return kit.charts(
+        *(
+            kit.chart(
+                title,
+                r"singular values of $W_2$",
+                kit.line(run.at, run.values, look="faint"),
+                kit.lines(
+                    run.at, dict(zip(MODES, run.values.T[chosen], strict=True)), "mode {}", "1.6"
+                ),
+                kit.lines(run.at, law[:, chosen], "scalar law", "theory dashed 0.8"),
             )
-        kit.set_time_axis(panel, run.at)
-        panel.set_ylabel(r"singular values of $W_2$")
-    kit.panel_labels(axes, "Gradient descent", "Muon")
-    kit.figure_legend(figure, kit.labelled(axes[0]), columns=5)
-    return figure
+            for title, run, law in rows
+        )
+    )
 
 
 LEAVES = "It is about gradient descent, which this null leaves."

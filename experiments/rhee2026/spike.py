@@ -108,24 +108,22 @@ def claims(e: Spike) -> list[kit.Claim]:
 
 
 def draw(e: Spike) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, aspect=0.9, extra_height=0.2)
-    at = np.arange(len(e.values))
-    left, middle, right = axes
-    left.plot(at, e.values, color="C0", lw=0.8)
-    left.plot(e.law, "_", color=kit.PALETTE.theory, ms=4)
-    left.plot([], [], color="C0", label="network")
-    left.plot([], [], "_", color=kit.PALETTE.theory, label="scalar law")
-    left.set_ylabel("singular values")
-    middle.plot(at, e.losses, color="C0")
-    middle.plot([2, 3, 4], READ_LOSSES, "o", color="C0", mfc="none", label="read off")
-    middle.set_ylabel("loss")
-    right.plot(STEPS, color="C1")
-    right.set_ylabel(r"step size $\eta$")
-    for panel in axes:
-        panel.set(xlabel="iteration", ylim=(0, None))
-    kit.panel_labels(axes, "Modes of $W_2 W_1$", "Loss", "Schedule")
-    kit.figure_legend(figure, [*kit.labelled(left), *kit.labelled(middle)])
-    return figure
+    return kit.charts(
+        kit.chart(
+            "Modes of $W_2 W_1$",
+            "singular values",
+            kit.lines(0, e.values, "network", "C0 0.8"),
+            kit.lines(0, e.law, "scalar law", "theory _"),
+        ),
+        kit.chart(
+            "Loss",
+            "loss",
+            kit.line(0, e.losses),
+            kit.line([2, 3, 4], READ_LOSSES, "read off", "C0 hollow"),
+        ),
+        kit.chart("Schedule", r"step size $\eta$", kit.line(0, STEPS, look="C1")),
+        limits=(0, None),
+    )
 
 
 FIGURE = kit.Figure(

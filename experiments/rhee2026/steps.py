@@ -166,26 +166,28 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.25)
-    left, right = axes
-    left.semilogy(e.gd.steps, e.gd.final, "o-", color="C0", ms=3, label="final loss")
-    left.semilogy(CYCLES, e.cycle, "_", color=kit.PALETTE.theory, ms=8, label="scalar law")
-    left.axvline(1 / e.s[0], color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.8, label=r"$1/s_1$")
-    left.axvline(CRITICAL, color=kit.PALETTE.muted, ls=":", lw=1.0, label="critical, printed")
-    right.loglog(e.muon.steps, e.muon.final, "o-", color="C0", ms=3, label="final loss")
-    right.loglog(
-        e.muon.steps,
-        e.prefactor * e.muon.steps**2,
-        color=kit.PALETTE.theory,
-        ls=kit.DASHED,
-        lw=0.8,
-        label=r"scalar law, $\eta^2$",
+    loss = "final loss / loss of W = 0"
+    law = e.prefactor * e.muon.steps**2
+    return kit.charts(
+        kit.chart(
+            "Gradient descent",
+            loss,
+            kit.line(e.gd.steps, e.gd.final, "final loss", "joined"),
+            kit.line(CYCLES, e.cycle, "scalar law", "theory _"),
+            kit.upright(1 / e.s[0], "$1/s_1$", "theory dashed 0.8"),
+            kit.upright(CRITICAL, "critical, printed"),
+            log="y",
+        ),
+        kit.chart(
+            "Muon",
+            loss,
+            kit.line(e.muon.steps, e.muon.final, "final loss", "joined"),
+            kit.line(e.muon.steps, law, r"scalar law, $\eta^2$", "theory dashed 0.8"),
+            log="xy",
+        ),
+        xlabel=r"step size $\eta$",
+        legend="below",
     )
-    for panel in axes:
-        panel.set(xlabel=r"step size $\eta$", ylabel="final loss / loss of W = 0")
-        kit.place_legend(panel, kit.labelled(panel), "below", columns=2)
-    kit.panel_labels(axes, "Gradient descent", "Muon")
-    return figure
 
 
 SETTING = (
