@@ -152,25 +152,18 @@ def numbers(e: Evidence) -> dict[str, float]:
 def draw(e: Evidence) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.25)
     colors = {"linear": "C0", "tanh": "C2"}
+    chosen = np.array(MODES) - 1
     linear = e.paths["linear"]
-    for mode in MODES:
-        left.plot(
-            linear.iterations,
-            linear.theory[:, mode - 1],
-            color="C1",
-            label="theory, Eq. 12",
-        )
-        for name, color in colors.items():
-            left.plot(
-                e.paths[name].iterations,
-                e.paths[name].u[:, mode - 1],
-                color=color,
-                lw=0.9,
-                ls="--",
-                label=name,
-            )
-    kit.set_time_axis(left, linear.iterations)
-    left.set_ylabel("strength of the mode")
+    modes = kit.chart(
+        f"Modes {', '.join(map(str, MODES))}",
+        "strength of the mode",
+        kit.lines(linear.iterations, linear.theory[:, chosen], "theory, Eq. 12", "C1"),
+        *(
+            kit.lines(linear.iterations, e.paths[name].u[:, chosen], name, f"{color} dashed 0.9")
+            for name, color in colors.items()
+        ),
+    )
+    handles = kit.panel(left, 0, modes)
     x = np.arange(len(MODES))
     for k, (name, color) in enumerate(colors.items()):
         spread = e.delays[name].std(0) if len(e.delays[name]) > 1 else None
@@ -178,8 +171,8 @@ def draw(e: Evidence) -> kit.Drawing:
     right.axhline(0, color=kit.PALETTE.theory, lw=0.7)
     right.set_xticks(x, [str(mode) for mode in MODES])
     right.set(xlabel="mode", ylabel="relative delay at half strength")
-    kit.panel_labels((left, right), f"Modes {', '.join(map(str, MODES))}", "Delay")
-    kit.figure_legend(figure, kit.labelled(left))
+    kit.panel_label(right, 1, "Delay")
+    kit.figure_legend(figure, handles)
     return figure
 
 

@@ -164,59 +164,29 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.25)
-    left.semilogx(
-        LAYERS,
-        e.flow,
-        color=kit.PALETTE.theory,
-        marker=kit.MARKER,
-        label=r"flow, step $1/(n s^{2-2/n})$",
+    return kit.charts(
+        kit.chart(
+            "Learning time",
+            "iterations to $u = 0.99 s$",
+            kit.line(LAYERS, e.flow, r"flow, step $1/(n s^{2-2/n})$", "theory joined"),
+            kit.line(LAYERS, e.best, "descent, best step", "measured joined"),
+            kit.line([n + 1 for n in TRAINED], e.trained, "networks near flow", "C2 x"),
+            kit.line(LAYERS, e.deep, "networks, descent", "C2 hollow s"),
+            kit.level(e.limit, "infinite depth, Eq. 17"),
+            log="x",
+            limits=(0, 1.3 * e.limit),
+        ),
+        kit.chart(
+            "Step",
+            "step",
+            kit.line(LAYERS, e.rate, look="measured joined"),
+            kit.line(LAYERS, 2 / e.sharpness, "2 / sharpness", "C2 hollow s"),
+            kit.line(LAYERS, 1 / (np.array(LAYERS) - 1), "$1/n$", "theory dotted"),
+            log="xy",
+        ),
+        xlabel="layers $N_l$",
+        ticks=LAYERS,
     )
-    left.plot(
-        LAYERS, e.best, color=kit.PALETTE.measured, marker=kit.MARKER, label="descent, best step"
-    )
-    left.plot(
-        [n + 1 for n in TRAINED],
-        e.trained,
-        color="C2",
-        marker="x",
-        ls="",
-        label="networks near flow",
-    )
-    left.plot(
-        LAYERS,
-        e.deep,
-        color="C2",
-        marker="s",
-        mfc="none",
-        ls="",
-        label="networks, descent",
-    )
-    left.axhline(e.limit, color=kit.PALETTE.theory, ls="--", lw=0.8, label="infinite depth, Eq. 17")
-    left.set(xlabel="layers $N_l$", ylabel="iterations to $u = 0.99 s$", ylim=(0, 1.3 * e.limit))
-    right.loglog(
-        np.array(LAYERS), e.rate, color=kit.PALETTE.measured, marker=kit.MARKER, label="best step"
-    )
-    right.plot(
-        LAYERS,
-        2 / e.sharpness,
-        color="C2",
-        marker="s",
-        mfc="none",
-        ls="",
-        label="2 / sharpness",
-    )
-    right.loglog(
-        LAYERS, 1 / (np.array(LAYERS) - 1), color=kit.PALETTE.theory, ls=":", label="$1/n$"
-    )
-    right.set(xlabel="layers $N_l$", ylabel="step")
-    for axes in (left, right):
-        axes.set_xticks(LAYERS, labels=[str(N) for N in LAYERS])
-        axes.minorticks_off()
-    handles = [*kit.labelled(left), *right.get_legend_handles_labels()[0][1:]]
-    kit.figure_legend(figure, handles)
-    kit.panel_labels((left, right), "Learning time", "Step")
-    return figure
 
 
 def _network(n: int, strengths: tuple[float, ...], *more: str) -> kit.Wanted:

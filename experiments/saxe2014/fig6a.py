@@ -107,21 +107,27 @@ def claims(e: Mapping[str, Start]) -> list[kit.Claim]:
 
 
 def draw(e: Mapping[str, Start]) -> kit.Drawing:
-    figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
-    for k, (name, run) in enumerate(e.items()):
-        left.loglog(
-            run.depths, run.iterations, color=f"C{k}", marker=kit.MARKER, label=f"{name} weights"
-        )
-        right.loglog(np.arange(1, len(run.losses)), run.losses[1:], color=f"C{k}")
-    ticks = next(iter(e.values())).depths
-    left.set_xticks(ticks, labels=[str(n) for n in ticks])
-    left.minorticks_off()
-    left.set(xlabel="matrices $n$", ylabel="iterations", ylim=(1, None))
-    right.axhline(LEFT, color=kit.PALETTE.theory, ls=":", lw=0.8)
-    right.set(xlabel="iteration", ylabel="loss / zero network's")
-    kit.panel_labels((left, right), "Best step", f"$n = {DEPTHS[-1]}$; dotted: 1 %")
-    kit.figure_legend(figure, kit.labelled(left))
-    return figure
+    runs = e.values()
+    return kit.charts(
+        kit.chart(
+            "Best step",
+            "iterations",
+            [
+                kit.line(run.depths, run.iterations, f"{name} weights", "joined")
+                for name, run in e.items()
+            ],
+            xlabel="matrices $n$",
+            ticks=next(iter(runs)).depths,
+            limits=(1, None),
+        ),
+        kit.chart(
+            f"$n = {DEPTHS[-1]}$; dotted: 1 %",
+            "loss / zero network's",
+            [kit.line(1, run.losses[1:]) for run in runs],
+            kit.level(LEFT, look="theory dotted 0.8"),
+        ),
+        log="xy",
+    )
 
 
 def _wanted(depths: tuple[int, ...]) -> dict[str, kit.Wanted]:

@@ -4,6 +4,7 @@ Figure 3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -280,49 +281,41 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 2, aspect=0.68, extra_height=0.3)
-    for panel, runs in enumerate((e.two, e.three)):
-        for k, run in enumerate(runs):
-            label = rf"$\sigma^2 = 10^{{{2 * np.log10(run.sigma):.0f}}}$"
-            axes[panel].plot(run.times, run.losses, color=f"C{k}", label=label)
-            axes[panel].plot(run.times, run.alignment, color=f"C{k}", ls="--", lw=1.0)
-        axes[panel].axhline(
-            final_alignment(runs[0].depth), color=kit.PALETTE.theory, ls=":", lw=0.9
+    def losses(title: str, runs: Sequence[Silent]) -> kit.Chart:
+        name = r"$\sigma^2 = 10^{{{:.0f}}}$".format
+        return kit.chart(
+            title,
+            "loss; dashed: $A$",
+            [kit.line(run.times, run.losses, name(2 * np.log10(run.sigma))) for run in runs],
+            [kit.line(run.times, run.alignment, look="dashed 1.0") for run in runs],
+            kit.level(final_alignment(runs[0].depth), look="theory dotted 0.9"),
+            xlabel="time",
         )
-        kit.set_time_axis(
-            axes[panel], max((run.times for run in runs), key=lambda t: float(t[-1])), label="time"
-        )
-    axes[0].set_ylabel("loss; dashed: $A$")
-    kit.panel_labels(axes, r"$L = 2$; dotted: $A_{\mathrm{final}}$", "$L = 3$")
+
     last = [e.two[-1], e.three[-1], *e.deeper]
-    axes[2].plot(
-        [run.depth for run in last],
-        [run.final for run in last],
-        color=kit.PALETTE.measured,
-        marker=kit.MARKER,
-        ls="",
+    at = range(2, 6)
+    ends = [run.final for run in last]
+    return kit.charts(
+        losses(r"$L = 2$; dotted: $A_{\mathrm{final}}$", e.two),
+        losses("$L = 3$", e.three),
+        kit.chart(
+            "Smallest scales",
+            "$A$ in the end",
+            kit.line([run.depth for run in last], ends, look="measured points"),
+            kit.line(at, [*map(final_alignment, at)], look="theory dotted"),
+            xlabel="matrices $L$",
+            ticks=at,
+            limits=(0, 0.75),
+        ),
+        kit.chart(
+            "Inputs not white",
+            "late range of $A$ over end",
+            kit.line(GAMMAS, [run.moves for run in e.anisotropic], look="measured joined"),
+            xlabel=r"anisotropy $\gamma$",
+            ticks=GAMMAS,
+            limits=(0, None),
+        ),
     )
-    axes[2].plot(
-        range(2, 6), [final_alignment(L) for L in range(2, 6)], color=kit.PALETTE.theory, ls=":"
-    )
-    axes[2].set(xlabel="matrices $L$", ylabel="$A$ in the end", xticks=range(2, 6), ylim=(0, 0.75))
-    kit.panel_label(axes[2], 2, "Smallest scales")
-    axes[3].plot(
-        GAMMAS,
-        [run.moves for run in e.anisotropic],
-        color=kit.PALETTE.measured,
-        marker=kit.MARKER,
-        clip_on=False,
-    )
-    axes[3].set(
-        xlabel=r"anisotropy $\gamma$",
-        ylabel="late range of $A$ over end",
-        ylim=(0, None),
-        xticks=GAMMAS,
-    )
-    kit.panel_label(axes[3], 3, "Inputs not white")
-    kit.figure_legend(figure, kit.labelled(axes[0]))
-    return figure
 
 
 def _wanted() -> dict[str, str | kit.Wanted]:
