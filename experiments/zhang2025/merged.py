@@ -159,26 +159,25 @@ def claims_merged(e: Merged) -> list[kit.Claim]:
 
 def draw_merged(e: Merged) -> kit.Drawing:
     """Draw both losses with their theory."""
-    figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.2)
+    title = "Eigenvalues 0.4, 0.3, 0.2, 0.1"
     rows = (
-        (e.losses, e.population, e.levels, "population loss"),
-        (e.white, e.sigmoid, e.white_levels, "closed form"),
+        (title, e.losses, e.population, e.levels, "population loss"),
+        ("White inputs", e.white, e.sigmoid, e.white_levels, "closed form"),
     )
-    for panel, (losses, predicted, levels, name) in zip(axes, rows, strict=True):
-        for m in (0, -1):
-            panel.axhline(
-                levels[m],
-                color=kit.PALETTE.theory,
-                ls=":",
-                lw=1.0,
-                label=None if m else "fixed points",
+    return kit.charts(
+        *(
+            kit.chart(
+                title,
+                "loss",
+                kit.line(0, losses, "linear attention", "measured 2.2"),
+                kit.line(0, predicted, name, "C1 dashed 1.0"),
+                [kit.level(levels[m], "fixed points", "theory dotted 1") for m in (0, -1)],
             )
-        panel.plot(losses, color=kit.PALETTE.measured, lw=2.2, alpha=0.75, label="linear attention")
-        panel.plot(predicted, color="C1", ls="--", lw=1.0, label=name)
-        panel.set(xlabel="iteration", ylabel="loss", ylim=(0, 1.1), xlim=(0, len(losses) - 1))
-        kit.place_legend(panel, kit.labelled(panel), "below", columns=2)
-    kit.panel_labels(axes, "Eigenvalues 0.4, 0.3, 0.2, 0.1", "White inputs")
-    return figure
+            for title, losses, predicted, levels, name in rows
+        ),
+        limits=(0, 1.1),
+        legend="below",
+    )
 
 
 @dataclass(frozen=True)
@@ -268,22 +267,25 @@ def claims_features(e: Features) -> list[kit.Claim]:
 
 
 def draw_features(e: Features) -> kit.Drawing:
-    figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.2)
     attention, frozen, features = e.losses
-    left.plot(attention, color=kit.PALETTE.measured, lw=1.2, label="linear attention")
-    left.plot(features, color="C1", lw=2.4, ls=":", label="network on cubic features")
-    left.axhline(e.levels[-1], color=kit.PALETTE.theory, ls=":", lw=0.8, label="minimum")
-    left.set(ylabel="loss", ylim=(0, 1.1))
-    right.semilogy(np.abs(attention / features - 1) + 1e-9, color="C0", lw=0.9, label="all weights")
-    right.semilogy(
-        np.abs(frozen / features - 1) + 1e-9, color="C2", lw=0.9, label="blocks kept at 0"
+    return kit.charts(
+        kit.chart(
+            "Loss",
+            "loss",
+            kit.line(0, attention, "linear attention", "measured 1.2"),
+            kit.line(0, features, "network on cubic features", "C1 dotted 2.4"),
+            kit.level(e.levels[-1], "minimum", "theory dotted 0.8"),
+            limits=(0, 1.1),
+        ),
+        kit.chart(
+            "Difference",
+            "relative difference of the losses",
+            kit.line(0, np.abs(attention / features - 1) + 1e-9, "all weights", "0.9"),
+            kit.line(0, np.abs(frozen / features - 1) + 1e-9, "blocks kept at 0", "C2 0.9"),
+            log="y",
+        ),
+        legend="below",
     )
-    right.set_ylabel("relative difference of the losses")
-    for panel in (left, right):
-        panel.set(xlabel="iteration", xlim=(0, len(features) - 1))
-        kit.place_legend(panel, kit.labelled(panel), "below", columns=2)
-    kit.panel_labels(figure.axes, "Loss", "Difference")
-    return figure
 
 
 FIGURES = kit.by_id(

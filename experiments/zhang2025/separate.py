@@ -243,31 +243,28 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.25)
     first = e[RELEASED][0]
-    for panel, role in zip(axes, (RELEASED, LARGER), strict=False):
-        for level in first.levels:
-            panel.axhline(level, color=kit.PALETTE.theory, ls=":", lw=1.0, label="saddles $L(M_m)$")
-        for net in e[role]:
-            panel.plot(net.losses, color=kit.PALETTE.measured, lw=0.9, label="networks")
-        panel.plot(
-            e[role][0].predicted,
-            color="C1",
-            ls="--",
-            lw=0.9,
-            label="population, first",
-        )
-        panel.set(ylabel="loss", ylim=(0, 1.1))
-    for d, eigenvalue in enumerate(first.eigenvalues):
-        axes[2].plot(first.at, first.s[:, d], color=f"C{d}", label=rf"$\lambda = {eigenvalue:.2g}$")
-        axes[2].plot(first.predicted_s[:, d], color=f"C{d}", ls="--", lw=0.9)
-    axes[2].set(ylabel="strength", ylim=(-0.1, 1.2))
-    handles = [handle for panel in axes[1:] for handle in kit.labelled(panel)]
-    kit.figure_legend(figure, handles, columns=4)
-    for panel in axes:
-        panel.set(xlabel="iteration", xlim=(0, len(first.losses) - 1))
-    kit.panel_labels(axes, "Loss, $s = 0.01$", "Loss, $s = 0.02$", "Strengths")
-    return figure
+    name = r"$\lambda = {:.2g}$".format
+    return kit.charts(
+        *(
+            kit.chart(
+                title,
+                "loss",
+                [kit.level(level, "saddles $L(M_m)$", "theory dotted 1") for level in first.levels],
+                [kit.line(0, net.losses, "networks", "measured 0.9") for net in e[role]],
+                kit.line(0, e[role][0].predicted, "population, first", "C1 dashed 0.9"),
+                limits=(0, 1.1),
+            )
+            for title, role in (("Loss, $s = 0.01$", RELEASED), ("Loss, $s = 0.02$", LARGER))
+        ),
+        kit.chart(
+            "Strengths",
+            "strength",
+            kit.lines(first.at, dict(zip(map(name, first.eigenvalues), first.s.T, strict=True))),
+            kit.lines(0, first.predicted_s, "", "dashed 0.9"),
+            limits=(-0.1, 1.2),
+        ),
+    )
 
 
 FIGURE = kit.Figure(
