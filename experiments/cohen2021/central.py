@@ -135,48 +135,35 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (loss, top, away) = kit.new_figure(3, aspect=0.95, extra_height=0.5)
     c = e.central
-    steps = np.arange(len(e.losses))
-    colors = {
-        "descent": kit.PALETTE.measured,
-        "flow": kit.PALETTE.muted,
-        "central": kit.PALETTE.rank,
-    }
-    loss.plot(steps, e.losses, color="C5", lw=0.5, label="gradient descent")
-    loss.plot(
-        steps[e.inner],
-        e.smoothed[e.inner],
-        color=colors["descent"],
-        lw=4,
-        alpha=0.4,
-        label="smoothed",
-    )
-    loss.plot(steps, e.flow, color=colors["flow"], ls=":", label="gradient flow")
-    loss.plot(steps, c.losses, color=colors["central"], lw=0.9, label="central flow")
-    loss.plot(
-        steps,
-        c.predicted,
-        color=kit.PALETTE.theory,
-        ls=kit.DASHED,
-        lw=1.0,
-        label=r"central flow $+\ \mathrm{tr}\,\Sigma/\eta$",
-    )
     at, values = e.measured
-    top.plot(at, values * e.eta / 2, color="C5", lw=0.5)
-    top.plot(steps, c.top * e.eta / 2, color=colors["central"], lw=0.9)
-    top.axhline(1, color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.8)
-    away.plot(steps[:-1], e.to_flow, color=colors["flow"], ls=":")
-    away.plot(steps[:-1], e.to_central, color=colors["central"])
-    for panel in (loss, top, away):
-        kit.set_time_axis(panel, steps)
-    loss.set_ylabel("training loss")
-    loss.set_ylim(0, 1.05 * float(e.losses.max()))
-    top.set_ylabel(r"eigenvalue $\times\ \eta/2$")
-    away.set_ylabel("distance from descent")
-    kit.panel_labels((loss, top, away), "Loss", "Eigenvalues", "Distance")
-    kit.figure_legend(figure, kit.labelled(loss), columns=3)
-    return figure
+    inner = np.arange(len(e.losses))[e.inner]
+    theory = r"central flow $+\ \mathrm{tr}\,\Sigma/\eta$"
+    return kit.charts(
+        kit.chart(
+            "Loss",
+            "training loss",
+            kit.line(0, e.losses, "gradient descent", "C5 0.5"),
+            kit.line(inner, e.smoothed[e.inner], "smoothed", "measured pale 4"),
+            kit.line(0, e.flow, "gradient flow", "muted dotted"),
+            kit.line(0, c.losses, "central flow", "rank 0.9"),
+            kit.line(0, c.predicted, theory, "theory dashed 1.0"),
+            limits=(0, 1.05 * float(e.losses.max())),
+        ),
+        kit.chart(
+            "Eigenvalues",
+            r"eigenvalue $\times\ \eta/2$",
+            kit.line(at, values * e.eta / 2, look="C5 0.5"),
+            kit.line(0, c.top * e.eta / 2, look="rank 0.9"),
+            kit.level(1),
+        ),
+        kit.chart(
+            "Distance",
+            "distance from descent",
+            kit.line(0, e.to_flow, look="muted dotted"),
+            kit.line(0, e.to_central, look="rank"),
+        ),
+    )
 
 
 FIGURE = kit.Figure(

@@ -105,9 +105,9 @@ def described(
     )
 
 
-def draw_sharpness(
-    axes: kit.Axes, x: ArrayLike, descent: Edge, color: str, label: str = "", **look: Any
-) -> None:
-    """Draw the sharpness over `x` (K,), and its bound as a dashed line of the same colour."""
-    axes.plot(x, descent.sharpness, color=color, label=label, **{"lw": 1.0, **look})
-    axes.axhline(descent.bound, color=color, ls=kit.DASHED, lw=0.8)
+def sharpness(x: ArrayLike, descent: Edge, color: str, name: str = "") -> list[kit.Line]:
+    """Return the sharpness over `x` (K,), and its bound as a dashed line of the same colour."""
+    return [
+        kit.line(x, descent.sharpness, name, f"{color} 1.0"),
+        kit.level(descent.bound, look=f"{color} dashed 0.8"),
+    ]

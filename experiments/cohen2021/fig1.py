@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dynamics_cli import kit
 
-from .edge import BAND, Edge, draw_sharpness, edge
+from .edge import BAND, Edge, edge, sharpness
 
 STEPS = {
     "chebyshev": {"0.4": 15000, "0.2": 30000},
@@ -92,31 +90,27 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 2, aspect=0.9)
-    for column, (key, edges) in enumerate(e.items()):
-        loss = axes[column]
-        sharp = axes[3 + column]
-        for k, run in enumerate(edges):
-            kit.draw_curve(
-                loss,
-                np.arange(len(run.losses)),
-                run.losses,
-                color=f"C{k}",
-                lw=0.8,
-                label=rf"$\eta = {run.lr:g}$",
+    return kit.charts(
+        *(
+            kit.chart(
+                NAMES[key],
+                "training loss",
+                [kit.line(0, run.losses, rf"$\eta = {run.lr:g}$", "0.8") for run in edges],
+                log="y",
             )
-            draw_sharpness(sharp, run.iterations, run, f"C{k}")
-        loss.set_yscale("log")
-        longest = np.arange(max(len(run.losses) for run in edges))
-        for panel in (loss, sharp):
-            kit.set_time_axis(panel, longest)
-        loss.legend(loc="best")
-        sharp.set_ylim(0, 1.08 * max(run.sharpness.max() for run in edges))
-        kit.set_axis_label(sharp.yaxis, "sharpness", sharp.get_ylim())
-        kit.panel_label(loss, column, NAMES[key])
-        kit.panel_label(sharp, 3 + column, r"dashed: $2/\eta$")
-    axes[0].set_ylabel("training loss")
-    return figure
+            for key, edges in e.items()
+        ),
+        *(
+            kit.chart(
+                r"dashed: $2/\eta$",
+                "sharpness",
+                *(sharpness(run.iterations, run, f"C{k}") for k, run in enumerate(edges)),
+                limits=(0, 1.08 * max(run.sharpness.max() for run in edges)),
+            )
+            for edges in e.values()
+        ),
+        legend="inside",
+    )
 
 
 def _wanted() -> dict[str, str | kit.Wanted]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .edge import NAN, Edge, draw_sharpness, edge
+from .edge import NAN, Edge, edge, sharpness
 from .theory.central_flow import trained_weights
 
 STEPS = {"0.4": 3750, "0.2": 7500}
@@ -117,21 +117,28 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (sharp, away) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
-    sharp.plot(e.times, e.sharpness, color=kit.PALETTE.theory, label="gradient flow")
-    for k, path in enumerate(e.paths):
-        label = rf"gradient descent, $\eta = {path.edge.lr:g}$"
-        draw_sharpness(sharp, path.edge.lr * path.edge.iterations, path.edge, f"C{k}", label)
-        away.semilogy(e.times, path.distance, color=f"C{k}", lw=1.0)
-        away.axvline(path.edge.crossing * path.edge.lr, color=f"C{k}", ls=":", lw=0.9)
-    for panel in (sharp, away):
-        kit.set_time_axis(panel, e.times, label=r"time ($\eta \times$ iteration)")
-    sharp.set_ylim(0, None)
-    sharp.set_ylabel(r"sharpness; dashed: $2/\eta$")
-    away.set_ylabel("distance / distance moved")
-    kit.panel_labels((sharp, away), "Progressive sharpening", "Distance; dotted: crossing")
-    kit.figure_legend(figure, kit.labelled(sharp), columns=3)
-    return figure
+    name = r"gradient descent, $\eta = {:g}$".format
+    edges = [path.edge for path in e.paths]
+    return kit.charts(
+        kit.chart(
+            "Progressive sharpening",
+            r"sharpness; dashed: $2/\eta$",
+            kit.line(e.times, e.sharpness, "gradient flow", "theory"),
+            *(
+                sharpness(edge.lr * edge.iterations, edge, f"C{k}", name(edge.lr))
+                for k, edge in enumerate(edges)
+            ),
+            limits=(0, None),
+        ),
+        kit.chart(
+            "Distance; dotted: crossing",
+            "distance / distance moved",
+            [kit.line(e.times, path.distance, look="1.0") for path in e.paths],
+            [kit.upright(edge.crossing * edge.lr, look="dotted 0.9") for edge in edges],
+            log="y",
+        ),
+        xlabel=r"time ($\eta \times$ iteration)",
+    )
 
 
 def _descent(lr: str, count: int) -> kit.Wanted:

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .edge import BAND, Edge, draw_sharpness, edge
+from .edge import BAND, Edge, edge, sharpness
 
 STEPS = {
     ("polyak", "0.9"): "0.15",
@@ -55,21 +55,19 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, aspect=0.8)
-    for panel, kind in enumerate(("polyak", "nesterov")):
-        mine = {beta: run for (of, beta), run in e.items() if of == kind}
-        for k, (beta, run) in enumerate(mine.items()):
-            draw_sharpness(
-                axes[panel], run.iterations, run, f"C{k}", rf"$\beta = {beta},\ \eta = {run.lr:g}$"
-            )
-        kit.set_time_axis(
-            axes[panel], np.arange(max(run.iterations[-1] for run in mine.values()) + 1)
+    def of(kind: str) -> kit.Chart:
+        mine = {beta: run for (one, beta), run in e.items() if one == kind}
+        return kit.chart(
+            f"{kind.capitalize()}; dashed: its bound",
+            "sharpness",
+            *(
+                sharpness(run.iterations, run, f"C{k}", rf"$\beta = {beta},\ \eta = {run.lr:g}$")
+                for k, (beta, run) in enumerate(mine.items())
+            ),
+            limits=(0, 1.3 * max(run.bound for run in mine.values())),
         )
-        axes[panel].set_ylim(0, 1.3 * max(run.bound for run in mine.values()))
-        axes[panel].legend(loc="lower right")
-        kit.panel_label(axes[panel], panel, f"{kind.capitalize()}; dashed: its bound")
-    axes[0].set_ylabel("sharpness")
-    return figure
+
+    return kit.charts(of("polyak"), of("nesterov"), legend="inside")
 
 
 FIGURE = kit.Figure(

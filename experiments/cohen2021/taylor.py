@@ -12,7 +12,7 @@ from dynamics_cli import kit
 from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
 
-from .edge import BAND, NAN, Edge, described, draw_sharpness, edge
+from .edge import BAND, NAN, Edge, described, edge, sharpness
 from .theory.central_flow import loss_of, states_of, trained_weights
 
 BEFORE = 0.9
@@ -162,34 +162,29 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.3)
-    for panel, (model, title) in enumerate(
-        ((e.before, "Before the edge"), (e.peak, "At the edge"))
-    ):
+    def losses(title: str, model: Model, log: str) -> kit.Chart:
         shown = model.losses[: int(np.argmax(model.losses > GROWTH * model.losses[0])) or None]
-        x = model.iteration + np.arange(STEPS + 1)
-        axes[panel].plot(
-            x[: len(model.actual)],
-            model.actual,
-            color=kit.PALETTE.measured,
-            label="gradient descent",
+        return kit.chart(
+            title,
+            "training loss",
+            kit.line(model.iteration, model.actual, "gradient descent", "measured"),
+            kit.line(model.iteration, shown, "on its quadratic model", "rank dashed"),
+            limits_x=(None, model.iteration + STEPS),
+            log=log,
         )
-        axes[panel].plot(
-            x[: len(shown)], shown, color=kit.PALETTE.rank, ls="--", label="on its quadratic model"
-        )
-        kit.set_time_axis(axes[panel], x)
-        kit.panel_label(axes[panel], panel, title)
-    axes[0].set_ylabel("training loss")
-    axes[1].set_yscale("log")
-    draw_sharpness(axes[2], e.cut.iterations, e.cut, "C0")
-    axes[2].axhline(2 * e.cut.bound, color="C1", ls=kit.DASHED, lw=0.8)
-    axes[2].axvline(CUT, color=kit.PALETTE.muted, ls=":")
-    kit.set_time_axis(axes[2], e.cut.iterations)
-    axes[2].set_ylim(0, None)
-    axes[2].set_ylabel("sharpness")
-    kit.panel_label(axes[2], 2, "Step halved")
-    kit.figure_legend(figure, kit.labelled(axes[0]), columns=2)
-    return figure
+
+    return kit.charts(
+        losses("Before the edge", e.before, "none"),
+        losses("At the edge", e.peak, "y"),
+        kit.chart(
+            "Step halved",
+            "sharpness",
+            sharpness(e.cut.iterations, e.cut, "C0"),
+            kit.level(2 * e.cut.bound, look="C1 dashed 0.8"),
+            kit.upright(CUT),
+            limits=(0, None),
+        ),
+    )
 
 
 FIGURE = kit.Figure(
