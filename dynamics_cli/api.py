@@ -548,6 +548,8 @@ def picture(runs: Drawn | Mapping[str, Any], /, **words: Any) -> Picture:
         at: the state whose value stands for a curve over settings (default: the last).
         log: which axes are logarithmic, c the colours of a phase diagram (default: those that this
             suits).
+        limits: where an axis ends (default: as the values ask for); in Python `{"y": (0, 1)}`, None
+            for an end that the values decide.
         share: the axes that panels have in common (default: xy).
         labels: what a setting, a quantity, a value or a run is called; in Python
             `{"optimizer.lr": "η"}`.

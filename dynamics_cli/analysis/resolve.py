@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.chart import (
     LOG_RANGE,
     Chart,
+    Limits,
     Line,
     look,
     references,
@@ -436,8 +437,14 @@ class Resolved:
             log=self.asked.log,
             linear=linear,
             far=self.asked.bounds == "all",
+            limits=self._limits("y"),
+            limits_x=self._limits("x"),
             **options,
         )
+
+    def _limits(self, axis: Literal["x", "y"]) -> Limits:
+        low, high = self.asked.limits.get(axis, (None, None))
+        return low, high
 
     def _told_apart(
         self, groups: Sequence[Group]

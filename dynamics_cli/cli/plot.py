@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,9 @@ def _words(command: Any) -> Any:
     "--log",
     type=click.Choice(["x", "y", "xy", "c", "xc", "yc", "xyc", "none"]),
     help="Which axes are logarithmic, c the colours of a phase diagram.",
+)
+@click.option(
+    "--limits", multiple=True, metavar="AXIS=LOW:HIGH", help="Where an axis ends: y=0:1, or x=:100."
 )
 @click.option(
     "--label", "labels", multiple=True, metavar="KEY=TEXT", help="Another name in the picture."
@@ -157,6 +161,8 @@ def _plain(drawing: Mapping[str, Any]) -> dict[str, Any]:
         name: list(value) if isinstance(value, tuple) else value for name, value in drawing.items()
     }
     words["where"] = _by_key("--where", drawing["where"], "KEY=VALUE")
+    limits = _by_key("--limits", drawing["limits"], "AXIS=LOW:HIGH")
+    words["limits"] = {axis: _ends(text) for axis, text in limits.items()}
     words["labels"] = _by_key("--label", drawing["labels"], "KEY=TEXT")
     words["size"] = _size(drawing["size"])
     return words
@@ -195,6 +201,15 @@ def _size(text: str | None) -> Any:
             f"--size {text!r}: give column, page, WIDTH or WIDTHxHEIGHT in inches"
         ) from None
     return numbers if len(numbers) == 2 else numbers[0]
+
+
+def _ends(text: str) -> list[float | None]:
+    low, between, high = text.partition(":")
+    with suppress(ValueError):
+        ends = [float(end) if end else None for end in (low, high)]
+        if between:
+            return ends
+    raise click.UsageError(f"--limits {text!r}: give LOW:HIGH, or one of them, as 0: or :100")
 
 
 def _by_key(option: str, texts: Sequence[str], form: str) -> dict[str, str]:

@@ -36,6 +36,9 @@ class Description(Section):
     where: dict[str, Any] = Field({})
     at: Annotated[int, Field(ge=0)] | None = None
     log: Literal["x", "y", "xy", "c", "xc", "yc", "xyc", "none"] | None = None
+    limits: dict[
+        Literal["x", "y"], Annotated[list[float | None], Field(min_length=2, max_length=2)]
+    ] = Field({})
     labels: dict[str, str] = Field({})
     title: str = ""
     bounds: Literal["near", "all", "none"] = "near"

@@ -530,6 +530,14 @@ panels:
         dyn.picture(file)
 
 
+def test_axes_end_where_limits_say(steps):
+    (chart,) = dyn.picture(steps, y="loss", limits={"y": [None, 0.4], "x": [2, 8]}).charts
+    (axes,) = draw_charts([chart]).axes
+    assert (axes.get_xlim(), axes.get_ylim()[1]) == ((2, 8), 0.4)
+    with pytest.raises(ConfigError, match="limits: "):
+        dyn.picture(steps, y="loss", limits={"z": [0, 1]})
+
+
 def test_branches_are_called_by_what_they_change(tmp_path):
     config = {**TWO_POINTS, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4}}
     whole = {"kind": "gd", "lr": 0.005, "iterations": 4}
