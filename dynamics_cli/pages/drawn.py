@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from dynamics_cli.analysis.curves import MANY_NEURONS
 from dynamics_cli.analysis.view import Detail, spread
 from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.measures.arrays import Ints
-from dynamics_cli.pages.document import Html, Page, tag
-from dynamics_cli.plotting.chart import Chart, Line, remarks
+from dynamics_cli.pages.document import Html, Page, image, tag
+from dynamics_cli.plotting.chart import Chart, Line, draw_charts, remarks
+from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.scene import Scene, SceneLayer
 from dynamics_cli.text import cell
 
@@ -35,6 +36,21 @@ SIGNS = ({"o": "●", "*": "★", "s": "■", "^": "▲", "v": "▼", "D": "◆"
 """Markers in legends, filled and hollow."""
 
 
+def add_charts(page: Page, charts: Iterable[Chart | Phase]) -> Iterator[Html]:
+    """Add the charts of a picture; paths and phase diagrams, whose x is in no order, are images."""
+    for chart in charts:
+        if isinstance(chart, Chart) and not any(line.path for line in chart.lines):
+            yield add_chart(page, chart)
+            continue
+        png = draw_charts([chart])._repr_png_()
+        said = f"{chart.ylabel} over {chart.xlabel}"
+        if isinstance(chart, Phase):
+            said = f"{chart.label} by {chart.xlabel} and {chart.ylabel}"
+        yield tag(
+            "figure", image(png, said), tag("figcaption", chart.title or said), class_="panel"
+        )
+
+
 def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
     """Add a chart; one over iterations marks the state of the slider."""
     title = in_unicode(chart.title or chart.ylabel)
@@ -48,6 +64,8 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         )
     title = ", ".join(filter(None, [title, chart.note, *remarks([chart])]))
     lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
+    if ends := [*chart.reach_x]:  # of a common axis
+        lines.append(page.curve(ends, [np.nan] * len(ends), "", color="theory", width=0))
     names = [*dict.fromkeys(line["name"] for line in lines if line["name"])]
     of = ", ".join(names[:6]) or title
     if len(names) > 6:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.mathematics import in_html
-from dynamics_cli.pages.document import Html, Page, folded, items, joined, table, tag
+from dynamics_cli.pages.document import Html, Page, folded, image, items, joined, table, tag
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audits import Audit, Longer, read_report
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, explained, summary
@@ -233,23 +232,14 @@ def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
                 "The table", table(header, rows[:ROWS], f"{document.get('title', '')}"), opened=True
             )
         else:
-            source = Html(f"data:{PICTURES[path.suffix]};base64,{base64.b64encode(data).decode()}")
             said = f"{document.get('title', '')}. {document.get('caption', '')}"
-            yield tag("img", src=source, alt=said, **_size(data))
+            yield image(data, said, PICTURES[path.suffix])
     if not any(Path(name).suffix in PICTURES for name in document["sha256"]):
         yield tag(
             "p",
             "The picture was written in a format that no page can hold; --format png writes one"
             " that can.",
         )
-
-
-def _size(png: bytes) -> dict[str, object]:
-    """Return width and height of a PNG on a screen, so that nothing moves while it loads."""
-    if png[:4] != b"\x89PNG":
-        return {}
-    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
-    return {"width": round(width / 2), "height": round(height / 2)}
 
 
 def config_name(config: str) -> str:

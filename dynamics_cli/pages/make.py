@@ -1,4 +1,4 @@
-"""From what a user names to a page: of runs, a sweep, a figure, a paper, or all papers."""
+"""From what a user names to a page: of runs, a sweep, a picture, a figure, or papers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dynamics_cli.analysis.description import read_picture
+from dynamics_cli.analysis.picture import Picture
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page, tag
+from dynamics_cli.pages.drawn import add_charts
 from dynamics_cli.pages.figure import add_figure, add_paper
 from dynamics_cli.pages.run import add_comparison, add_run
 from dynamics_cli.pages.sweep import add_sweep
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.directory import Sweep
 
 Part = tuple[str, Any]
-"""`run`, `sweep`, `figure` or `paper`, and the run, the directory, the JSON, or the key."""
+"""`run`, `sweep`, `picture`, `figure` or `paper`, and the run, the directory, file, or key."""
 
 
 def pages_folder() -> Path:
@@ -36,12 +39,13 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
 
     Of a run its curves, a slider through its states, its config and where it was made; of several
     runs their curves over one another and the settings that differ; of a sweep its phase diagram;
-    of figures and papers that were reproduced the pictures and every claim. The file needs no
-    server and asks for nothing.
+    of figures and papers that were reproduced the pictures and every claim; of a `picture.yaml` its
+    charts. The file needs no server and asks for nothing.
 
     Args:
         what: runs as `load_run` takes them; or a sweep, the id or the result of a reproduced
-            figure, the JSON file beside it, or the key of a paper; by default all papers.
+            figure, the JSON file beside it, the key of a paper, or a file `picture.yaml`; by
+            default all papers.
         theory: add the predictions of theories for a run, which may take long.
 
     Returns:
@@ -74,6 +78,11 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
         name = value.absolute().name
         page = Page(name, f"Sweep {read_sweep(value).name}")
         add_sweep(page, value)
+    elif kind == "picture":
+        picture = Picture(read_picture(value))
+        page = Page(value.stem, picture.described.title or value.stem)
+        page.body += [tag("p", note) for note in picture.notes]
+        page.body.append(tag("div", *add_charts(page, picture.charts), class_="panels"))
     elif kind == "figure":
         page = Page(value.stem, value.stem)
         add_figure(page, value, read_document(value), level="h2")
@@ -98,8 +107,9 @@ def _part(which: Any) -> Part:
         return "run", which
     files = getattr(which, "files", None)  # the result of `reproduce`
     path = Path(files[-1] if files else getattr(which, "path", which))
-    if path.suffix == ".json" and path.is_file():
-        return "figure", path
+    described = {".json": "figure", ".yaml": "picture", ".yml": "picture"}
+    if path.suffix in described and path.is_file():
+        return described[path.suffix], path
     text = os.fspath(path)
     if is_there(text):
         # perhaps the folder of a paper

@@ -15,7 +15,7 @@ from dynamics_cli.analysis.view import View
 from dynamics_cli.config.dump import flat
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.pages.document import Html, Page, folded, items, table, tag
-from dynamics_cli.pages.drawn import PIXELS, add_chart, add_scene
+from dynamics_cli.pages.drawn import PIXELS, add_chart, add_charts, add_scene
 from dynamics_cli.runs.changes import changes_of
 from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_of, file_sizes, final_numbers
@@ -120,8 +120,7 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
             tag("div", table([], rows, "This state in numbers", class_="state"), class_="panel")
         )
     for description in pictures_of(run).values():
-        picture = Picture(description, [run])
-        later += [add_chart(page, chart) for chart in picture.curves]
+        later += add_charts(page, Picture(description, [run]).charts)
     for made in predictions(run) if theory else ():
         later += [add_chart(page, chart) for chart in prediction_charts(made)]
     yield tag("div", *first, *scenes, *later, class_="panels")

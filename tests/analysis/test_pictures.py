@@ -530,6 +530,20 @@ panels:
         dyn.picture(file)
 
 
+def test_a_page_shows_a_described_picture(steps, three, tmp_path):
+    runs = [str(step.path) for step in steps]
+    panels = [
+        {"y": "loss"},
+        {"y": "sharpness", "x": "loss"},
+        {"runs": str(three.path), "x": "initialization.scale", "y": "architecture.width"},
+    ]
+    file = tmp_path / "picture.yaml"
+    file.write_text(yaml.safe_dump({"runs": runs, "over": ["seed", "loss.kind"], "panels": panels}))
+    page = dyn.page(file)
+    assert [panel["title"] for panel in page.panels] == ["loss"]
+    assert page.html().count('src="data:image/png') == 2  # a path, and a phase diagram
+
+
 def test_axes_end_where_limits_say(steps):
     (chart,) = dyn.picture(steps, y="loss", limits={"y": [None, 0.4], "x": [2, 8]}).charts
     (axes,) = draw_charts([chart]).axes
