@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -210,42 +209,39 @@ def claims_dynamics(e: Dynamics) -> list[kit.Claim]:
 
 
 def draw_dynamics(e: Dynamics) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
-    handles: list[kit.Artist] = []
-    for k, run in enumerate(e.curves):
-        (dots,) = axes[0].plot(
-            run.alpha[1:],
-            run.error[1:],
-            "x",
-            ms=4,
-            color=f"C{k}",
-            label=run.name.replace("K", "$K$"),
-        )
-        axes[0].plot(run.alpha[1:], run.exact[1:], color=f"C{k}")
-        handles.append(dots)
-    value = axes[0].axhline(plateau_theory(2)[0], color="black", lw=0.9, ls=kit.DASHED)
-    value.set_label("plateau, small steps, $K = M = 2$")
-    axes[0].set(
-        xscale="log",
-        yscale="log",
-        xlabel=r"$\alpha$ = steps / $N$",
-        ylabel=r"test error $\epsilon$",
-    )
-    axes[0].set_ylim(bottom=max(FLOOR, axes[0].get_ylim()[0]))
     first = e.curves[0]
-    for j in range(first.R.shape[1]):
-        look: dict[str, Any] = {"color": kit.SERIES[2 + j]}  # not those of the first panel
-        axes[1].plot(first.alpha[1:], first.R[1:, j], "x", ms=4, **look)
-        k, m = divmod(j, TEACHERS)
-        axes[1].plot(
-            first.alpha[1:], first.R_ode[1:, j], label=f"$v_{k + 1}R_{{{k + 1}{m + 1}}}$", **look
-        )
-    axes[1].set(xscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel="overlaps $v_kR_{km}$")
-    axes[1].legend(loc="upper left")
-    kit.panel_labels(axes, "Test error", f"Overlaps, {first.name}".replace("K", "$K$"))
-    line = axes[1].plot([], [], color="black", label="ODE")[0]
-    kit.figure_legend(figure, [*handles, line, value])
-    return figure
+    alpha = first.alpha[1:]
+    names = [
+        f"$v_{k + 1}R_{{{k + 1}{m + 1}}}$"
+        for k, m in np.ndindex(len(first.R[0]) // TEACHERS, TEACHERS)
+    ]
+    return kit.charts(
+        kit.chart(
+            "Test error",
+            r"test error $\epsilon$",
+            [
+                kit.line(run.alpha[1:], run.error[1:], run.name.replace("K", "$K$"), "x")
+                for run in e.curves
+            ],
+            [kit.line(run.alpha[1:], run.exact[1:]) for run in e.curves],
+            kit.entry("ODE", "theory"),
+            kit.level(plateau_theory(2)[0], "plateau, small steps, $K = M = 2$"),
+            log="xy",
+            limits=(FLOOR, None),
+        ),
+        kit.chart(
+            f"Overlaps, {first.name}".replace("K", "$K$"),
+            "overlaps $v_kR_{km}$",
+            # not the colours of the first panel
+            *(kit.line(alpha, R, look=f"C{j} x") for j, R in enumerate(first.R[1:].T, 2)),
+            *(
+                kit.line(alpha, R, names[j - 2], f"C{j}")
+                for j, R in enumerate(first.R_ode[1:].T, 2)
+            ),
+            log="x",
+        ),
+        xlabel=r"$\alpha$ = steps / $N$",
+    )
 
 
 def fitted(sizes: kit.Floats, squares: kit.Floats) -> tuple[float, float]:
@@ -307,23 +303,19 @@ def claims_size(e: Size) -> list[kit.Claim]:
 
 
 def draw_size(e: Size) -> kit.Drawing:
-    figure, (axes,) = kit.new_figure(1, 1, extra_height=0.2)
-    (dots,) = axes.plot(e.sizes, e.rms, kit.MARKER, color="C0", label="simulation less ODE")
     slope, constant = e.line
-    label = rf"fit, $N^{{{slope:.2f}\pm{e.error:.2f}}}$"
-    (line,) = axes.plot(
-        e.sizes, np.exp(constant) * e.sizes**slope, color="black", ls="--", lw=0.9, label=label
+    fit = rf"fit, $N^{{{slope:.2f}\pm{e.error:.2f}}}$"
+    return kit.charts(
+        kit.chart(
+            "",
+            r"rms of $\epsilon-\epsilon_{\rm ODE}$",
+            kit.line(e.sizes, e.rms, "simulation less ODE", "points"),
+            kit.line(e.sizes, np.exp(constant) * e.sizes**slope, fit, "theory dashed 0.9"),
+            xlabel="input dimension $N$",
+            log="xy",
+            ticks=e.sizes,
+        )
     )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="input dimension $N$",
-        ylabel=r"rms of $\epsilon-\epsilon_{\rm ODE}$",
-    )
-    axes.set_xticks(e.sizes, labels=[f"{N:g}" for N in e.sizes])
-    axes.set_xticks([], minor=True)
-    kit.figure_legend(figure, [dots, line])
-    return figure
 
 
 @dataclass(frozen=True)
@@ -446,37 +438,30 @@ def claims_overparam(e: Overparam) -> list[kit.Claim]:
 
 
 def draw_overparam(e: Overparam) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
-    handles: list[kit.Artist] = []
-    for k, (layers, name) in enumerate((("soft", "soft committee"), ("both", "both layers"))):
-        color = f"C{k}"
-        rows = e.trained[layers]
-        axes[0].plot(np.repeat(STUDENTS, rows.shape[1]), rows.ravel(), "x", ms=4, color=color)
-        handles += axes[0].plot(STUDENTS, np.median(rows, axis=1), color=color, lw=1.0, label=name)
-        axes[1].plot(STUDENTS, e.both if layers == "both" else e.committee, kit.MARKER, color=color)
-        axes[1].plot(
-            STUDENTS,
-            [expected(K, shared=layers == "both") for K in STUDENTS],
-            color=color,
-            ls="--",
-            lw=1.0,
-        )
-    for panel in axes:
-        panel.set(xlabel="students $K$ ($M=2$)", xticks=STUDENTS)
-    kit.panel_labels(axes, "trained, random starts", "ODE, informed starts")
-    axes[0].set(ylabel="final error / formula for $K=M$", yscale="log")
-    axes[1].set_ylim(0, None)
-    looks = (
-        ("trained, each teacher", "x", "none"),
-        ("ODE", kit.MARKER, "none"),
-        ("formula, small steps", "", "--"),
+    rows = {"soft committee": e.trained["soft"], "both layers": e.trained["both"]}
+    medians = {name: np.median(values, axis=1) for name, values in rows.items()}
+    laws = [[expected(K, shared=shared) for K in STUDENTS] for shared in (False, True)]
+    return kit.charts(
+        kit.chart(
+            "trained, random starts",
+            "final error / formula for $K=M$",
+            kit.lines(STUDENTS, rows, "", "x"),
+            kit.lines(STUDENTS, medians, look="1"),
+            kit.entry("trained, each teacher", "theory x"),
+            kit.entry("ODE", "theory points"),
+            kit.entry("formula, small steps", "theory dashed 1"),
+            log="y",
+        ),
+        kit.chart(
+            "ODE, informed starts",
+            "",
+            kit.lines(STUDENTS, np.transpose([e.committee, e.both]), "", "points"),
+            kit.lines(STUDENTS, np.transpose(laws), "", "dashed 1"),
+            limits=(0, None),
+        ),
+        xlabel="students $K$ ($M=2$)",
+        ticks=STUDENTS,
     )
-    for label, marker, style in looks:
-        handles += axes[0].plot(
-            [], [], marker=marker, ls=style, color="black", lw=1.0, ms=4, label=label
-        )
-    kit.figure_legend(figure, handles, columns=3)
-    return figure
 
 
 def _online(N: int, alpha: int, *changes: str, every: int = 0, replicas: int = 1) -> kit.Wanted:
