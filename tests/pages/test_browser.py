@@ -272,6 +272,21 @@ def test_sizes_and_colours(size, scheme, show, points, tmp_path):
     assert len(tab.screenshot()) > 10000
 
 
+def test_paper_has_whole_curves_and_the_names_of_columns(show, points, swept):
+    wider = "[...document.querySelectorAll('.uplot')].filter((one) => one.offsetWidth > innerWidth)"
+    for page in (dyn.page(points), dyn.page(swept)):
+        tab = show(page, "wide")
+        tab.emulate_media(media="print")
+        tab.set_viewport_size({"width": 700, "height": 1000})  # of A4
+        tab.wait_for_timeout(200)
+        assert tab.evaluate(f"{wider}.length") == 0
+    assert tab.locator(".jobs thead").inner_text().split("\t")[0].strip() == "job"
+    assert tab.locator("canvas.scale").is_visible()
+    assert tab.evaluate("getComputedStyle(document.querySelector('.panel.sweep')).breakInside") == (
+        "auto"
+    )
+
+
 def test_hostile_names_and_values_are_texts(show, figure, points, tmp_path):
     about = {
         "figure": "hostile",

@@ -69,12 +69,9 @@ class Drawing {
     this.look = look;
     this.log = { x: false, y: false };
     this.window = [0, 1, 0, 1];
-    this.width = 0;
     this.box = { left: 0, top: 0, width: 1, height: 1 };
     this.paint = () => {};
-    new ResizeObserver(
-      () => this.plot && Math.abs(this.place.clientWidth - this.width) > 1 && this.build(),
-    ).observe(place);
+    onWidth(place, () => this.plot && this.build());
   }
 
   /** Show a window, and in it what `paint` draws in pixels of the page. @param {number[]} window x from, x to, y from, y to @param {() => void} paint @param {AxesLook} [look] where it is another */
@@ -87,8 +84,7 @@ class Drawing {
   build() {
     this.plot?.destroy();
     const { look, log } = this;
-    this.width = this.place.clientWidth;
-    const width = Math.max(200, this.width);
+    const width = Math.max(200, this.place.clientWidth);
     const height = Math.round(Math.min(width * this.aspect, 460));
     const [across, down] = [46 + 18 + 12, 22 + 18 + 10]; // what the axes take
     const side = Math.min(width - across, height - down);

@@ -43,6 +43,18 @@ function ticker(text, ticked, then) {
   return make("label", {}, box, text);
 }
 
+/** Call back when an element has another width, on paper too. @param {HTMLElement} element @param {() => void} then */
+function onWidth(element, then) {
+  let width = element.clientWidth;
+  const look = () => {
+    if (Math.abs(element.clientWidth - width) <= 1) return;
+    width = element.clientWidth;
+    then();
+  };
+  new ResizeObserver(look).observe(element);
+  matchMedia("print").addEventListener("change", look);
+}
+
 /** Let a browser save a file. @param {string} name @param {Blob} contents */
 function save(name, contents) {
   const link = /** @type {HTMLAnchorElement} */ (
@@ -112,11 +124,7 @@ class Chart {
     place.append(settings, this.drawing, this.readout, legend);
     this.mark = make("div", { class: "mark" });
     this.build();
-    new ResizeObserver(
-      () =>
-        Math.abs(this.drawing.clientWidth - (this.plot?.width ?? 0)) > 1 &&
-        this.plot?.setSize(this.size()),
-    ).observe(this.drawing);
+    onWidth(this.drawing, () => this.plot?.setSize(this.size()));
     /** Told the x of a click. @type {(x: number) => void} */
     this.onpoint = () => {};
   }

@@ -63,7 +63,7 @@ class Sweep {
     );
     this.rows = make("tbody", {});
     place.append(
-      make("div", { class: "settings" }, this.scale, this.legend),
+      make("div", { class: "legend" }, this.scale, this.legend),
       this.readout,
       make(
         "div",
