@@ -9,14 +9,16 @@ the last one puts it back. What each wants for itself is held by one thread at a
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 SMALL_WORK = 2**20
@@ -32,6 +34,43 @@ where that has not loaded torch.
 _ALONE = threading.RLock()
 _NESTED = threading.local()
 """Whether this thread has set its number of threads."""
+
+
+@cache
+def cores() -> int:
+    """Return the number of cores that this process may use: the least of those of the machine, its
+    affinity, its control groups and `SLURM_CPUS_PER_TASK`.
+    """
+    counts = [os.cpu_count() or 1, *_quotas(Path("/"))]
+    if hasattr(os, "sched_getaffinity"):
+        counts.append(len(os.sched_getaffinity(0)))
+    if (told := os.environ.get("SLURM_CPUS_PER_TASK", "")).isdecimal():
+        counts.append(int(told))
+    return max(1, min(counts))
+
+
+def _quotas(system: Path) -> Iterator[int]:
+    """Yield the cores that each control group of this process, and those around it, may use."""
+    try:
+        groups = (system / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in groups:
+        _, controllers, group = line.split(":", 2)
+        place = system / "sys/fs/cgroup"
+        files = ["cpu.max"]
+        if controllers:  # version 1
+            if "cpu" not in controllers.split(","):
+                continue
+            place /= "cpu"
+            files = ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
+        inner = place / group.lstrip("/")
+        for folder in (inner, *inner.parents):
+            with suppress(OSError, ValueError):  # there is none, or it says "max"
+                texts = [(folder / file).read_text() for file in files]
+                quota, period = map(int, " ".join(texts).split())
+                if quota > 0:
+                    yield math.ceil(quota / period)
 
 
 @contextmanager

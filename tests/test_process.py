@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 import dynamics_cli as dyn
+from dynamics_cli import process
 from dynamics_cli.process import (
     ONE_THREAD,
     THREADS,
@@ -325,3 +326,30 @@ def test_convolutions_have_the_threads_of_a_process_that_trains_alone(monkeypatc
         with threads_for(None):
             assert torch.get_num_threads() == alone
     assert torch.get_num_threads() == former
+
+
+def test_cores_are_those_that_are_granted(monkeypatch, tmp_path):
+    """By affinity, Slurm, and control groups of both versions, the groups around included."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(32), raising=False)
+    monkeypatch.setattr(process, "_quotas", lambda system, quotas=process._quotas: quotas(tmp_path))
+    asked = process.cores.__wrapped__
+    assert asked() == 32
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(
+        "3:cpu,cpuacct:/job\n1:memory:/other\n0::/slice/job\n"
+    )
+    groups = tmp_path / "sys/fs/cgroup"
+    for folder, files in {
+        "cpu/job": {"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"},
+        "slice/job": {"cpu.max": "max 100000"},
+        "slice": {"cpu.max": "350000 100000"},
+    }.items():
+        (groups / folder).mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            (groups / folder / file).write_text(f"{text}\n")
+    assert asked() == 4
+    (groups / "cpu/job/cpu.cfs_quota_us").write_text("300000\n")
+    assert asked() == 3
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "2")
+    assert asked() == 2

@@ -228,6 +228,8 @@ def test_threads_change_no_bit(optimizer, monkeypatch):
     assert stepper_of(problems[0], "engine")._batch_rows < 250
     paths = []
     for threads in (1, 2, 3):
+        cores = "dynamics_cli.training.steppers.side_by_side.cores"
+        monkeypatch.setattr(cores, lambda count=threads: count)
         monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
         paths.append(
             [path_of(partial(stepper_of, some, "engine"), [3, 1]) for some in (problems, *problems)]

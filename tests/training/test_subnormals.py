@@ -116,6 +116,7 @@ def test_flags_of_the_caller_stay():
 
 def test_shares_of_work_flush_on_the_calling_thread_and_on_others(monkeypatch):
     monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 3)
+    monkeypatch.setattr("dynamics_cli.training.steppers.side_by_side.cores", lambda: 3)
     works = [lambda k=k: (k, get_ident(), flushing()) for k in range(3)]
     numbers, threads, flushed_there = zip(*Threads(3).run(works), strict=True)
     assert numbers == (0, 1, 2)

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import io
 import json
-import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ from PIL import Image, UnidentifiedImageError
 from dynamics_cli.datasets.files import store
 from dynamics_cli.errors import DataMissingError, InputError, UsageError
 from dynamics_cli.kinds import check_size
-from dynamics_cli.process import ignored_warnings
+from dynamics_cli.process import cores, ignored_warnings
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
 from dynamics_cli.runs.store import files
 
@@ -121,7 +120,7 @@ def read_images(
     with (
         _opened(path) as pictures,
         ignored_warnings(module=r"PIL\."),  # of odd metadata, not of pixels
-        ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
+        ThreadPoolExecutor(min(8, cores())) as pool,
     ):
         check_size(len(pictures), size**2)  # three colours in float32, and the bytes
         images = np.empty((len(pictures), size, size, 3), np.uint8)

@@ -20,6 +20,7 @@ from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import DynError, InputError, RunError
 from dynamics_cli.kinds.registry import WITH, blamed
+from dynamics_cli.process import cores
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.training.loop import Progress
@@ -192,7 +193,7 @@ def _trained(task: Task) -> Obtained | DynError:
 
 def _is_long(plan: Plan, *, force: bool) -> bool:
     """Whether a run that is still to be trained is worth a process with a core of its own."""
-    if len(plan.problems) > 1 or plan.choice.device != "cpu" or os.cpu_count() == 1:
+    if len(plan.problems) > 1 or plan.choice.device != "cpu" or cores() == 1:
         return False
     if plan.problem.threaded_work(1) is None:  # convolutions use all cores in each process
         return False

@@ -30,7 +30,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.process import ONE_THREAD, THREADS, torch_threads
+from dynamics_cli.process import ONE_THREAD, THREADS, cores, torch_threads
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
 from dynamics_cli.waiting import SILENT
 
@@ -105,7 +105,7 @@ class Processes(ThreadPoolExecutor):
     """
 
     def __init__(self, count: int | None = None) -> None:
-        super().__init__(count or os.cpu_count() or 1)
+        super().__init__(count or cores())
         self._workers: dict[int, _Worker] = {}
         """Thread -> its process."""
         self._closing = False

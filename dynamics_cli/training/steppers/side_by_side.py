@@ -18,6 +18,7 @@ from dynamics_cli.formulas.tracing import facts
 from dynamics_cli.gradients.derivatives import trained_names
 from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Loss, Problem
+from dynamics_cli.process import cores
 from dynamics_cli.training.batches import Batches, Fresh
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
 
@@ -35,7 +36,7 @@ class Threads:
     """Threads of Python that call kernels side by side: numba gives them free of Python's lock."""
 
     def __init__(self, most: int) -> None:
-        self.count = max(1, min(most, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined] # set on import
+        self.count = max(1, min(most, cores(), numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined] # set on import
         # which starts a thread when it is needed
         self._pool = ThreadPoolExecutor(max(1, self.count - 1))
 
