@@ -245,7 +245,8 @@ def sweep(
         record: how much each job keeps (default: all, unless that exceeds `record.limit_gib`);
             `light` is its ends and about a thousand losses, `ends` its ends, `config` all that the
             config says.
-        workers: processes for jobs that cannot be batched (default: one per core).
+        workers: processes for all jobs, which are divided into at least as many batches (default:
+            one per core for jobs that cannot be batched).
         shard: one of N parts to train; the command without it trains the rest and writes the table.
             In Python `(3, 50)` is the third of fifty parts.
         executor: any `concurrent.futures.Executor` instead of local processes, such as one of a

@@ -67,13 +67,15 @@ def sweep(
     **planned: Any,
 ) -> None:
     planned["messages"] = partial(say, quiet=quiet)
-    with _dask_executor(dask) if dask else nullcontext() as executor:
+    with _dask_executor(dask) if dask else nullcontext((None, None)) as (executor, threads):
+        workers = workers or threads
         planned |= {"executor": executor, "out": out, "shard": _shard(shard), "workers": workers}
         run_and_show(config, grid, quiet=quiet, as_json=as_json, **planned)
 
 
 @contextmanager
-def _dask_executor(scheduler: str) -> Iterator[Executor]:
+def _dask_executor(scheduler: str) -> Iterator[tuple[Executor, int]]:
+    """Give the executor of a scheduler, and the number of threads that its workers have now."""
     with needing("--dask", "distributed"):
         from distributed import Client
     try:
@@ -81,7 +83,7 @@ def _dask_executor(scheduler: str) -> Iterator[Executor]:
     except (OSError, ValueError) as error:
         raise RunError(f"no Dask scheduler answers at {scheduler}: {error}") from error
     with client:
-        yield client.get_executor(pure=False)
+        yield client.get_executor(pure=False), sum(client.nthreads().values())
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

@@ -48,9 +48,12 @@ MOST_READ = 10**8
 """Jobs of a sweep that is read: a file could name more than fit into memory."""
 MOST_TOLD = 100
 """Values of a setting that a message names."""
-PLACE = ("path", "replica", "hash", "message")
-"""Columns that say where the run of a job is."""
-FIXED = ("job", "seed", "status", *PLACE)
+PLACE = ("path", "replica", "hash")
+"""Columns that say where the run of a job is, which depends on the parts in which the sweep was
+begun; the file of the table leaves them out.
+"""
+LAST = (*PLACE, "message")
+FIXED = ("job", "seed", "status", *LAST)
 """Columns that are neither settings nor final numbers."""
 _EXCHANGED = "was exchanged: another run stands there"
 _AGAIN = "move or delete what is there, and the same `dyn sweep` trains the missing jobs"
@@ -203,9 +206,11 @@ def write_table(directory: Path, described: Description, rows: Table) -> None:
     described.model_copy(update={"table": table}).write(directory)
 
 
-def _csv_of(table: _Table) -> bytes:
+def _csv_of(table: _Table, without: Collection[str] = PLACE) -> bytes:
     """Return the contents of `results.csv`, given the table in the description."""
-    return files.csv_of(table.columns, ([*map(text_of, row)] for row in table.rows))
+    kept = [k for k, name in enumerate(table.columns) if name not in without]
+    names = [table.columns[k] for k in kept]
+    return files.csv_of(names, ([text_of(row[k]) for k in kept] for row in table.rows))
 
 
 class Batch(NamedTuple):
@@ -330,7 +335,7 @@ def ended_rows(
     settings = [key for key in keys if key != "seed"]
     before = ["job", *settings, "seed", "status", "iterations", "final_loss", *derived]
     measures = dict.fromkeys(name for number in sorted(rows) for name in rows[number])
-    names = [*before, *(name for name in measures if name not in (*before, *PLACE)), *PLACE]
+    names = [*before, *(name for name in measures if name not in (*before, *LAST)), *LAST]
     return Table({name: row.get(name) for name in names} for row in map(rows.pop, sorted(rows)))
 
 
@@ -607,7 +612,9 @@ def _table_faults(sweep: Sweep) -> Iterator[Fault]:
     assert sweep.described.table is not None
     again = f"the numbers are in {SWEEP}: `dyn export {sweep.path} FILE.csv` writes them"
     try:
-        if files.read(sweep.table) != _csv_of(sweep.described.table):
+        # a former version wrote the places of runs too
+        known = [_csv_of(sweep.described.table, without) for without in (PLACE, ())]
+        if files.read(sweep.table) not in known:
             yield Fault(sweep.table, f"it is not what the sweep wrote; was it edited? ({again})")
     except OSError as error:
         yield Fault(sweep.table, f"it cannot be read: {error.strerror} ({again})")

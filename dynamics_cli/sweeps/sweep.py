@@ -67,30 +67,19 @@ def run_sweep(
     if (kept := _finished_read_only(directory, planned)) is not None:
         return kept
     with run_lock(directory, on_wait=messages) if shard is None else nullcontext():
-        described = known_sweep(directory, planned)
-        if described is None:
-            division = divide([job.config for job in planned])
-            together = [
-                *division.batches,
-                *(numbers for numbers, _ in division.refused if len(numbers) > 1),
-            ]
-            described = planned.described(together)
-            described.write(directory)
-        # texts of pictures, and columns of the table: nothing is trained again
-        if described.labels != planned.labels:
-            described.labels = planned.labels
-            described.write(directory)
-        if described.columns != planned.columns:
-            described.columns = planned.columns
-            described.table = None
-            described.write(directory)
         part, parts = shard or (1, 1)
+        each = workers or getattr(executor, "_max_workers", None) or 1
+        described = _begun(directory, planned, parts * each)
         datasets = dict[int, Any]()
-        of_shard = (
-            parts_of(directory, batch) for batch in batches_of(described)[part - 1 :: parts]
-        )
+        whole = batches_of(described)
+        of_shard = (parts_of(directory, batch) for batch in whole[part - 1 :: parts])
         batches = [*chain.from_iterable(of_shard)]
         todo = _left(directory, batches, planned, datasets, messages)
+        if shard is not None and messages is not None:
+            told = f"part {part} of {parts}: {_jobs(batches)} of {described.jobs} jobs"
+            if not batches:
+                told += f", since the sweep was begun in {len(whole)} batches"
+            messages(f"{told}, {_jobs(todo)} to train")
         if described.table is not None and todo:
             described.table = None
             described.write(directory)
@@ -124,6 +113,31 @@ def run_sweep(
     done = Sweep(directory)
     done.rows = rows  # with the failures of a shard, which are written nowhere
     return done
+
+
+def _begun(directory: Path, planned: PlannedSweep, parts: int) -> Description:
+    """Return the description of a sweep, which is written where there is none.
+
+    A sweep that begins has at least `parts` batches and single jobs, unless it has fewer jobs.
+    """
+    described = known_sweep(directory, planned)
+    if described is None:
+        division = divide([job.config for job in planned], parts)
+        refused = [numbers for numbers, _ in division.refused if len(numbers) > 1]
+        # another shard may have been faster
+        described = known_sweep(directory, planned)
+        if described is None:
+            described = planned.described([*division.batches, *refused])
+            described.write(directory)
+    # texts of pictures, and columns of the table: nothing is trained again
+    if described.labels != planned.labels:
+        described.labels = planned.labels
+        described.write(directory)
+    if described.columns != planned.columns:
+        described.columns = planned.columns
+        described.table = None
+        described.write(directory)
+    return described
 
 
 def _jobs(batches: Sequence[Batch]) -> int:

@@ -60,12 +60,24 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(dyn, place, monkeypat
 
 
 def test_shards_make_the_same_table(dyn, place):
-    sweep = ["sweep", "toy.yaml", *GRID, "--quiet"]
-    whole = dyn(*sweep, "--out", "whole")
+    """Of three shapes four parts are made."""
+    sweep = ["sweep", "toy.yaml", *GRID]
+    whole = dyn(*sweep, "--out", "whole", "--quiet")
+    told = []
     for k in (3, 1, 3):
-        assert dyn(*sweep, "--out", "s", "--shard", f"{k}/3").code == 0
+        part = dyn(*sweep, "--out", "s", "--shard", f"{k}/4")
+        assert part.code == 0
+        told.append(part.err)
         assert dyn("plot", "s").code == 0
-    assert dyn("show", "s", "--json").json["ended"] == 12
+    assert told == [
+        "part 3 of 4: 3 of 18 jobs, 3 to train\n",
+        "part 1 of 4: 6 of 18 jobs, 6 to train\n",
+        "part 3 of 4: 3 of 18 jobs, 0 to train\n",
+    ]
+    late = "part 5 of 5: 0 of 18 jobs, since the sweep was begun in 4 batches, 0 to train\n"
+    assert dyn(*sweep, "--out", "s", "--shard", "5/5").err == late
+    assert dyn("show", "s", "--json").json["ended"] == 9
+    sweep.append("--quiet")
     before = {path: path.stat().st_mtime_ns for path in (place / "s").rglob("*.npy")}
     assert dyn(*sweep, "--out", "s").out == whole.out.replace("whole", "s")
     assert (place / "s/results.csv").read_bytes() == (place / "whole/results.csv").read_bytes()

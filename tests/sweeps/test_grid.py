@@ -249,6 +249,24 @@ def test_jobs_that_differ_in_numbers_alone_are_trained_together():
     assert {len({planned[number].config.loss.kind for number in batch}) for batch in batches} == {1}
 
 
+@pytest.mark.parametrize(
+    ("widths", "seeds", "parts", "sizes"),
+    [
+        ([2], 1000, 50, [20] * 50),  # one group of a thousand networks
+        ([2], 10, 6, [1, 1, 2, 2, 2, 2]),
+        ([2, 200], 10, 4, [3, 3, 4, 10]),  # the group with more work is divided
+        ([2, 3], 2, 9, [1, 1, 1, 1]),  # there are no more networks
+        ([2, 3], 2, 1, [2, 2]),
+    ],
+)
+def test_every_part_of_a_sweep_gets_jobs(widths, seeds, parts, sizes):
+    planned = api.plan_sweep(BASE, {"architecture.width": widths}, seeds=seeds)
+    division = divide([job.config for job in planned], parts)
+    batches = [*division.batches, *([number] for number in division.singles)]
+    assert sorted(map(len, batches)) == sizes
+    assert sorted(number for batch in batches for number in batch) == list(range(len(planned)))
+
+
 def test_a_job_takes_little_memory():
     tracemalloc.start()
     try:

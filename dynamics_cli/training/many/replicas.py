@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from dynamics_cli.config import RunConfig
@@ -50,10 +51,12 @@ class Division:
     """Configs that no network can be trained with, and why."""
 
 
-def divide(configs: Sequence[RunConfig]) -> Division:
-    """Sort configs into batches.
+def divide(configs: Sequence[RunConfig], parts: int = 1) -> Division:
+    """Sort configs into batches, the same on every machine.
 
-    Those that differ only in seed, step and numbers of the initial weights are one.
+    Those that differ only in seed, step and numbers of the initial weights are one. There are at
+    least `parts` batches and single networks, unless there are fewer networks: the batches with the
+    most work are divided.
     """
     texts: dict[tuple[str, int], str] = {}
     kinds: dict[tuple[Any, ...], list[int]] = {}
@@ -72,13 +75,25 @@ def divide(configs: Sequence[RunConfig]) -> Division:
             division.singles.extend(places)
         else:
             groups.setdefault(key, (problem, []))[1].extend(places)
+    together: list[list[int]] = []
+    works: list[int] = []
+    counts: list[int] = []
     for problem, group in groups.values():
         group.sort()
-        size = batch_size(problem, len(group))
         if len(group) == 1 or not _as_alone(problem, [configs[k] for k in group]):
             division.singles.extend(group)
         else:
-            division.batches.extend(group[k : k + size] for k in range(0, len(group), size))
+            together.append(group)
+            works.append(len(group) * _work(problem))
+            counts.append(-(-len(group) // _most_together(problem)))
+    for _ in range(parts - len(division.singles) - sum(counts)):
+        if whole := [k for k, group in enumerate(together) if counts[k] < len(group)]:
+            counts[max(whole, key=lambda k: works[k] / counts[k])] += 1
+    for group, count in zip(together, counts, strict=True):
+        ends = [-(-k * len(group) // count) for k in range(count + 1)]
+        batches = [group[first:last] for first, last in pairwise(ends)]
+        division.batches.extend(batch for batch in batches if len(batch) > 1)
+        division.singles.extend(number for batch in batches if len(batch) == 1 for number in batch)
     division.singles.sort()
     return division
 
@@ -199,11 +214,12 @@ def _way(problem: Problem) -> str | None:
     return None
 
 
-def batch_size(problem: Problem, total: int) -> int:
-    """Return how many of `total` networks like this one are trained together, by memory and
-    work.
-    """
+def _most_together(problem: Problem) -> int:
+    """Return how many networks like this one are trained together, by memory and work."""
     bytes_each = 8 * problem.dtype.itemsize * problem.parameter_count + 1024
-    work = max(1, problem.iterations * multiply_adds(problem))
-    most = max(1, min(BATCH_SIZE, BATCH_BYTES // bytes_each, BATCH_WORK // work))
-    return -(-total // -(-total // most))  # batches of about one size
+    return max(1, min(BATCH_SIZE, BATCH_BYTES // bytes_each, BATCH_WORK // _work(problem)))
+
+
+def _work(problem: Problem) -> int:
+    """Return the multiply-adds of the training of a network."""
+    return max(1, problem.iterations * multiply_adds(problem))
