@@ -223,7 +223,7 @@ def sweep(
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
     out: str | Path | None = None,
-    progress: Counted | None = None,
+    progress: Callable[[float, int], object] | None = None,
     messages: Messages | None = None,
     **settings: Any,
 ) -> Sweep:
@@ -252,7 +252,8 @@ def sweep(
         executor: any `concurrent.futures.Executor` instead of local processes, such as one of a
             Dask cluster.
         out: directory of the sweep (default: named after it below outputs/sweeps).
-        progress: called with the number of jobs that are done, and of all.
+        progress: called with the number of jobs that are done, a half-trained one as 1/2, and of
+            all.
         messages: told that no worker is there.
         settings: top-level settings of all jobs; `seed` is the first one.
 
@@ -275,21 +276,13 @@ def sweep(
         messages=messages,
         **settings,
     )
-    total = None
-    if shard is None:
-        total = len(planned)
-
-    def report(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
-
     return run_sweep(
         planned,
         out=_path(out),
         shard=shard,
         executor=executor,
         workers=workers,
-        report=report,
+        report=progress,
         messages=messages,
     )
 

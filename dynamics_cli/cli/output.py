@@ -139,10 +139,10 @@ class CountBar:
             if self._bar is not None:
                 self._bar.close()
 
-    def __call__(self, done: int, total: int | None, note: str = "") -> None:
+    def __call__(self, done: float, total: int | None, note: str = "") -> None:
         """Note that `done` of `total` (None: not known) are done.
 
-        What was done before the first call has no rate.
+        What was done before the first call has no rate. A smaller number than before is not shown.
         """
         if not self.shown:
             return
@@ -157,6 +157,12 @@ class CountBar:
                 if sys.stderr.isatty():
                     interval = 0.1
                     delay = 0.0
+                form = None
+                if total:
+                    form = (
+                        "{l_bar}{bar}| {n:.10g}/{total_fmt}"
+                        " [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+                    )
                 self._bar = tqdm(
                     total=total,
                     initial=done,
@@ -164,12 +170,13 @@ class CountBar:
                     unit=self.unit,
                     mininterval=interval,
                     delay=delay,
+                    bar_format=form,
                     dynamic_ncols=True,
                     file=sys.stderr,
                 )
             if note:
                 self._bar.set_postfix_str(note, refresh=False)
-            self._bar.update(done - self._bar.n)
+            self._bar.update(max(0, round(done, 2) - self._bar.n))
         except OSError:  # stderr has gone away; the work goes on
             self.shown = False
             self._bar = None

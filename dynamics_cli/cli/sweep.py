@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
@@ -103,7 +102,7 @@ def run_and_show(
 ) -> None:
     """Run a sweep under a progress bar and print its table's place; exit 6 when jobs failed."""
     options.setdefault("messages", partial(say, quiet=quiet))
-    with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
+    with CountBar("job", shown=not (quiet or as_json)) as bar:
         done = dyn.sweep(config, grid, progress=bar, **options)
     counts = done.counts()
     if as_json:

@@ -45,7 +45,7 @@ def run_sweep(
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
-    report: Callable[[int], object] | None = None,
+    report: Callable[[float, int], object] | None = None,
     messages: Callable[[str], None] | None = None,
 ) -> Sweep:
     """Train the jobs of a sweep that are not done, and write its table.
@@ -53,8 +53,8 @@ def run_sweep(
     One process trains a sweep; another waits for it. Shards may run at once, on machines that share
     a folder. The same call without a shard trains the missing jobs and writes the table.
 
-    `report` is called with the number of jobs that have ended, each time some have; the others are
-    arguments of `api.sweep`.
+    `report` is called with the number of jobs that are done, a half-trained one as 1/2, and of all;
+    the others are arguments of `api.sweep`.
 
     Raises:
         UsageError: the directory holds something else.
@@ -85,11 +85,14 @@ def run_sweep(
             described.write(directory)
         ended = _jobs(batches) - _jobs(todo)
 
+        def tell(under_way: float) -> None:
+            if report is not None:
+                report(ended + under_way, _jobs(batches))
+
         def on_end(*some: Batch) -> None:
             nonlocal ended
             ended += _jobs(some)
-            if report is not None:
-                report(ended)
+            tell(0)
 
         on_end()
 
@@ -100,7 +103,7 @@ def run_sweep(
         def failure(outcome: Obtained | DynError, batch: Batch) -> str | None:
             return _failure(outcome, batch, planned, datasets)
 
-        train = partial(train_all, executor=executor, workers=workers)
+        train = partial(train_all, executor=executor, workers=workers, under_way=tell)
         try:
             failed = _train_batches(directory, todo, task_of, train, failure, on_end, messages)
         except Interrupted as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from dynamics_cli.training.many.workers import KILLED, Processes, run_by_executor
 
 
-def dies(directory: str, name: str, times: int) -> str:
+def dies(directory: str, name: str, times: int, report: Callable[[float], object]) -> str:
     """Kill this process the first few times."""
     tries = Path(directory) / name
     done = len(tries.read_text()) if tries.exists() else 0
@@ -21,7 +23,7 @@ def dies(directory: str, name: str, times: int) -> str:
     return ""
 
 
-def fails() -> str:
+def fails(report: Callable[[float], object]) -> str:
     raise ZeroDivisionError("of this task")
 
 
@@ -32,6 +34,57 @@ def test_a_killed_task_is_tried_once_more_and_costs_no_other(tmp_path):
         ended = dict(run_by_executor(todo, call=dies, executor=executor))
     assert ended == {0: KILLED, **dict.fromkeys(range(1, 6), "")}
     assert [len((tmp_path / str(k)).read_text()) for k in range(6)] == [2, 1, 2, 1, 2, 1]
+
+
+def waits(file: str, report: Callable[[float], object]) -> str:
+    """Report a number, and wait until somebody has seen it."""
+    report(0.5)
+    for _ in range(6000):
+        if Path(file).exists():
+            return ""
+        time.sleep(0.01)
+    return "nobody has seen it"
+
+
+def test_a_process_reports_before_it_has_ended(tmp_path):
+    with Processes(1) as executor:
+
+        def look() -> None:
+            if 0.5 in executor.reports.values():
+                (tmp_path / "seen").touch()
+
+        todo = [(str(tmp_path / "seen"),)]
+        assert [*run_by_executor(todo, call=waits, executor=executor, look=look)] == [(0, "")]
+        assert [*executor.reports.values()] == [0.0]
+
+
+class Job:
+    """What submitit returns: no future of `concurrent.futures`."""
+
+    def __init__(self, ended: str | Exception) -> None:
+        self._ended = ended
+        self._asked = 0
+
+    def done(self) -> bool:
+        self._asked += 1
+        return self._asked > 2
+
+    def result(self) -> str:
+        if isinstance(self._ended, Exception):
+            raise self._ended
+        return self._ended
+
+
+def test_an_executor_needs_no_futures_of_the_standard_library():
+    class UncompletedJobError(Exception):
+        pass
+
+    class Submitting:
+        def submit(self, call: Callable[..., str], *arguments: str) -> Job:
+            return Job(UncompletedJobError() if arguments == ("lost",) else call(*arguments))
+
+    ended = run_by_executor([("a",), ("lost",), ("b",)], call=str.upper, executor=Submitting())
+    assert dict(ended) == {0: "A", 1: KILLED, 2: "B"}
 
 
 def test_a_fault_of_the_program_is_raised():

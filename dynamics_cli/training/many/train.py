@@ -7,6 +7,7 @@ interrupted one goes on; so any driver, executor or worker may die, and the same
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -52,6 +53,10 @@ def _not_shown(name: str, iterations: int) -> AbstractContextManager[Progress | 
     return nullcontext()
 
 
+def _ignored(reached: float) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True)
 class Task:
     """Networks that are trained as one run.
@@ -92,6 +97,7 @@ def train_all(
     workers: int | None = None,
     force: bool = False,
     progress: ProgressDisplay | None = None,
+    under_way: Callable[[float], object] = _ignored,
     messages: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[int, Obtained | DynError]]:
     """Train tasks, go on with them, or reuse their runs.
@@ -109,6 +115,8 @@ def train_all(
         workers: number of processes that train all tasks.
         force: train finished runs again.
         progress: shows the progress of training.
+        under_way: told the trained networks of tasks that have not ended, a half-trained one as
+            1/2.
         messages: told which run another process is training.
 
     Raises:
@@ -117,7 +125,9 @@ def train_all(
     """
     elsewhere = executor is not None or workers is not None
     show = progress or _not_shown
-    here = partial(_train_unless_long, force=force, show=show, messages=messages)
+    here = partial(
+        _train_unless_long, force=force, show=show, under_way=under_way, messages=messages
+    )
     put_off: dict[int, Task] = {}
     for k, task in enumerate(tasks):
         if elsewhere or (task.directory is not None and len(task.configs) == 1):
@@ -137,7 +147,7 @@ def train_all(
     elif put_off:
         given = nullcontext(executor) if executor else Processes(workers)
         with show("long runs", len(put_off)) as report, given as running:
-            yield from _train_apart(put_off, running, force=force, report=report)
+            yield from _train_apart(put_off, running, force, report, under_way)
 
 
 def _train_unless_long(
@@ -146,6 +156,7 @@ def _train_unless_long(
     lone: bool,
     force: bool,
     show: ProgressDisplay,
+    under_way: Callable[[float], object],
     messages: Callable[[str], None] | None,
 ) -> Obtained | DynError | Task:
     """Train a task in this process, and return its run or why it failed.
@@ -157,7 +168,7 @@ def _train_unless_long(
         plan = task.plan()
         if not lone and _is_long(plan, force=force):
             return replace(task, directory=plan.directory)
-        return _train_here(task, plan, force, show, messages)
+        return _train_here(task, plan, force, show, under_way, messages)
     except Interrupted:
         raise
     except DynError as error:
@@ -165,7 +176,11 @@ def _train_unless_long(
 
 
 def _train_apart(
-    tasks: Mapping[int, Task], executor: Executor, *, force: bool, report: Progress | None
+    tasks: Mapping[int, Task],
+    executor: Executor,
+    force: bool,
+    report: Progress | None,
+    under_way: Callable[[float], object],
 ) -> Iterator[tuple[int, Obtained | DynError]]:
     """Train tasks by an executor; yield the key of each, and its run or why it failed."""
     kinds = os.environ.get(WITH, "")
@@ -174,10 +189,18 @@ def _train_apart(
         for task in tasks.values()
     )
     places = list(tasks)
-    ends = run_by_executor(orders, call=work, executor=executor)
-    for done, (place, why) in enumerate(ends, start=1):
+    done = 0
+
+    def look() -> None:
+        trained = 0.0
+        if isinstance(executor, Processes):
+            trained = sum([*executor.reports.values()])
+        under_way(trained)
         if report is not None:
-            report(done, float("nan"))
+            report(done, math.nan)
+
+    for place, why in run_by_executor(orders, call=work, executor=executor, look=look):
+        done += 1
         k = places[place]
         yield k, RunError(why) if why else _trained(tasks[k])
 
@@ -206,6 +229,7 @@ def _train_here(
     plan: Plan,
     force: bool,
     progress: ProgressDisplay,
+    under_way: Callable[[float], object],
     messages: Callable[[str], None] | None = None,
 ) -> Obtained:
     """Train a task in this process; a damaged run in a directory that the task names begins anew.
@@ -215,8 +239,15 @@ def _train_here(
     label = plan.config.name
     if len(plan.problems) > 1:
         label += f" x {len(plan.problems)}"
-    with progress(label, plan.needs.iterations) as shown:
-        options: dict[str, Any] = {"resume": True, "progress": shown, "on_wait": messages}
+    total = plan.needs.iterations
+    with progress(label, total) as shown:
+
+        def reached(iteration: int, loss: float) -> None:
+            under_way(len(plan.problems) * iteration / total)
+            if shown is not None:
+                shown(iteration, loss)
+
+        options: dict[str, Any] = {"resume": True, "progress": reached, "on_wait": messages}
         try:
             return obtain_run(plan, force=force, **options)
         except CorruptRunError as error:
@@ -231,6 +262,7 @@ def work(
     configs: Sequence[Mapping[str, Any]],
     force: bool,
     about: Mapping[str, Any],
+    report: Callable[[float], object] = _ignored,
 ) -> str | int:
     """Train a task in a worker, perhaps on another machine, with the code that `--with` names.
 
@@ -246,7 +278,7 @@ def work(
             Path(directory),
             about=about,
         )
-        _train_here(task, task.plan(), force, _not_shown)
+        _train_here(task, task.plan(), force, _not_shown, report)
     except Interrupted as error:
         return error.number
     except DynError as error:

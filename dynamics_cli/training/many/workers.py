@@ -17,14 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
@@ -34,14 +27,18 @@ from dynamics_cli.process import ONE_THREAD, THREADS, cores, torch_threads
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
 from dynamics_cli.waiting import SILENT
 
-LOOK_SECONDS = 0.1
-"""Time between two looks for a signal while tasks run."""
+LOOK_SECONDS = 0.05
+"""Time between two looks for tasks that have ended, or a signal, while tasks run."""
+REPORT_SECONDS = 0.5
+"""Time between two reports of a process that trains."""
 TRIES = 2
 """How often a run is begun or continued before it has failed, where its process was killed."""
 KILLED = (
     f"its process was killed {TRIES} times, as by a system that runs out of memory: try fewer"
     " --workers"
 )
+LOST = ("KilledWorker", "UncompletedJobError")
+"""Errors of Dask and of submitit that say so, perhaps after some tries."""
 STOPPED = (
     "interrupted; finished jobs are kept, the states of the others are saved: the same command"
     " goes on"
@@ -56,33 +53,37 @@ came.
 
 
 def run_by_executor(
-    todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Executor
+    todo: Iterable[tuple[Any, ...]],
+    *,
+    call: Call,
+    executor: Executor,
+    look: Callable[[], object] = lambda: None,
 ) -> Iterator[tuple[int, str]]:
     """Call with each of some arguments, in any order.
 
     Yield the place of each as it ends, and why it failed or "".
 
-    Arguments are made when their task is submitted.
+    Arguments are made when their task is submitted. Of an executor `submit` is used, and `done`,
+    `result` and `cancel` of its futures. `look` is called several times a second.
 
     Raises:
         Interrupted: SIGINT or SIGTERM came; results are kept, and the same call goes on from there.
         RunError: the executor is broken.
     """
     fresh = enumerate(todo)
-    running = dict[Future[str | int], int]()
+    running = dict[int, Future[str | int]]()
     number: int | None = None
     with SignalWatch() as watch:
         while number is None:
             try:
                 for k, arguments in itertools.islice(fresh, MOST_SENT - len(running)):
-                    running[executor.submit(call, *arguments)] = k
+                    running[k] = executor.submit(call, *arguments)
                 if not running:
                     return
-                for future in wait(running, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
-                    k = running.pop(future)
-                    error = future.exception()
-                    killed = type(error).__name__ == "KilledWorker"  # of Dask, after some tries
-                    ended = KILLED if killed else future.result()
+                began = time.monotonic()
+                done = [k for k, future in running.items() if future.done()]
+                for k in done:
+                    ended = _result(running.pop(k))
                     if isinstance(ended, int):
                         number = ended
                     else:
@@ -90,9 +91,22 @@ def run_by_executor(
             except BrokenExecutor as error:
                 raise RunError(f"the executor is gone; finished jobs are kept: {error}") from error
             number = number or watch.received
-        for future in running:
+            look()
+            if not done:  # futures of submitit look for files, perhaps of a network disk
+                time.sleep(max(LOOK_SECONDS, 4 * (time.monotonic() - began)))
+        for future in running.values():
             future.cancel()
     raise Interrupted(STOPPED, number)
+
+
+def _result(future: Future[str | int]) -> str | int:
+    """Return the result of a call that has ended."""
+    try:
+        return future.result()
+    except Exception as error:
+        if type(error).__name__ in LOST:
+            return KILLED
+        raise
 
 
 class Processes(ThreadPoolExecutor):
@@ -102,16 +116,20 @@ class Processes(ThreadPoolExecutor):
 
     A call whose process is killed is repeated in another process, where training goes on from its
     last checkpoint. Leaving the context interrupts the processes.
+
+    A function that is called takes the keyword `report`, a function that it may tell numbers.
     """
 
     def __init__(self, count: int | None = None) -> None:
         super().__init__(count or cores())
         self._workers: dict[int, _Worker] = {}
         """Thread -> its process."""
+        self.reports: dict[int, float] = {}
+        """Thread -> the last number that its call has told; 0 once that has ended."""
         self._closing = False
 
     def submit(self, fn: Callable[..., T], /, *args: Any) -> Future[T]:  # type: ignore[override]
-        """Call a function of a module, which takes no keywords, in one of the processes."""
+        """Call a function of a module in one of the processes."""
         return super().submit(self._call, fn, args)
 
     def _call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -122,10 +140,13 @@ class Processes(ThreadPoolExecutor):
             worker = self._workers.get(thread) or self._workers.setdefault(thread, _Worker())
             try:
                 worker.connection.send((call.__module__, call.__name__, arguments))
-                ended = worker.connection.recv()
+                while isinstance(ended := worker.connection.recv(), float):
+                    self.reports[thread] = ended
             except (EOFError, OSError):  # the process was killed
                 self._workers.pop(thread).kill()
                 continue
+            finally:
+                self.reports[thread] = 0.0
             if isinstance(ended, Exception):
                 raise ended
             return ended
@@ -190,6 +211,15 @@ def serve(descriptor: int) -> None:
                 time.sleep(LOOK_SECONDS)
             os._exit(0)
 
+    reported = 0.0
+
+    def report(reached: float) -> None:
+        nonlocal reported
+        if time.monotonic() - reported > REPORT_SECONDS:
+            reported = time.monotonic()
+            with suppress(OSError):  # the parent is gone
+                connection.send(float(reached))
+
     for number in EXIT_CODES:  # outside of training there is nothing to save
         signal.signal(number, lambda *_: None)
     threading.Thread(target=listen, daemon=True).start()
@@ -197,7 +227,7 @@ def serve(descriptor: int) -> None:
         module, name, arguments = calls.get()
         training.set()
         try:
-            ended = getattr(importlib.import_module(module), name)(*arguments)
+            ended = getattr(importlib.import_module(module), name)(*arguments, report=report)
         except Exception as error:
             ended = error
         with suppress(OSError):  # the parent is gone
