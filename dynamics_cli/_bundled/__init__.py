@@ -24,9 +24,7 @@ def bundled_configs() -> dict[str, Path]:
 
 
 def bundled_config(name: str) -> Path | None:
-    """Return a bundled config by its name, or by `configs/<name>.yaml`, as its own first lines
-    write it.
-    """
+    """Return a bundled config by its name, or by `configs/<name>.yaml`."""
     return bundled_configs().get(
         name.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
     )

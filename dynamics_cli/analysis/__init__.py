@@ -1,5 +1,6 @@
-"""From a run to pictures: the panels that a run offers, predictions beside it, several runs
-together, its animation.
+"""From a run to pictures.
+
+The panels that a run offers, predictions beside it, pictures of several runs, and animation.
 
 `dyn plot` and pages call it; all that it returns is drawn by `plotting`. Begin with `panels.py`.
 """

@@ -1,6 +1,4 @@
-"""Charts of a run: losses, measures, densities of eigenvalues, and norms, directions and spectra
-of weights.
-"""
+"""Charts of a run: losses, measures, densities of eigenvalues, and weights over training."""
 
 from __future__ import annotations
 
@@ -120,8 +118,9 @@ def _by_position(view: View) -> list[str]:
 
 
 def positions(view: View, at: int | None = None) -> list[Chart]:
-    """Chart numbers over positions at some states, or the one nearest to `at`; bins over
-    iterations.
+    """Chart numbers over positions at some states, or at the state nearest to `at`.
+
+    Bins are charted over iterations.
     """
     charts = []
     for name in _by_position(view):

@@ -135,8 +135,9 @@ class Picture:
         return pandas.DataFrame(self.columns())
 
     def to_xarray(self) -> Any:
-        """Return an `xarray.Dataset`: a variable for each quantity over runs and x, NaN where a run
-        has no value there. Settings that differ are coordinates of the runs.
+        """Return an `xarray.Dataset` with a variable for each quantity over runs and x.
+
+        It is NaN where a run has no value. Settings that differ are coordinates of the runs.
 
         Raises UsageError: xarray or pandas is not installed, or panels have different x.
         """

@@ -208,8 +208,9 @@ class GptNetwork(nn.Module):
                 nn.init.normal_(weight, std=INITIAL / math.sqrt(2 * layers) if adds else INITIAL)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return outputs for samples (n, tokens V): (n,) or (n, C), at every token (n, T) or
-        (n, T, C).
+        """Return outputs (n,) or (n, C) of samples (n, tokens V).
+
+        At every token they are (n, T) or (n, T, C).
         """
         r = self.embedding(x.reshape(len(x), self.tokens, -1))  # (n, T, D)
         if self.positions is not None:
@@ -247,8 +248,9 @@ class RecurrentNetwork(nn.Module):
         self.last = nn.Linear(width, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return outputs for samples (n, tokens V): (n,) or (n, C), at every token (n, T) or
-        (n, T, C).
+        """Return outputs (n,) or (n, C) of samples (n, tokens V).
+
+        At every token they are (n, T) or (n, T, C).
         """
         states, _ = self.cells(x.reshape(len(x), self.tokens, -1))  # (n, T, D)
         if not self.every:

@@ -51,8 +51,9 @@ initialization: {kind: default_scaled}
 
 
 class Residual(Activated, kind="residual"):
-    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l sigma(f_(l-1))`, `h = W_L sigma(f_(L-1))` (Phuong 2021:
-    ReLU).
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l sigma(f_(l-1))`, `h = W_L sigma(f_(L-1))`.
+
+    Phuong and Lampert 2021, with ReLU.
 
     With `norm`, each sigma takes `N f_(l-1)`, a normalisation without gain and shift.
     """

@@ -13,8 +13,9 @@ from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
 
 
 class InContextRegression(Dataset, kind="in_context_regression"):
-    """Sequences `(x_1, w.x_1), ..., (x_N, w.x_N), (x_q, 0)` with the label `w.x_q` (Garg et al.
-    2022).
+    """Sequences `(x_1, w.x_1), ..., (x_N, w.x_N), (x_q, 0)` with the label `w.x_q`.
+
+    Garg et al. 2022.
 
     Every sequence has a task vector `w ~ N(0, I)` of its own, and `x ~ N(0, Lambda)` has D columns
     (Zhang et al. 2025). With the tokens `X_t` of D + 1 numbers a sample is the N + 1 tokens side by
@@ -88,9 +89,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
         return np.asarray(Q * self.eigenvalues @ Q.T)
 
     def task_vectors(self, streams: Streams) -> Floats | None:
-        """Return the task vectors (tasks, D) that training sequences share; None where each has its
-        own.
-        """
+        """Return the task vectors (tasks, D) of training sequences; None if each has its own."""
         if self.tasks is None:
             return None
         D = len(self.eigenvalues)
@@ -158,8 +157,9 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
 
 
 def _interleaved(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return S = 2 T - 1 tokens side by side, (n, S (D + 1)), and labels (n, S, 1), of inputs (n,
-    T, D) and their labels (n, T).
+    """Return S = 2 T - 1 tokens side by side, (n, S (D + 1)), and labels (n, S, 1).
+
+    Inputs (n, T, D) and their labels (n, T) take turns.
     """
     n, T, D = x.shape
     tokens = np.zeros((n, 2 * T - 1, D + 1))

@@ -24,8 +24,9 @@ MOVES = 10
 
 
 def next_symbols(sequences: Ints, symbols: int, form: Form) -> tuple[Floats, Floats]:
-    """Return inputs, the first T of T + 1 symbols (n, T), as vectors of 0 and 1 (n, T symbols) or
-    as they are, and the symbol after each (n, T).
+    """Return the first T of T + 1 symbols (n, T) as inputs, and the symbol after each (n, T).
+
+    Inputs are vectors of 0 and 1 (n, T symbols), or the symbols themselves.
     """
     x = sequences[:, :-1]
     y = sequences[:, 1:].astype(np.float64)
@@ -35,8 +36,9 @@ def next_symbols(sequences: Ints, symbols: int, form: Form) -> tuple[Floats, Flo
 
 
 class MarkovChains(Dataset, kind="markov_chains"):
-    """Markov chains of k symbols, each with a transition matrix of its own; the label at each
-    position is the next symbol (Edelman et al. 2024).
+    """Markov chains of k symbols, each with its own transition matrix (Edelman et al. 2024).
+
+    The label at each position is the next symbol.
 
     The rows of a matrix are drawn from the Dirichlet distribution with all parameters `alpha`.
     With `order` m the next symbol depends on the last m, whose k^m rows are numbered by `sum_j
@@ -79,9 +81,7 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
     """Number of held-out sequences; of `matrices` that are shared, with the same ones."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a stationary start or doubly stochastic matrices of chains of higher order, and
-        a parameter of these.
-        """
+        """Yield what chains of higher order lack: stationary starts, doubly stochastic matrices."""
         if self.start == "stationary" and self.order > 1:
             yield ("dataset", "start"), "stationary needs dataset.order: 1"
         if self.rows != "doubly_stochastic":
@@ -93,8 +93,7 @@ optimizer: {kind: adam, lr: 1.0e-2, iterations: 20}
             yield ("dataset", "alpha"), told
 
     def transitions(self, streams: Streams) -> Floats:
-        """Return the transition matrices of all sequences, training before held-out ones, (n +
-        n', k^m, k).
+        """Return the transition matrices of all sequences (n + n', k^m, k), training ones first.
 
         Raises InputError: they do not fit into memory.
         """

@@ -208,8 +208,7 @@ class SparseRegression(Dataset, kind="sparse_regression"):
 
 
 class PowerLaw(Dataset, kind="power_law"):
-    """Gaussian inputs whose variances fall like a power law, labelled by a linear teacher (Bordelon
-    et al. 2020).
+    """Gaussian inputs with variances of a power law, and a linear teacher (Bordelon et al. 2020).
 
     `x_i ~ N(0, lambda_i)` with `lambda_i = i^-decay`, `i = 1, ..., dim`, and `y = sum_i w_i x_i`
     with `lambda_i w_i^2 = i^-source`: the part of direction i in the mean square of labels.

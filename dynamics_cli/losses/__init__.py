@@ -1,5 +1,6 @@
-"""Losses as kinds, each a formula from which torch, NumPy and compiled forms and all derivatives
-are made.
+"""Losses as kinds, each a formula.
+
+Forms for torch, NumPy and compiled code, and all derivatives, are made from it.
 
 Steppers, measures and theories call them. Begin with `squared.py`.
 """

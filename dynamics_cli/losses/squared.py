@@ -1,5 +1,4 @@
-"""Square losses; of vectors the squared Euclidean norm of `h - y`, summed over the outputs, not
-averaged.
+"""Square losses, of vectors summed over the outputs and not averaged.
 
 Masked entries of a matrix are labels of pairs (data set `matrix_completion`, architecture
 `matrix_product`).

@@ -1,5 +1,4 @@
-"""Gradient descent, full-batch and stochastic, with momentum or decay; and optimizers that
-normalise the gradient.
+"""Gradient descent with momentum or decay, and optimizers that normalise the gradient.
 
 `w` are all trained weights, `g` the gradient, `i = 0, 1, ...` the iteration; losses are recorded
 without any decay. Last the schedules of step sizes; `t = i / N` is the share of the run that is
@@ -130,9 +129,7 @@ class GradientDescent(Plain, kind="gd"):
                 )
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
-        """Return the weight after a step, the gradient divided by the loss where that is asked
-        for.
-        """
+        """Return the weight after a step; the gradient is divided by the loss if asked for."""
         if self.loss_scaled:
             g = g / step.loss
         return super().updated(w, g, memory, step)
@@ -266,9 +263,7 @@ class GroupRMSprop(Minibatch, kind="group_rmsprop"):
     """Added to the denominator."""
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
-        """Return the weight after a step along the gradient, divided by the root of the mean
-        square of its norm.
-        """
+        """Return the weight after a step along the gradient over its norm's root mean square."""
         square = formulas.total_of_all(g * g)
         v = step.memory["square"] = self.decay * step.memory["square"] + (1 - self.decay) * square
         rate = step.lr / (formulas.sqrt(v / (1 - self.decay ** (step.iteration + 1))) + self.eps)
@@ -328,8 +323,9 @@ class Muon(Minibatch, kind="muon"):
 
 
 def orthogonal_factor(matrix: Tensor, iterations: int = 5) -> Tensor:
-    """Return about `U V^T` (m, k) of a matrix `U S V^T`, by Newton-Schulz iterations of Jordan
-    2024; 0 where it is.
+    """Return about `U V^T` (m, k) of a matrix `U S V^T`, by Newton-Schulz (Jordan 2024).
+
+    It is 0 where the matrix is.
     """
     tall = matrix.shape[0] > matrix.shape[1]
     X: Tensor = matrix.T if tall else matrix
@@ -341,8 +337,9 @@ def orthogonal_factor(matrix: Tensor, iterations: int = 5) -> Tensor:
 
 
 def polar_factor(matrix: Tensor) -> Tensor:
-    """Return `U V^T` (m, k) of a matrix `U S V^T`, over the singular values that are not 0 to
-    rounding; 0 where all are.
+    """Return `U V^T` (m, k) of a matrix `U S V^T`, over singular values above rounding.
+
+    It is 0 where there are none.
     """
     import torch
 

@@ -74,8 +74,9 @@ class NamedTorchOptimizer(TorchOptimizer, kind="torch"):
 
     @classmethod
     def further_keys(cls, given: Mapping[str, Any]) -> list[str]:
-        """Return the arguments of the class that is named, but those that are given as lists where
-        it takes numbers, and the reverse.
+        """Return the arguments of the named class.
+
+        Numbers that are given as lists, and lists given as numbers, are left out.
         """
         arguments = arguments_of(str(given.get("name")))
         fields = {} if arguments is None else arguments.model_fields
@@ -86,9 +87,7 @@ class NamedTorchOptimizer(TorchOptimizer, kind="torch"):
         ]
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a name that no class of `torch.optim` has, and arguments that the class does not
-        take.
-        """
+        """Yield an unknown name of `torch.optim`, and arguments that the class does not take."""
         yield from super().check(sections)
         arguments = arguments_of(self.name)
         if arguments is None:
@@ -151,8 +150,9 @@ def class_names() -> list[str]:
 
 @cache
 def arguments_of(name: str) -> type[BaseModel] | None:
-    """Return the arguments of a class of `torch.optim` with their types and defaults; None where
-    no such class can train.
+    """Return the arguments of a class of `torch.optim` with their types and defaults.
+
+    None where no such class can train.
     """
     if name not in class_names():
         return None
@@ -169,8 +169,9 @@ def arguments_of(name: str) -> type[BaseModel] | None:
 
 
 def _typed(annotation: Any, default: Any) -> tuple[Any, Any]:
-    """Return the type of an argument in a config and its default: lists for tuples, and numbers
-    for tensors.
+    """Return the type of an argument in a config and its default.
+
+    Tuples are lists there, and tensors numbers.
     """
     if isinstance(default, tuple):
         count = len(default)

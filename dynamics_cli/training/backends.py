@@ -55,15 +55,13 @@ class Choice:
 
 
 def choose(problems: Sequence[Problem], later: Sequence[Problem] = ()) -> Choice:
-    """Resolve `device` and `backend` of the config of one network, or of replicas with one
-    `replicas.batch_key`.
+    """Resolve `device` and `backend` of a network, or of replicas with one `replicas.batch_key`.
 
     It suits the problems after changes on the way, `later`, too.
 
     Raises:
         InputError: CUDA is asked for and absent.
         UsageError: the backend asked for cannot train this problem on this device.
-
     """
     problem = problems[0]
     device = problem.config.device
@@ -103,8 +101,9 @@ def choose(problems: Sequence[Problem], later: Sequence[Problem] = ()) -> Choice
 
 
 def has_large_layers(problem: Problem) -> bool:
-    """Return whether `auto` leaves a network that the engine could train to torch: a layer has more
-    than `LARGE` inputs and more than `LARGE` outputs.
+    """Return whether `auto` leaves a network of the engine to torch.
+
+    It does for a layer with more than `LARGE` inputs and outputs.
     """
     if problem.config.optimizer.is_flow or by_kernel(problem) or not by_engine(problem):
         return False
@@ -120,9 +119,7 @@ def by_torch(problem: Problem) -> bool:
 
 
 def by_compiled(problem: Problem) -> bool:
-    """Return whether a compiled stepper trains a problem: a network of layers whose kinds are
-    formulas.
-    """
+    """Return whether a compiled stepper trains a problem: layers whose kinds are formulas."""
     config = problem.config
     if config.optimizer.is_flow:
         c = config.architecture
@@ -131,8 +128,9 @@ def by_compiled(problem: Problem) -> bool:
 
 
 def by_kernel(problem: Problem) -> bool:
-    """Return whether a kernel of two-layer networks trains a problem: full batches of few
-    columns, single samples.
+    """Return whether a kernel of two-layer networks trains a problem.
+
+    It takes full batches of few columns, or single samples.
     """
     config = problem.config
     dataset = problem.dataset
@@ -175,12 +173,10 @@ def cuda_available() -> bool:
 
 
 def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
-    """Return the stepper that was chosen, for one network or for replicas with one
-    `replicas.batch_key`.
+    """Return the chosen stepper, for one network or for replicas with one `replicas.batch_key`.
 
     Raises:
         ValueError: this stepper trains no replicas.
-
     """
     # before any other import of numba, which it makes shorter
     from dynamics_cli.formulas import compiling  # noqa: F401

@@ -39,12 +39,10 @@ class Estimate:
 
 
 def recorded_parameters(problem: Problem) -> list[str]:
-    """Return the names of the weights and buffers that the run records, in the order of the
-    network, then those of averages.
+    """Return the names of the weights and buffers that the run records, then of averages.
 
     Raises:
         InputError: the config asks for a parameter that the network does not have.
-
     """
     wanted = problem.config.record.parameters
     if wanted == "none":
@@ -105,8 +103,9 @@ def recorded_bytes(problem: Problem) -> int:
 
 
 def checkpoint_bytes(problem: Problem, *, changed: bool = False) -> int:
-    """Return the bytes of a checkpoint: weights and their averages, the optimizer's memory, and
-    after a change the weights with which it began.
+    """Return the bytes of a checkpoint.
+
+    It has the weights, their averages, the optimizer's memory, and the weights at the last change.
 
     An update that is no formula is taken to remember two numbers a weight.
     """

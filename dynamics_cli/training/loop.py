@@ -285,8 +285,9 @@ class TrainingLoop:
             self._writer.keep(*self._state())
 
     def _advance_unwatched(self, last: int, kept: Sequence[int]) -> None:
-        """Do updates up to state `last`, not past the next recording point; keep the weights that
-        measures of updates will need there, and at the next state whose checkpoint is `kept`.
+        """Do updates up to state `last`, not past the next recording point.
+
+        Keep the weights that measures of updates will need there, and at the next `kept` state.
         """
         stepper = self.stepper
         first = self.stepper.iteration
@@ -351,9 +352,7 @@ class TrainingLoop:
 
 
 def _next_chunk(chunk: int, done: int, seconds: float) -> int:
-    """Return how many updates the next call may do, given the updates and the seconds of the
-    last call.
-    """
+    """Return the updates of the next call, given those and the seconds of the last one."""
     # a recording point may have cut the call short
     wanted = done * CALL_SECONDS / max(seconds, 1e-6)
     return max(1, int(min(wanted, 4.0 * chunk)))

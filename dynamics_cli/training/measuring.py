@@ -124,8 +124,7 @@ class Measuring:
     def advance(
         self, stepper: Stepper, n: int, due: Iterations, keeps: Collection[str]
     ) -> tuple[Floats, list[Seen]] | None:
-        """Have a stepper do up to `n` updates, and measure the states `due` on the way, from the
-        first on.
+        """Do up to `n` updates of a stepper, and measure the states `due` on the way.
 
         Return the losses and what was measured, with the weights to keep; None where measures have
         to be asked state by state.

@@ -45,8 +45,9 @@ class Parent:
 
 
 def parent_of(config: RunConfig, legs: Sequence[Leg], path: Path | None) -> Parent | None:
-    """Return a run, named by its directory, with the latest state that a run with changes can begin
-    with; None without one.
+    """Return a run, named by its directory, with the latest state of it to begin with.
+
+    None without such a state.
 
     `config` is the resolved one, `legs` are its own.
 
@@ -82,8 +83,9 @@ def parent_of(config: RunConfig, legs: Sequence[Leg], path: Path | None) -> Pare
 
 
 def _is_on_the_way(run: Run, checkpoint: Checkpoint, legs: Sequence[Leg]) -> bool:
-    """Return whether legs trained from nothing come by a checkpoint: with the same recorded states
-    and losses, and with the weights that measures of updates will need.
+    """Return whether training from nothing comes by a checkpoint.
+
+    It records the same states and losses, and holds the weights that measures of updates will need.
     """
     reached = int(checkpoint.meta["iteration"])
     states = np.unique(np.concatenate([leg.recorded_states for leg in legs]))

@@ -1,5 +1,6 @@
-"""From a config to the training problem: its data, read or drawn, checked against loss, network
-and optimizer.
+"""From a config to the training problem.
+
+Its data are read or drawn, and checked against loss, network and optimizer.
 """
 
 from __future__ import annotations

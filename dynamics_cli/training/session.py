@@ -1,5 +1,4 @@
-"""From configs to a finished run: identity, reuse, the lock, training, and the entries of
-`run.json`.
+"""From configs to a finished run: identity, reuse, lock, training, entries of `run.json`.
 
 A run is one network, or several of equal shape that are trained side by side, its replicas.
 """
@@ -60,16 +59,15 @@ class Plan:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """The problem at the beginning, or those of the replicas, which share everything but what
-        `replicas.batch_key` leaves free.
+        """The problem at the beginning, or those of the replicas.
+
+        Replicas share everything but what `replicas.batch_key` leaves free.
         """
         return self.legs[0].problems
 
     @property
     def problem(self) -> Problem:
-        """The first problem; all problems record the same states for the same number of
-        iterations.
-        """
+        """The first problem; all problems record the same states."""
         return self.problems[0]
 
     @property
@@ -106,15 +104,13 @@ def plan_run(config: RunConfig, directory: Path | None = None, root: Path | None
 def plan_problems(
     problems: Sequence[Problem], directory: Path | None = None, root: Path | None = None
 ) -> Plan:
-    """Resolve and check everything about a run of one network, or of several with one
-    `replicas.batch_key`.
+    """Resolve and check a run of one network, or of several with one `replicas.batch_key`.
 
     `directory` is the run directory itself; by default it is named after the config, below `root`,
     which is by default the root of all runs.
 
     Raises:
         InputError: the data, the device or the size of the run make it impossible.
-
     """
     first = problems[0]
     legs = legs_of(problems)
@@ -163,8 +159,9 @@ def obtain_run(
     on_wait: Callable[[str], None] | None = None,
     listener: Listener | None = None,
 ) -> Obtained:
-    """Return the run of a plan: reused when it is finished, continued when `resume` is given,
-    trained otherwise.
+    """Return the run of a plan.
+
+    A finished run is reused, an unfinished one continued with `resume`.
 
     A run that another process was training, for which this one has waited, is continued too if that
     one died. A `listener` gets the rows of losses and measures as they are recorded, after the rows
@@ -175,7 +172,6 @@ def obtain_run(
             `force` is given.
         RunError: the run cannot go on (disk full, corrupt, locked).
         Interrupted: SIGINT or SIGTERM came; the state is saved.
-
     """
     began = time.monotonic()
     remedy = "the same command" if resume else files.RESUME
@@ -213,8 +209,9 @@ def obtain_run(
 
 
 def finished_read_only(plan: Plan) -> Run | None:
-    """Return the finished run of a plan in a directory that cannot be written, where no lock can be
-    held; else None.
+    """Return the finished run of a plan in a read-only directory, where no lock can be held.
+
+    Else None.
 
     Raises RunError: it is damaged.
     """
@@ -228,8 +225,9 @@ def finished_read_only(plan: Plan) -> Run | None:
 
 
 def begun_run(plan: Plan) -> Run | None:
-    """Return the run in the directory of a plan, with the plan's config where both are the same
-    run; None without one.
+    """Return the run in the directory of a plan; None without one.
+
+    Where both are the same run it has the plan's config.
 
     The config that the run recorded may name files of a checkout that moved; equal identities mean
     equal contents.
@@ -318,9 +316,7 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
 
 
 def _make_directory(directory: Path) -> None:
-    """Make the run directory, so that a place that cannot be written is refused before anything
-    else.
-    """
+    """Make the run directory; a place that cannot be written is refused first."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:

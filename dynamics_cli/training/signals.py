@@ -1,6 +1,4 @@
-"""SIGINT and SIGTERM: a command stops, training finishes the call of its stepper and saves
-first.
-"""
+"""SIGINT and SIGTERM: a command stops; training finishes the stepper's call and saves first."""
 
 from __future__ import annotations
 

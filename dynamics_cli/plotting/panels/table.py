@@ -28,8 +28,7 @@ def table_figure(
     align: str | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """Return a table with one line of `header` and the given `rows`, as a figure `width` inches
-    wide.
+    """Return a table with a line of `header` and `rows` as a figure, `width` in inches.
 
     `align` is one of `l`, `c`, `r` for each column (default: the first left, the others right).
     Raises ValueError for rows of unequal lengths.

@@ -38,16 +38,12 @@ UNROLLED = 4
 
 
 def chunks_of(samples: int, multiply_adds: int) -> int:
-    """Return the number of chunks into which the engine cuts samples, given the multiply-adds of
-    a sample.
-    """
+    """Return the number of chunks of samples in the engine, given the multiply-adds of a sample."""
     return max(1, min(_MOST_CHUNKS, samples, samples * multiply_adds // _CHUNK_WORK))
 
 
 def known(config: RunConfig) -> bool:
-    """Return whether the kernels know the network and the loss of a config: exactly this loss,
-    not relatives.
-    """
+    """Return whether the kernels know the network and exactly the loss of a config."""
     architecture: Any = config.architecture
     return bool(
         architecture.engine
@@ -65,9 +61,7 @@ def has_only(kind: Kind, keys: Set[str]) -> bool:
 
 
 def known_layers(config: RunConfig) -> bool:
-    """Return whether the engine trains a config: a network of layers whose activation, loss and
-    update are formulas.
-    """
+    """Return whether the engine trains a config: layers whose kinds are formulas."""
     architecture: Any = config.architecture
     optimizer = config.optimizer
     if not architecture.engine or (

@@ -185,8 +185,9 @@ def run_full_batches(
 def preactivations(
     W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array
 ) -> None:
-    """Write `<w_j, x_k>` of all neurons into `z` (m,), from the non-zero entries of `x_k`, four
-    at a time.
+    """Write `<w_j, x_k>` of all neurons into `z` (m,), from the non-zero entries of `x_k`.
+
+    Four entries are taken at a time.
     """
     z[:] = W.dtype.type(0)
     p = starts[k]

@@ -1,5 +1,6 @@
-"""Two networks trained against each other: a generator and a discriminator, each with its own
-Adam.
+"""Two networks trained against each other.
+
+A generator and a discriminator each have an Adam of their own.
 """
 
 from __future__ import annotations
@@ -93,9 +94,7 @@ class AdversarialStepper(AutogradStepper):
         return noise.to(self._x)
 
     def losses(self) -> Floats:
-        """Return the discriminator's loss (1,) on the first real points and equally many samples
-        of fixed noise.
-        """
+        """Return the discriminator's loss (1,) on first real points and samples of fixed noise."""
         with torch.no_grad(), self._computing(self._looking_threads):
             real = self._x[:_LOOKED_AT]
             loss = self._discriminator_loss(real, self._model.generate(self._noise(len(real))))

@@ -142,9 +142,7 @@ def update_by_torch(
 
 
 def stackable(problem: Problem) -> bool:
-    """Return whether networks of this problem and others like it can be trained side by side,
-    with a gain.
-    """
+    """Return whether networks of this problem are trained side by side with a gain."""
     architecture = problem.config.architecture
     device = "cpu"
     most_work = MOST_WORK
@@ -321,8 +319,9 @@ class AutogradStepper(SideBySide):
         """The samples of all updates of an epoch."""
 
     def _parts(self) -> dict[str, list[str]]:
-        """Return the names of weights that one update moves, by a name of the update; those that
-        rest have their memory among them.
+        """Return the names of weights that one update moves, by a name of the update.
+
+        Those that rest have their memory among them.
         """
         return {"all": [name for name in self._weights if self._has_memory(name)]}
 
@@ -540,8 +539,9 @@ class AutogradStepper(SideBySide):
         return agree
 
     def _agree(self, i: int, replicas: Sequence[int]) -> bool:
-        """Return whether some replicas have the bits of networks alone in the update from state `i`
-        with the weights of now.
+        """Return whether replicas have the bits of networks alone in the update from state `i`.
+
+        The weights are the current ones.
         """
         x, y = self._data
         axis = self._axis
@@ -696,8 +696,10 @@ class AutogradStepper(SideBySide):
         return slots
 
     def _diagonals(self, updates: Mapping[str, int]) -> dict[str, NDArray[Any]]:
-        """Return preconditioners; NaN of replicas that have halted where an update that is no
-        formula keeps their memory, which has run on.
+        """Return preconditioners.
+
+        NaN of replicas that have halted where the memory of an update that is no formula has run
+        on.
         """
         diagonals: dict[str, NDArray[Any]] = {}
         for updater in self.updaters():

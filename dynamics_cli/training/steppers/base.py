@@ -58,9 +58,7 @@ class Stepper(ABC):
 
     @property
     def ends(self) -> list[int | None]:
-        """The state at which each replica halted, None of those that go on; of a single network
-        nothing.
-        """
+        """The state at which each replica halted, or None; nothing for a single network."""
         return []
 
     def look(self) -> Floats:
@@ -83,8 +81,9 @@ class Stepper(ABC):
         return self.parameters()
 
     def preconditioner(self) -> dict[str, NDArray[np.floating]]:
-        """Return the optimizer's preconditioner (see `Descent.preconditioner`) by weight, in the
-        shapes of `parameters`; empty where it has none, and before the first update.
+        """Return the optimizer's preconditioner by weight, in the shapes of `parameters`.
+
+        It is empty where there is none, and before the first update; see `Descent.preconditioner`.
         """
         return {}
 
@@ -98,9 +97,7 @@ class Stepper(ABC):
         return []
 
     def numbers(self) -> dict[str, Any]:
-        """Return the entries of `run.json` about the work done and, of replicas, about the end
-        of each.
-        """
+        """Return the entries of `run.json` about the work done and the ends of replicas."""
         return {}
 
     @abstractmethod

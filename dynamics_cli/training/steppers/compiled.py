@@ -1,5 +1,6 @@
-"""The compiled stepper of the two-layer network: many iterations a call, by the kernels of
-`training/kernels`.
+"""The compiled stepper of two-layer networks.
+
+The kernels of `training/kernels` do many iterations a call.
 """
 
 from __future__ import annotations
@@ -149,8 +150,9 @@ def pack(hidden: Weights, output: Weights) -> tuple[Weights, Weights]:
 
 
 def sparse_rows(x: Weights) -> tuple[Weights, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the non-zero entries of inputs (Q, n, d), of all columns where several data sets
-    differ in pattern.
+    """Return the non-zero entries of inputs (Q, n, d).
+
+    They have all columns where data sets differ in pattern.
 
     Entry `[q, p]` (Q, entries) stands in column `indices[p]`; the entries of sample k begin at
     `starts[k]`.

@@ -132,9 +132,7 @@ class FlowStepper(Stepper):
         )
 
     def _tolerance(self, weights: Floats) -> Floats:
-        """Return the error allowed in each weight (P,): `rtol` times the largest weight of its
-        neuron.
-        """
+        """Return the error allowed in weights (P,): `rtol` times their neuron's largest weight."""
         size = np.maximum.reduceat(np.abs(self._conserved(weights))[self._order], self._firsts)
         return np.asarray(self.rtol * np.where(size > 0, size, 1.0)[self._neuron])
 
@@ -185,8 +183,9 @@ class FlowStepper(Stepper):
             return self._conserved(self._path(time))
 
     def _step(self) -> None:
-        """Do one step; raise FloatingPointError where no step, however small, meets the
-        tolerance.
+        """Do one step.
+
+        FloatingPointError: no step, however small, meets the tolerance.
         """
         solver = self._solver
         evaluations = self._solver.nfev
@@ -199,9 +198,7 @@ class FlowStepper(Stepper):
         self._evaluations += solver.nfev - evaluations
 
     def state_dict(self) -> StateDict:
-        """Return the number of the current state, the start of the last step, and the work so
-        far.
-        """
+        """Return the current state's number, the start of the last step, and the work so far."""
         time, weights, length = self._last_start
         numbers = {"iteration": self.iteration, "time": time, "length": length, **self.numbers()}
         return {
@@ -247,8 +244,7 @@ def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
 def _conserved(
     problem: Problem, initial: dict[str, Floats], factors: Floats
 ) -> Callable[[Floats], Floats]:
-    """Return a function that gives trained weights (P,) the output weights that follow from the
-    hidden ones.
+    """Return a function from trained weights (P,) to output weights, given the hidden ones.
 
     Where both layers of a two-layer network with a homogeneous activation are trained, `a_j^2 -
     ||w_j||^2` is conserved (Boursier et al. 2022, Lemma 1). Where it is not negative, `a_j` keeps

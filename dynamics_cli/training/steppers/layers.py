@@ -1,5 +1,6 @@
-"""The compiled stepper of networks of layers: any depth, and any activation, loss and optimizer
-that is a formula.
+"""The compiled stepper of networks of layers.
+
+They have any depth, and any activation, loss and optimizer that is a formula.
 """
 
 from __future__ import annotations
@@ -128,9 +129,7 @@ class LayersStepper(SideBySide):
     # -- the network as the kernel reads it
 
     def _spanned(self, problem: Problem) -> tuple[Problem, list[dict[str, Weights]]]:
-        """Return the first problem and all initial weights in the coordinates that the kernel is
-        given.
-        """
+        """Return the first problem and all initial weights in the kernel's coordinates."""
         initial = self._starts()
         self._first = next(iter(problem.shapes))
         self._span = None
@@ -143,9 +142,7 @@ class LayersStepper(SideBySide):
         return self._span.seen(problem), initial
 
     def _see_whole(self, sides: list[int]) -> None:
-        """Make of pairs (row, column) and entries the columns of the identity and the matrix,
-        NaN where not seen.
-        """
+        """Turn pairs (row, column) and entries into identity and matrix, NaN if not seen."""
         places = self.x.astype(np.int64)  # (Q, n, 2)
         labels = np.full((len(self.y), sides[0], sides[-1]), np.nan, self.dtype)
         for q, seen in enumerate(places):
@@ -166,18 +163,14 @@ class LayersStepper(SideBySide):
         return min(rows, max(CHUNK_ROWS, CHUNK_NUMBERS // self._layout.numbers))
 
     def _made_buffers(self, rows: int) -> dict[str, Any]:
-        """Return the fields of `TASK` that hold the work space of one thread, for chunks of
-        `rows` samples.
-        """
+        """Return the fields of `TASK` for one thread's work space, for chunks of `rows` samples."""
         numbers = rows * self._layout.numbers
         P = self._layout.P
         *arrays, gradient = blocks(self.dtype, numbers, numbers, self._layout.scratch(rows), P)
         return {"network": self._layout.network(*arrays), "gradient": gradient}
 
     def _activations(self) -> tuple[NDArray[np.int64], Floats]:
-        """Return the addresses (R,) of the units of activations, and the numbers (R, q) that their
-        formulas take.
-        """
+        """Return the addresses (R,) of units of activations, and the numbers (R, q) they take."""
         R = len(self.problems)
         addresses = np.zeros(R, np.int64)  # 0 for the identity
         rows = []
@@ -229,9 +222,7 @@ class LayersStepper(SideBySide):
     # -- training
 
     def _tasks(self, data: Data, **fields: Any) -> list[Any]:
-        """Return the kernel's records of all replicas, shared out among the threads, with the
-        fields that differ.
-        """
+        """Return the kernel's records of all replicas, shared among threads, with what differs."""
         given = self._fields | {
             "samples": data[0].shape[1],
             "count": fields["rates"].shape[1],
@@ -319,9 +310,7 @@ class LayersStepper(SideBySide):
             at += len(ends) - 1
 
     def _next_batches(self, at: int, most: int) -> tuple[Data, NDArray[np.int64]]:
-        """Return the samples of batches from iteration `at` on, one after the other, and where
-        each batch begins.
-        """
+        """Return the samples of batches from iteration `at` on, and where each batch begins."""
         if self._fresh:
             return self._fresh_batches(at, most)
         columns = sum(array.shape[2] for array in self._data)
@@ -347,9 +336,7 @@ class LayersStepper(SideBySide):
         return data, np.arange(counts[0] + 1) * self._fresh[0].batch_size
 
     def _run_batches(self, at: int, data: Data, ends: NDArray[np.int64]) -> None:
-        """Do the updates from iteration `at` on, batch b of the samples from `ends[b]` to
-        `ends[b + 1]`.
-        """
+        """Do updates from iteration `at` on; batch b has the samples `ends[b]` to `ends[b + 1]`."""
         mean = self.criterion.reduction == "mean"
         lrs = self._lrs(at, len(ends) - 1)
         losses = np.zeros(lrs.shape)

@@ -1,6 +1,4 @@
-"""Steppers that train R replicas side by side share their data, halting, checkpoints and
-numbers.
-"""
+"""What steppers of R replicas share: data, halting, checkpoints and numbers."""
 
 from __future__ import annotations
 
@@ -46,8 +44,9 @@ class Threads:
         return [(k * R // parts, (k + 1) * R // parts) for k in range(parts)]
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return the results of works, one a thread, of which the first is the calling one: to wake
-        another takes as long as a small work.
+        """Return the results of works, one a thread; the calling thread takes the first.
+
+        To wake another thread takes as long as a small work.
 
         None goes on when this ends, be it by a signal.
         """
@@ -210,9 +209,7 @@ class SideBySide(Stepper):
         return by_state[:, 0] if self._single else by_state
 
     def losses(self) -> Floats:
-        """Return the loss of the current state of every replica, (R,), with the bits that
-        `advance` would give it.
-        """
+        """Return the current loss of every replica, (R,), with the bits of `advance`."""
         levels = self.levels.copy()
         self.levels[:] = np.inf  # the update of a state that halts is not done
         try:
@@ -284,9 +281,7 @@ class SideBySide(Stepper):
         return begun
 
     def updates(self) -> list[int]:
-        """Return the numbers of updates of the network, and of each weight, since the optimizer's
-        memory of it began.
-        """
+        """Return the updates of the network and of each weight since its memory began."""
         return [
             self._resting.get(name, self.iteration - first)
             for name, first in self._counted_from.items()
@@ -397,9 +392,7 @@ class SideBySide(Stepper):
                 self.halted_at[r] = (at, _WHYS[code])
 
     def _without_axis(self, weights: Mapping[str, Weights]) -> dict[str, Weights]:
-        """Return weights (R, ...) as `parameters` does: of a single network without the axis of
-        replicas.
-        """
+        """Return weights (R, ...), of a single network without the axis of replicas."""
         if not self._single:
             return dict(weights)
         return {name: stack.reshape(stack.shape[1:]) for name, stack in weights.items()}

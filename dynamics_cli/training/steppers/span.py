@@ -1,5 +1,6 @@
-"""Inputs in coordinates of a space that holds them all: an exact change of basis for updates by
-sums of gradients.
+"""Inputs in coordinates of a space that holds them all.
+
+The change of basis is exact for updates by sums of gradients.
 
 A gradient of the first weights W is a sum of inputs. Where an update is linear (gradient descent,
 momentum), W moves within their span: with orthonormal columns Q (d, n) of the span of n inputs, a
@@ -67,9 +68,7 @@ class Span:
         return restored
 
     def whole_memory(self, memory: Weights) -> Weights:
-        """Return sums of gradients of the first weights (R, m, d) from those (R, m, r) in the
-        span.
-        """
+        """Return sums of gradients (R, m, d) of the first weights, given (R, m, r) in the span."""
         whole = np.zeros_like(self._start)
         if not self._few:
             whole[:, :, self._columns] = memory
