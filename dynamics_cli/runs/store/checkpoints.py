@@ -96,11 +96,6 @@ def _packed(checkpoint: Checkpoint, config_sha256: str) -> bytes:
     return buffer.getvalue()
 
 
-def is_checkpoint(data: bytes) -> bool:
-    """Whether a file begins as a checkpoint, damaged or not; archives of NumPy begin otherwise."""
-    return data.startswith(b"PK") and _META.encode() in data[:64]
-
-
 def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | None:
     """Read the checkpoint of a run with this `run.json`; None when none was written.
 

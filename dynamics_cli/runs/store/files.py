@@ -281,15 +281,6 @@ def _no_wait(name: str, flags: int) -> int:
     return descriptor
 
 
-def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-    """Write a table by `save` and return its path.
-
-    Raises RunError: it cannot be written.
-    """
-    save(path, csv_of(header, rows))
-    return path
-
-
 def csv_of(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     """Return a table as CSV."""
     text = io.StringIO()
