@@ -165,34 +165,35 @@ def numbers_edge(e: Evidence) -> dict[str, float]:
 
 
 def draw_edge(e: Evidence) -> kit.Drawing:
-    batches = ("8", "16", str(IMAGES))
-    figure, axes = kit.new_figure(len(batches), 2, aspect=0.8, extra_height=0.2)
-    for column, b in enumerate(batches):
+    tops = []
+    losses = []
+    for b in ("8", "16", str(IMAGES)):
         run = e[b]
-        top = axes[column]
-        loss = axes[len(batches) + column]
-        longest = run.at
-        top.plot(run.at, run.batch, color=kit.PALETTE.measured, label="batch sharpness")
-        top.plot(run.at, run.sharpness, color="C1", label="sharpness")
-        if b in OTHER_STEPS:
-            other = e[OTHER_STEPS[b]]
-            longest = max(run.at, other.at, key=len)
-            top.plot(other.at, other.batch, color="C3", lw=0.8, label="batch sharpness, other step")
-            loss.semilogy(other.steps, other.losses, color="C3", lw=0.8)
-        top.axhline(1, color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.8, label=r"$2/\eta$")
-        top.set_ylim(0, 1.4)
-        loss.semilogy(run.steps, run.losses, color="C2")
-        for level in WINDOW:
-            loss.axhline(level, color=kit.PALETTE.muted, ls=":", lw=0.8)
-        loss.set_ylim(5e-5, 3)
-        for panel in (top, loss):
-            kit.set_time_axis(panel, longest)
-            panel.set_xlim(0, 1.1 * longest[-1])  # room for the last tick's label
-        kit.panel_label(top, column, "Full batch" if b == str(IMAGES) else f"Batches of {b}")
-    axes[0].set_ylabel(r"curvature $\times\ \eta/2$")
-    axes[len(batches)].set_ylabel("training loss")
-    kit.figure_legend(figure, kit.labelled(axes[0]))
-    return figure
+        others = [e[OTHER_STEPS[b]]] if b in OTHER_STEPS else []
+        other = "batch sharpness, other step"
+        tops.append(
+            kit.chart(
+                "Full batch" if b == str(IMAGES) else f"Batches of {b}",
+                r"curvature $\times\ \eta/2$",
+                kit.line(run.at, run.batch, "batch sharpness", "measured"),
+                kit.line(run.at, run.sharpness, "sharpness", "C1"),
+                [kit.line(one.at, one.batch, other, "C3 0.8") for one in others],
+                kit.level(1, r"$2/\eta$"),
+                limits=(0, 1.4),
+            )
+        )
+        losses.append(
+            kit.chart(
+                "",
+                "training loss",
+                kit.line(run.steps, run.losses, look="C2"),
+                [kit.line(one.steps, one.losses, look="C3 0.8") for one in others],
+                [kit.level(at, look="muted dotted 0.8") for at in WINDOW],
+                log="y",
+                limits=(5e-5, 3),
+            )
+        )
+    return kit.charts(*tops, *losses)
 
 
 def claims_batches(e: Evidence) -> list[kit.Claim]:
@@ -237,25 +238,30 @@ def numbers_batches(e: Evidence) -> dict[str, float]:
 
 
 def draw_batches(e: Evidence) -> kit.Drawing:
-    figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
-    b = list(map(int, e))
-    left.plot(b, [run.edge for run in e.values()], "s-", color="C0", label="batch sharpness")
-    left.plot(b, [run.top for run in e.values()], "o-", color="C1", label="sharpness")
-    left.set_xlabel("samples of a batch, of 500")
-    right.plot(
-        list(PRINTED),
-        [level / PRINTED_EDGE for level in PRINTED.values()],
-        "o-",
-        color="C1",
-        label="sharpness, printed",
+    b = [*map(int, e)]
+    median = r"median $\times\ \eta/2$"
+    edge = kit.level(1, r"$2/\eta$")
+    printed = np.array([*PRINTED.values()]) / PRINTED_EDGE
+    return kit.charts(
+        kit.chart(
+            "Here: MNIST",
+            median,
+            kit.line(b, [run.edge for run in e.values()], "batch sharpness", "joined s"),
+            kit.line(b, [run.top for run in e.values()], "sharpness", "joined"),
+            edge,
+            xlabel="samples of a batch, of 500",
+        ),
+        kit.chart(
+            "Released logs: CIFAR-10",
+            median,
+            kit.line([*PRINTED], printed, "sharpness, printed", "C1 joined"),
+            edge,
+            xlabel="samples of a batch, of 8192",
+        ),
+        log="x",
+        limits=(0, 1.3),
+        legend="below",
     )
-    right.set_xlabel("samples of a batch, of 8192")
-    for panel in (left, right):
-        panel.axhline(1, color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.8, label=r"$2/\eta$")
-        panel.set(xscale="log", ylim=(0, 1.3), ylabel=r"median $\times\ \eta/2$")
-        kit.place_legend(panel, kit.labelled(panel), "below", columns=3)
-    kit.panel_labels((left, right), "Here: MNIST", "Released logs: CIFAR-10")
-    return figure
 
 
 @dataclass(frozen=True)
@@ -370,22 +376,27 @@ def numbers_doubled(e: Doubled) -> dict[str, float]:
 
 
 def draw_doubled(e: Doubled) -> kit.Drawing:
-    figure, (loss, edge) = kit.new_figure(2, aspect=0.85, extra_height=0.2)
-    colors = {"unchanged": "C0", "doubled": "C1", "small step": "C2"}
-    for role, run in e.runs.items():
-        fork = FORKS[role]
-        loss.semilogy(run.steps - fork, run.losses, color=colors[role], lw=0.9, label=role)
-        edge.plot(run.at - fork, run.batch, color=colors[role], lw=0.9)
-    edge.axhline(1, color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.8)
-    edge.plot([0, LONG - FORK], [0.5, 0.5], color=kit.PALETTE.theory, ls=":", lw=1.0)
-    for panel in (loss, edge):
-        panel.axvline(0, color=kit.PALETTE.muted, ls=":", lw=0.8)
-        panel.set(xlim=(-FORK, LONG - FORK), xlabel="updates from the doubling on")
-    loss.set_ylabel("training loss")
-    edge.set(ylabel=r"batch sharpness $\times\ \eta/2$", ylim=(0, 1.4))
-    kit.panel_labels((loss, edge), "Loss", "Batch sharpness")
-    kit.figure_legend(figure, kit.labelled(loss))
-    return figure
+    runs = [(run, FORKS[role], role) for role, run in e.runs.items()]
+    return kit.charts(
+        kit.chart(
+            "Loss",
+            "training loss",
+            [kit.line(run.steps - fork, run.losses, role, "0.9") for run, fork, role in runs],
+            kit.upright(0),
+            log="y",
+        ),
+        kit.chart(
+            "Batch sharpness",
+            r"batch sharpness $\times\ \eta/2$",
+            [kit.line(run.at - fork, run.batch, look="0.9") for run, fork, _ in runs],
+            kit.level(1),
+            kit.line([0, LONG - FORK], [0.5, 0.5], look="theory dotted 1"),
+            kit.upright(0),
+            limits=(0, 1.4),
+        ),
+        xlabel="updates from the doubling on",
+        limits_x=(-FORK, LONG - FORK),
+    )
 
 
 def _of_batch(b: int, *more: str) -> kit.Wanted:
