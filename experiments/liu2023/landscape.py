@@ -123,22 +123,18 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (axes,) = kit.new_figure(1, aspect=0.75)
-    axes.loglog(
-        ALPHAS,
-        e.train + FITTED,
-        kit.MARKER + "-",
-        ms=4,
-        color="C0",
-        label=r"training $+\,10^{-5}$",
+    return kit.charts(
+        kit.chart(
+            "",
+            "loss per output",
+            kit.line(ALPHAS, e.train + FITTED, r"training $+\,10^{-5}$", "joined"),
+            kit.line(ALPHAS, e.test, "held out", "joined"),
+            kit.line(ALPHAS, LATE, "held out, printed", "theory x"),
+            xlabel=r"norm of the weights / of the default start, $\alpha$",
+            log="xy",
+        ),
+        legend="inside",
     )
-    axes.loglog(ALPHAS, e.test, kit.MARKER + "-", ms=4, color="C1", label="held out")
-    axes.plot(ALPHAS, LATE, ls="", marker="x", color="black", label="held out, printed")
-    axes.set(
-        xlabel=r"norm of the weights / of the default start, $\alpha$", ylabel="loss per output"
-    )
-    axes.legend()
-    return figure
 
 
 FIGURE = kit.Figure(

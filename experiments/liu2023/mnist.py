@@ -94,19 +94,29 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, aspect=0.9, extra_height=0.25)
-    for k, (factor, run) in enumerate(e.items()):
-        panel = axes[0] if factor == 1 else axes[1]
-        panel.semilogx(run.steps[1:], run.train[1:], color=kit.PALETTE.muted, label="training")
-        panel.semilogx(run.steps[1:], run.test[1:], color="black", label="held out")
-        panel.set(xlabel="iteration", ylabel="accuracy", ylim=(0, 1.03))
-        axes[2].loglog(
-            run.steps[1:], run.norm[1:], color=f"C{k}", label=f"norm, start times {factor:g}"
-        )
-    axes[2].set(xlabel="iteration", ylabel="norm")
-    kit.panel_labels(axes, "Default start", "8 times as large", "Norms")
-    kit.figure_legend(figure, [*kit.labelled(axes[0]), *kit.labelled(axes[2])])
-    return figure
+    runs = sorted(e.items())
+    return kit.charts(
+        *(
+            kit.chart(
+                "Default start" if factor == 1 else f"{factor:g} times as large",
+                "accuracy",
+                kit.line(run.steps[1:], run.train[1:], "training", "muted"),
+                kit.line(run.steps[1:], run.test[1:], "held out", "theory"),
+                log="x",
+                limits=(0, 1.03),
+            )
+            for factor, run in runs
+        ),
+        kit.chart(
+            "Norms",
+            "norm",
+            [
+                kit.line(run.steps[1:], run.norm[1:], f"norm, start times {factor:g}")
+                for factor, run in runs
+            ],
+            log="xy",
+        ),
+    )
 
 
 def _wanted(*changes: str) -> dict[str, kit.Wanted]:

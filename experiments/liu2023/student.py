@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -114,35 +113,29 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (losses, weights) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
-    for k, (alpha, run) in enumerate(e.items()):
-        losses.loglog(run.epochs[1:], run.train[1:], color=f"C{k}", ls=":")
-        losses.loglog(
-            run.epochs[1:], run.test[1:], color=f"C{k}", label=rf"held out, $\alpha={alpha:g}$"
-        )
-        weights.loglog(run.epochs[1:], run.squares[1:], color=f"C{k}")
-    losses.plot([], [], color=kit.PALETTE.muted, ls=":", label="training")
-    dots: dict[str, Any] = {
-        "ls": "",
-        "marker": kit.MARKER,
-        "ms": 4,
-        "color": "black",
-        "fillstyle": "none",
-    }
-    losses.plot([*PRINTED], [test for _, test, _ in PRINTED.values()], **dots, label="printed")
-    weights.plot([*PRINTED], [square for *_, square in PRINTED.values()], **dots)
-    losses.set(xlabel="epoch", ylabel="loss per output", ylim=(1e-6, 1))
-    losses.axhline(LEARNT, color=kit.PALETTE.muted, lw=0.8, label="learnt")
-    weights.set(
+    name = r"held out, $\alpha={:g}$".format
+    runs = e.values()
+    _, test, squares = np.transpose([*PRINTED.values()])
+    return kit.charts(
+        kit.chart(
+            "Losses",
+            "loss per output",
+            [kit.line(run.epochs[1:], run.train[1:], look="dotted") for run in runs],
+            [kit.line(run.epochs[1:], run.test[1:], name(alpha)) for alpha, run in e.items()],
+            kit.entry("training", "muted dotted"),
+            kit.line([*PRINTED], test, "printed", "theory hollow"),
+            kit.level(LEARNT, "learnt", "muted 0.8"),
+            limits=(1e-6, 1),
+        ),
+        kit.chart(
+            "Weights",
+            "sum of squared weights",
+            [kit.line(run.epochs[1:], run.squares[1:]) for run in runs],
+            kit.line([*PRINTED], squares, look="theory hollow"),
+        ),
         xlabel="epoch",
-        ylabel="sum of squared weights",
-        yticks=(50, 100, 200, 400),
-        yticklabels=(50, 100, 200, 400),
+        log="xy",
     )
-    weights.minorticks_off()
-    kit.panel_labels(figure.axes, "Losses", "Weights")
-    kit.figure_legend(figure, kit.labelled(losses), columns=3)
-    return figure
 
 
 FIGURE = kit.Figure(
