@@ -62,7 +62,10 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
             tag("p", "No finite value is recorded."),
             class_="panel",
         )
-    title = ", ".join(filter(None, [title, chart.note, *remarks([chart])]))
+    every = sum(line.columns.shape[1] for line in chart.lines if not line.stat)
+    some = sum(min(line.columns.shape[1], MOST_ALIKE) for line in chart.lines if not line.stat)
+    drawn_here = f"{some} of {every} curves" * (some < every)
+    title = ", ".join(filter(None, [title, chart.note, drawn_here, *remarks([chart])]))
     lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
     if ends := [*chart.reach_x]:  # of a common axis
         lines.append(page.curve(ends, [np.nan] * len(ends), "", color="theory", width=0))
@@ -118,7 +121,9 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
         return
     width = line.width * (1.0 if y.shape[1] == 1 else 0.6)
     for k, column in enumerate(spread(y.shape[1], MOST_ALIKE)):
-        yield page.curve(x, y[:, column], in_unicode(line.name), further=k > 0, width=width, **form)
+        drawn = page.curve(x, y[:, column], in_unicode(line.name), further=k > 0, **form)
+        number = int(column) + 1 if y.shape[1] > 1 else None
+        yield {**drawn, "width": width, "number": number}
 
 
 def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:

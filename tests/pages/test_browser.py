@@ -4,6 +4,7 @@ slider moves.
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from io import BytesIO
 from itertools import pairwise
@@ -153,6 +154,9 @@ def test_curves_zoom_and_say_exact_values(show, points):
     tab.get_by_label("log x").first.check()
     iteration, loss = read(0.5)  # half-way from 1 to 600 on a log axis
     assert abs(iteration - 600**0.5) < 2
+    norms = tab.locator("figure", has=tab.get_by_text("Norms of neurons", exact=True))
+    norms.locator(".u-over").hover()
+    assert re.match(r"sⱼ=[+-]1( \d+)? ", norms.locator(".readout").inner_text())
     chart.click(position={"x": over["width"] / 2, "y": 40})
     assert 5 < row(tab, "iteration") < 40
 
@@ -221,6 +225,11 @@ def test_jobs_are_sorted(size, show, swept):
     tab.get_by_role("button", name="norm of all weights").click()
     assert jobs(tab)[: len(finite)] == [str(row["job"]) for row in finite[::-1]]
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.get_by_label("filter").fill("1e6")
+    wanted = [row for row in rows if row["optimizer.lr"] == 1e6]
+    assert sorted(jobs(tab), key=int) == [str(row["job"]) for row in wanted]
+    assert tab.get_by_text(f"{len(wanted)} of {len(rows)} jobs", exact=True).is_visible()
+    tab.get_by_label("filter").fill("")
     last = tab.locator(".sweep thead th").last
     last.scroll_into_view_if_needed()
     box = last.bounding_box()

@@ -26,6 +26,8 @@ from dynamics_cli.kinds import Curve
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import Html, shown, tag
+from dynamics_cli.pages.drawn import add_chart
+from dynamics_cli.plotting.chart import Chart, Line
 from dynamics_cli.reproduction.claims import DEPENDS
 from dynamics_cli.runs.store.manifest import MANIFEST
 from dynamics_cli.sweeps.directory import Sweep
@@ -113,6 +115,15 @@ def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(
     assert_array_equal(kept[:50], y[:50])  # which a log axis shows one by one
     assert back.tobytes() == odd.tobytes()
     assert bytes_.tolist() == [1, 2, 3]
+
+
+def test_a_chart_says_how_many_curves_it_leaves_out():
+    page = Page("many", "many")
+    line = Line(x=np.arange(3), y=np.ones((3, 60)), name="neuron")
+    shown = add_chart(page, Chart(lines=[line], ylabel="norm"))
+    assert "norm, 24 of 60 curves" in shown
+    numbers = [drawn["number"] for drawn in page.panels[0]["lines"]]
+    assert (len(numbers), numbers[0], numbers[-1], len(set(numbers))) == (24, 1, 60, 24)
 
 
 def test_the_policy_names_the_script_and_the_style_and_allows_nothing_else(points):

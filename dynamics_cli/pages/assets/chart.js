@@ -66,6 +66,14 @@ function save(name, contents) {
 
 /** @typedef {Look & {curve: Curve, low?: Curve, high?: Curve}} Line */
 
+/** Curves whose values are said. */
+const READ = 8;
+
+/** The name of a curve among others of one look. @param {Line} line */
+function nameOf({ name, number }) {
+  return [name, number].filter(Boolean).join(" ") || "curve";
+}
+
 class Chart {
   /** @param {HTMLElement} place @param {Panel} panel @param {Line[]} lines */
   constructor(place, panel, lines) {
@@ -308,15 +316,18 @@ class Chart {
     const left = u.cursor.left ?? -1;
     if (left < 0) return;
     const x = u.posToVal(left, "x");
-    const parts = this.lines
-      .flatMap(({ name, curve, partial }, at) => {
-        if (this.hidden.has(at) || partial) return [];
-        const k = nearest(curve.x, x);
-        const next = this.lines[at + 1];
-        const value = Number.isNaN(curve.y[k]) && next?.partial ? next.curve.y[k] : curve.y[k];
-        return [`${name} ${short(value)} at ${short(curve.x[k])}`];
-      })
-      .slice(0, 8);
+    const found = this.lines.flatMap((line, at) => {
+      const { curve } = line;
+      if (this.hidden.has(at) || line.partial) return [];
+      const k = nearest(curve.x, x);
+      const next = this.lines[at + 1];
+      const value = Number.isNaN(curve.y[k]) && next?.partial ? next.curve.y[k] : curve.y[k];
+      const far = Math.abs(u.valToPos(value, "y") - (u.cursor.top ?? 0));
+      const said = `${nameOf(line)} ${short(value)} at ${short(curve.x[k])}`;
+      return [{ far: Number.isFinite(far) ? far : Infinity, said }];
+    });
+    found.sort((a, b) => (a.far === b.far ? 0 : a.far - b.far)); // the nearest curve comes first
+    const parts = found.slice(0, READ).map(({ said }) => said);
     this.readout.textContent = parts.join("; ");
     this.pointed = x;
   }
@@ -387,10 +398,10 @@ class Chart {
   csv() {
     const quoted = (/** @type {string} */ text) =>
       /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-    const rows = this.lines.flatMap(({ name, curve }, k) =>
+    const rows = this.lines.flatMap((line, k) =>
       this.hidden.has(k)
         ? []
-        : Array.from(curve.x, (x, i) => `${quoted(name || "curve")},${x},${curve.y[i]}`),
+        : Array.from(line.curve.x, (x, i) => `${quoted(nameOf(line))},${x},${line.curve.y[i]}`),
     );
     return [`curve,${quoted(this.panel.label)},value`, ...rows, ""].join("\n");
   }

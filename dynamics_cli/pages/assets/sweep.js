@@ -6,7 +6,7 @@
 /** @typedef {About & {at: Stored}} StoredColumn */
 /** @typedef {About & {values: Numbers}} Column */
 
-/** Rows of the table at most. */
+/** Rows of the table that are shown at once. */
 const MOST_ROWS = 1000;
 /** Numbers whose largest is so many times the smallest positive one have a logarithmic colour. */
 const LOG_RANGE = 1000;
@@ -62,9 +62,21 @@ class Sweep {
       ),
     );
     this.rows = make("tbody", {});
+    /** Jobs in the order of the table. @type {number[]} */
+    this.order = [];
+    this.filter = /** @type {HTMLInputElement} */ (
+      make("input", {
+        type: "search",
+        placeholder: "words or numbers of a row",
+        autocomplete: "off",
+        oninput: () => this.list(),
+      })
+    );
+    this.listed = make("span", { "aria-live": "polite" });
     place.append(
       make("div", { class: "legend" }, this.scale, this.legend),
       this.readout,
+      make("p", { class: "legend" }, make("label", {}, "filter ", this.filter), this.listed),
       make(
         "div",
         { class: "scroll jobs", tabindex: "0", role: "group", "aria-label": "jobs" },
@@ -248,14 +260,27 @@ class Sweep {
     [...this.head.children].forEach((cell, k) =>
       cell.setAttribute("aria-sort", k !== c ? "none" : up ? "ascending" : "descending"),
     );
-    const order = Array.from(values, (_, j) => j).sort(
+    this.order = Array.from(values, (_, j) => j).sort(
       (i, j) =>
         Number(Number.isNaN(values[i])) - Number(Number.isNaN(values[j])) ||
         (up ? 1 : -1) * (values[i] - values[j]) ||
         i - j,
     );
+    this.list();
+  }
+
+  /** List the jobs whose rows have all words of the filter. */
+  list() {
+    const words = this.filter.value.split(/\s+/).filter(Boolean);
+    const found = this.order.filter((j) => {
+      const cells = this.columns.map((column) => this.text(column, j));
+      return words.every((word) => cells.some((cell) => matches(cell, word)));
+    });
+    const cut = found.length > MOST_ROWS ? `the first ${MOST_ROWS} of ` : "";
+    const of = found.length < this.panel.jobs ? ` of ${this.panel.jobs}` : "";
+    this.listed.textContent = `${cut}${found.length}${of} jobs`;
     this.rows.replaceChildren(
-      ...order.slice(0, MOST_ROWS).map((j) => {
+      ...found.slice(0, MOST_ROWS).map((j) => {
         const row = make(
           "tr",
           {
@@ -271,6 +296,11 @@ class Sweep {
       }),
     );
   }
+}
+
+/** Whether a cell is a number, or has a word. @param {string} cell @param {string} word */
+function matches(cell, word) {
+  return Number.isNaN(Number(word)) ? cell.includes(word) : Number(cell) === Number(word);
 }
 
 /** @param {Numbers} values @param {boolean} log @returns {[number, number]} */
