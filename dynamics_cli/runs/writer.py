@@ -343,7 +343,7 @@ class RunWriter:
         write_info(self.directory, self._info)
         if ended:
             with files.os_errors_as_run_errors(self.directory):
-                for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
+                for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE, layout.TRACEBACK):
                     files.remove(self.directory / name)
 
     def tell(self, message: str) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import math
 import os
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -382,8 +383,11 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         writer.finish(
             "failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why]
         )
+        lines = "".join(traceback.format_exception(error))
+        files.save(writer.directory / layout.TRACEBACK, lines.encode(errors="replace"))
         raise RunError(
-            f"{writer.directory}: the run failed at iteration {reached}: {why}"
+            f"{writer.directory}: the run failed at iteration {reached}: {why} ({layout.TRACEBACK}"
+            " there says more)"
         ) from error
     assert course.loop is not None
     loop = course.loop

@@ -72,6 +72,9 @@ WRITING = {
 def test_a_measure_that_writes_fails_by_its_name(what):
     done = measured(f"if state.iteration > 2:\n            {WRITING[what]}", exits=7)
     assert "failed at iteration 3: mine.py, line 6: " in done.stderr
+    (run,) = Path("outputs/runs").iterdir()
+    assert "(traceback.txt there says more)" in done.stderr
+    assert 'mine.py", line 6, in measure' in (run / "traceback.txt").read_text()
 
 
 GIVEN = {

@@ -23,6 +23,8 @@ CHECKPOINT = "checkpoint.npz"
 """From where an unfinished run goes on."""
 CHECKPOINT_BEFORE = "checkpoint.before.npz"
 """The checkpoint before it, which takes its place where it is damaged."""
+TRACEBACK = "traceback.txt"
+"""Python's traceback of a failure."""
 CHECKPOINTS = "checkpoints"
 """Folder of the checkpoints that are kept, from which another run can go on."""
 TRAJECTORY = "trajectory"
@@ -54,6 +56,7 @@ RUN_FILES = (
     CONFIG,
     CHECKPOINT,
     CHECKPOINT_BEFORE,
+    TRACEBACK,
     *(f"{name}.npy" for name in LOSS_GROUP),
     *FOLDERS,
 )
