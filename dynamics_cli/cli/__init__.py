@@ -40,7 +40,7 @@ Examples:
 Exit codes:
   0 well, 1 a bug, 2 usage, 3 bad config or input, 4 data missing,
   5 a claim not reproduced (--strict), 6 some jobs or figures failed,
-  7 the run could not go on, 130 and 143 interrupted with the state saved
+  7 the run could not go on, 130, 138 and 143 interrupted with the state saved
 """
 
 

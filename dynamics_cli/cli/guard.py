@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import signal
+import subprocess
 import sys
 import traceback
 import warnings
@@ -16,14 +17,17 @@ import click
 
 from dynamics_cli.errors import DynError, RunError, RunWarning
 from dynamics_cli.text import one_line, printable
-from dynamics_cli.training.signals import SignalStop
+from dynamics_cli.training.signals import Interrupted, SignalStop
+
+SLURM_SECONDS = 20.0
+"""Most time that a command of Slurm gets."""
 
 
 def guarded(run: Callable[[], Any]) -> int:
     """Return the exit code of `run` after printing its error; a bug passes with its traceback.
 
-    SIGTERM ends a command as SIGINT does, with temporary files removed, and with an exit code of
-    its own.
+    SIGTERM and SIGUSR1 end a command as SIGINT does, with temporary files removed, and with exit
+    codes of their own; a job of Slurm is queued again.
     """
     _open_closed_streams()
     _print_anything()
@@ -36,6 +40,8 @@ def guarded(run: Callable[[], Any]) -> int:
     except DynError as error:
         _show_traceback()
         tell(error)
+        if isinstance(error, Interrupted):
+            _requeue(error.number)
         return error.exit_code
     except click.ClickException as error:
         with contextlib.suppress(OSError):  # nobody listens
@@ -47,13 +53,42 @@ def guarded(run: Callable[[], Any]) -> int:
         _show_traceback()
         # click raises Abort from an error that says more
         _say(str(error.__cause__ or error) or "interrupted")
-        return 128 + (stop.received or signal.SIGINT)
+        number = stop.received or signal.SIGINT
+        _requeue(number)
+        return 128 + number
     except (Exception, SystemExit) as error:
         if (text := _explained(error)) is None:
             raise
         _show_traceback()
         _say(f"Error: {text}")
         return RunError.exit_code
+
+
+def _requeue(number: int) -> None:
+    """Ask Slurm to queue the job again that a signal ends, unless the user has cancelled it.
+
+    Of the tasks of a job the first one asks.
+    """
+    job = os.environ.get("SLURM_JOB_ID")
+    if job is None or number == signal.SIGINT or os.environ.get("SLURM_PROCID", "0") != "0":
+        return
+    if (array := os.environ.get("SLURM_ARRAY_JOB_ID")) is not None:
+        job = f"{array}_{os.environ.get('SLURM_ARRAY_TASK_ID')}"
+    try:
+        if "JobState=CANCELLED" in _scontrol("show", "job", job):
+            return
+        _scontrol("requeue", job)
+    except (OSError, subprocess.SubprocessError) as error:
+        why = str(getattr(error, "stderr", None) or error).strip()
+        _say(f"Slurm does not queue job {job} again: {why}")
+    else:
+        _say(f"Slurm queues job {job} again")
+
+
+def _scontrol(*arguments: str) -> str:
+    return subprocess.run(
+        ["scontrol", *arguments], check=True, capture_output=True, text=True, timeout=SLURM_SECONDS
+    ).stdout
 
 
 def tell(error: DynError) -> None:

@@ -1,8 +1,12 @@
-"""SIGINT and SIGTERM: a command stops; training finishes the stepper's call and saves first."""
+"""SIGINT, SIGTERM and SIGUSR1: a command stops.
+
+Training finishes the call of its stepper and saves first.
+"""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Any, Self
@@ -10,6 +14,8 @@ from typing import Any, Self
 from dynamics_cli.errors import DynError
 
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+if sys.platform != "win32":
+    EXIT_CODES[signal.SIGUSR1] = 138  # as clusters send before the time of a job is over
 
 
 class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
@@ -27,7 +33,7 @@ class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
 
 
 class SignalWatch:
-    """Notes the first SIGINT or SIGTERM while it is entered, so that work is finished and saved.
+    """Notes the first of these signals while it is entered, so that work is finished and saved.
 
     A second acts at once.
 

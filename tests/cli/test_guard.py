@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli import errors
+from dynamics_cli.cli.guard import guarded
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.training import course, session
@@ -212,3 +213,28 @@ def test_an_interrupt_while_modules_are_imported_has_no_traceback(place):
         [sys.executable, "-c", code], env=environment(), capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.parametrize(
+    ("number", "task", "state", "asked"),
+    [
+        (signal.SIGUSR1, "0", "RUNNING", ["show job 7_3", "requeue 7_3"]),
+        (signal.SIGTERM, "0", "RUNNING", ["show job 7_3", "requeue 7_3"]),
+        (signal.SIGTERM, "0", "CANCELLED", ["show job 7_3"]),
+        (signal.SIGINT, "0", "RUNNING", []),
+        (signal.SIGUSR1, "1", "RUNNING", []),  # the first task asks for all
+    ],
+)
+def test_a_job_of_slurm_is_queued_again(number, task, state, asked, tmp_path, monkeypatch, capsys):
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\necho JobState={state}\n')
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    array = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3", "SLURM_PROCID": task}
+    for name, value in {"SLURM_JOB_ID": "10", **array}.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "asked").touch()
+    assert guarded(lambda: os.kill(os.getpid(), number)) == 128 + number
+    assert (tmp_path / "asked").read_text().splitlines() == asked
+    again = ["Slurm queues job 7_3 again"] if "requeue 7_3" in asked else []
+    assert capsys.readouterr().err.splitlines() == ["interrupted", *again]

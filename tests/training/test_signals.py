@@ -30,7 +30,7 @@ def short(name: str, *more: str) -> RunConfig:
     return load_config({**BASE, **RUNS[name], "name": name}, [*changes, *every, *more])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
 def test_a_second_signal_leaves_at_once_with_nothing_torn(tmp_path, monkeypatch, number):
     """The second one comes after a change of the disk that follows the first one."""
     monkeypatch.setattr(loop, "_next_chunk", lambda chunk, done, seconds: 9)
