@@ -119,6 +119,12 @@ def show_sweep(sweep: dict[str, Any], *, as_json: bool) -> None:
     if ended := counted({name: sweep[name] for name in ENDS}):
         jobs += f": {ended}"
     lines = {"sweep": str(sweep["path"]), "status": sweep["status"], "jobs": jobs}
+    if sweep["status"] == "unfinished":
+        left = sweep["jobs"] - sweep["ended"]
+        lines["status"] += (
+            f": {left} jobs have not ended, or failed in a part; the same `dyn sweep` without"
+            " --shard trains them and writes the table"
+        )
     if sweep["table"]:
         lines["table"] = str(sweep["table"])
     for key, values in sweep["settings"].items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ import click
 import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import NamedPath, json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.groups import documented
-from dynamics_cli.cli.output import CountBar, emit, emit_json, say
+from dynamics_cli.cli.output import CountBar, emit, emit_json
 from dynamics_cli.errors import PartialFailure, RunError, needing
 from dynamics_cli.text import counted, pairs
+from dynamics_cli.waiting import tell
 
 EXAMPLES = """\b
 Examples:
@@ -65,7 +65,6 @@ def sweep(
     as_json: bool,
     **planned: Any,
 ) -> None:
-    planned["messages"] = partial(say, quiet=quiet)
     with _dask_executor(dask) if dask else nullcontext((None, None)) as (executor, threads):
         workers = workers or threads
         planned |= {"executor": executor, "out": out, "shard": _shard(shard), "workers": workers}
@@ -101,7 +100,8 @@ def run_and_show(
     config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any
 ) -> None:
     """Run a sweep under a progress bar and print its table's place; exit 6 when jobs failed."""
-    options.setdefault("messages", partial(say, quiet=quiet))
+    if not quiet:
+        options["messages"] = tell
     with CountBar("job", shown=not (quiet or as_json)) as bar:
         done = dyn.sweep(config, grid, progress=bar, **options)
     counts = done.counts()

@@ -51,7 +51,8 @@ def run_sweep(
     """Train the jobs of a sweep that are not done, and write its table.
 
     One process trains a sweep; another waits for it. Shards may run at once, on machines that share
-    a folder. The same call without a shard trains the missing jobs and writes the table.
+    a folder; the last one writes the table. The same call without a shard trains the missing jobs
+    and writes the table.
 
     `report` is called with the number of jobs that are done, a half-trained one as 1/2, and of all;
     the others are arguments of `api.sweep`.
@@ -111,7 +112,7 @@ def run_sweep(
         except KeyboardInterrupt:  # between two runs, or before training began
             raise KeyboardInterrupt(STOPPED) from None
         rows = ended_rows(directory, described, failed, {batch.name for batch in batches})
-        if shard is None:
+        if shard is None or len(rows) == described.jobs:  # perhaps of the part that ends last
             write_table(directory, described, rows)
     done = Sweep(directory)
     done.rows = rows  # with the failures of a shard, which are written nowhere
