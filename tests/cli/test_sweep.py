@@ -46,7 +46,8 @@ def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(dyn, pla
         CONFIG.replace("kind: gd, lr: 0.01, iterations: 30", "kind: sgd, lr: 1, epochs: 1")
     )
     answer = dyn(
-        "sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3,4", "--seeds", 2, "--out", "s"
+        *("sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3,4", "--seeds", 2),
+        *("--out", "s", "--quiet"),
     )
     assert answer.code == 6
     assert (
@@ -63,7 +64,7 @@ def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(dyn, pla
 
 
 def test_a_sweep_that_diverges_gives_exit_code_6_and_a_message_for_each_job(dyn, place):
-    diverges = ["--set", "architecture.activation=linear", "--out", "s"]
+    diverges = ["--set", "architecture.activation=linear", "--out", "s", "--quiet"]
     answer = dyn("sweep", "toy.yaml", "--grid", "optimizer.lr=100,1e30", *diverges)
     assert answer.code == 6
     assert "2 of 2: 2 diverged" in answer.out

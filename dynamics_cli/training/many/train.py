@@ -192,10 +192,8 @@ def _train_apart(
     done = 0
 
     def look() -> None:
-        trained = 0.0
-        if isinstance(executor, Processes):
-            trained = sum([*executor.reports.values()])
-        under_way(trained)
+        reports = getattr(executor, "reports", {})  # of `Processes`
+        under_way(sum([*reports.values()]))
         if report is not None:
             report(done, math.nan)
 
