@@ -87,7 +87,7 @@ NARROW = 2.0
 """Width in inches of a panel that is as high as it is wide."""
 TITLE = 60
 """Characters of the titles of a row of panels."""
-INCH = 18.0
+INCH = 17.0
 """Characters of a legend in an inch."""
 MARKED = 32
 """Characters that stand along the line of a mark."""
@@ -748,18 +748,22 @@ def _place_legends(
 ) -> None:
     """Place one legend for all panels where their names agree, else one at each."""
     every = [handle for handles in legends for handle in handles]
-    labels = {str(handle.get_label()) for handle in every}
-    longest = max((len(in_unicode(label)) for label in labels), default=0) + 5
+    room = int(INCH * figure.get_figwidth())
     if place == "common":
-        across = max(1, int(INCH * figure.get_figwidth() / longest))
+        across = max(1, room // _longest(every))
         figure_legend(figure, every, columns=across)
-        figure.set_figheight(figure.get_figheight() + 1.7 * SMALL / 72 * (len(labels) // across))
-        return
-    if place == "below" and len(legends) > 1 and _agree(legends):
-        figure_legend(figure, every, columns=max(1, WIDE * columns // 2 // longest))
-        return
-    for axes, own in zip(panels, legends, strict=False):
-        place_legend(axes, own, place, columns=max(1, WIDE // columns // longest))
+        rows = len({str(handle.get_label()) for handle in every}) // across
+        figure.set_figheight(figure.get_figheight() + 1.7 * SMALL / 72 * rows)
+    elif place == "below" and len(legends) > 1 and _agree(legends):
+        figure_legend(figure, every, columns=max(1, WIDE * columns // 2 // _longest(every)))
+    else:
+        for axes, own in zip(panels, legends, strict=False):
+            place_legend(axes, own, place, columns=max(1, room // columns // _longest(own)))
+
+
+def _longest(handles: Sequence[Artist]) -> int:
+    """Return the characters of the longest label, with its line."""
+    return 5 + max((len(in_unicode(str(handle.get_label()))) for handle in handles), default=0)
 
 
 def _agree(legends: Sequence[Sequence[Any]]) -> bool:
