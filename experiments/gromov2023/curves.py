@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, KEYS, MOMENTUM, NAN, NO_DECAY, Evidence, chosen, evidence, own_form
+from .grokking import (
+    ADAMW,
+    GD,
+    KEYS,
+    MOMENTUM,
+    NAN,
+    NO_DECAY,
+    Evidence,
+    Grokking,
+    chosen,
+    evidence,
+    own_form,
+)
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -56,27 +68,29 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 2, aspect=0.85, extra_height=0.3)
-    for column, (name, run) in enumerate(e.items()):
-        looks = (
-            ("training pairs", kit.PALETTE.measured, run.train_loss, run.train),
-            ("test pairs", kit.PALETTE.rank, run.test_loss, run.test),
-        )
-        for label, color, loss, accuracy in looks:
-            axes[column].semilogy(run.epochs, loss, color=color, label=label)
-            axes[3 + column].plot(run.epochs, accuracy, color=color)
-        axes[column].axhline(
-            1 / run.p, color=kit.PALETTE.theory, ls=":", lw=0.8, label="zero network, $1/p$"
-        )
-        for k in (column, 3 + column):
-            kit.set_time_axis(axes[k], run.epochs, label="epoch")
-        axes[3 + column].set_ylim(-0.03, 1.03)
-        kit.panel_label(axes[column], column, name.capitalize() if name != ADAMW else name)
-        kit.panel_label(axes[3 + column], 3 + column)
-    axes[0].set_ylabel("loss")
-    axes[3].set_ylabel("accuracy")
-    kit.figure_legend(figure, kit.labelled(axes[0]))
-    return figure
+    def pairs(run: Grokking, train: kit.Floats, test: kit.Floats) -> list[kit.Line]:
+        return [
+            kit.line(run.epochs, train, "training pairs", "measured"),
+            kit.line(run.epochs, test, "test pairs", "rank"),
+        ]
+
+    return kit.charts(
+        *(
+            kit.chart(
+                name.capitalize() if name != ADAMW else name,
+                "loss",
+                pairs(run, run.train_loss, run.test_loss),
+                kit.level(1 / run.p, "zero network, $1/p$", "theory dotted 0.8"),
+                log="y",
+            )
+            for name, run in e.items()
+        ),
+        *(
+            kit.chart("", "accuracy", pairs(run, run.train, run.test), limits=(-0.03, 1.03))
+            for run in e.values()
+        ),
+        xlabel="epoch",
+    )
 
 
 CONFIGS, PRESETS = chosen(GD, MOMENTUM, ADAMW)

@@ -82,24 +82,43 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (times, final, decay) = kit.new_figure(3, aspect=1.0, extra_height=0.4)
-    for k, (name, of) in enumerate(e.shares.items()):
-        x = list(of)
-        times.semilogy(x, [run.t_train for run in of.values()], color=f"C{k}", ls=":", marker=".")
-        times.semilogy(
-            x, [run.t_test for run in of.values()], color=f"C{k}", marker=kit.MARKER, label=name
-        )
-        final.plot(x, [run.test[-1] for run in of.values()], color=f"C{k}", marker=kit.MARKER)
-    times.set(xlabel="share trained", ylabel="epoch learnt", ylim=(4, 2000))
-    final.set(xlabel="share trained", ylabel="final test accuracy", ylim=(-0.03, 1.05))
-    for k, (value, run) in enumerate(e.decays.items(), 2):
-        decay.semilogx(run.epochs[1:], run.test[1:], color=f"C{k}", label=f"decay {value:g}")
-    decay.set(xlabel="epoch", ylabel="test accuracy", ylim=(-0.03, 1.05))
-    kit.panel_labels(figure.axes, "When learnt", "Final accuracy", "AdamW, one half")
-    times.plot([], [], color=kit.PALETTE.muted, ls=":", marker=".", label="training pairs")
-    handles = kit.labelled(times) + kit.labelled(decay)
-    kit.figure_legend(figure, handles, columns=4)
-    return figure
+    return kit.charts(
+        kit.chart(
+            "When learnt",
+            "epoch learnt",
+            [
+                kit.line([*of], [run.t_train for run in of.values()], look="joined dotted .")
+                for of in e.shares.values()
+            ],
+            [
+                kit.line([*of], [run.t_test for run in of.values()], name, "joined")
+                for name, of in e.shares.items()
+            ],
+            kit.entry("training pairs", "muted joined dotted ."),
+            log="y",
+            limits=(4, 2000),
+        ),
+        kit.chart(
+            "Final accuracy",
+            "final test accuracy",
+            [
+                kit.line([*of], [run.test[-1] for run in of.values()], look="joined")
+                for of in e.shares.values()
+            ],
+        ),
+        kit.chart(
+            "AdamW, one half",
+            "test accuracy",
+            *(
+                kit.line(run.epochs[1:], run.test[1:], f"decay {value:g}", f"C{k}")
+                for k, (value, run) in enumerate(e.decays.items(), 2)
+            ),
+            xlabel="epoch",
+            log="x",
+        ),
+        xlabel="share trained",
+        limits=(-0.03, 1.05),
+    )
 
 
 def _wanted(*sizes: str) -> dict[str, kit.Wanted]:
