@@ -9,7 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogFormatter,
+    LogFormatterSciNotation,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+)
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting.labels import format_number, set_axis_label
@@ -152,6 +159,9 @@ def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> b
         # 60, 100, 200 instead of 6 x 10^1, 10^2, 2 x 10^2
         for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
             set_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.4)))
+    elif np.floor(high + pad) - np.ceil(low - pad) < 1:
+        # no power of ten, or a single one, says how far the axis goes
+        axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.4)))
     if high - low > 2:
         axes.yaxis.set_major_locator(LogLocator(numticks=7))
         axes.yaxis.set_minor_locator(

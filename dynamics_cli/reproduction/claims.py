@@ -388,21 +388,26 @@ def explained(
 def as_compared(measured: float | None, low: float | None, high: float | None) -> str:
     """Return a number with three digits, or as many as its comparison with a range needs.
 
-    Digits before the point are all written, up to six. None is a dash.
+    A narrow range has the digits of its tolerance and one more, zeros among them: `1.0000` for
+    1 ± 0.001. Digits before the point are all written, up to six. None is a dash.
     """
     if measured is None:
         return "-"
     ends = [end for end in (low, high) if end is not None]
     digits = max(3, min(6, len(f"{abs(measured):.0f}")))
+    form = ""
     if len(ends) == 2 and ends[0] < ends[1]:
-        width = ends[1] - ends[0]
+        tolerance = (ends[1] - ends[0]) / 2
         # the width of the widest range is no float
-        share = max(abs(end) / width for end in ends) if math.isfinite(width) else 1.0
-        digits = max(digits, math.ceil(1 + math.log10(share)))
+        share = max(abs(end) / tolerance for end in ends) if math.isfinite(tolerance) else 1.0
+        needed = math.ceil(1 + math.log10(share))
+        if needed > digits:
+            form = "#"
+            digits = needed
 
     # rounding must not move the number to, from or over an end
     for count in range(digits, 17):
-        text = f"{measured:.{count}g}"
+        text = f"{measured:{form}.{count}g}".removesuffix(".")
         if all(_side(float(text), end) == _side(measured, end) for end in ends):
             return text
     return repr(measured)

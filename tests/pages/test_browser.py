@@ -236,6 +236,13 @@ def test_jobs_are_sorted(size, show, swept):
     assert 0 <= box["x"] <= tab.viewport_size["width"] - 10  # all columns can be reached
 
 
+def test_a_dense_curve_has_its_gaps(show, points):
+    tab = show(dyn.page(points))
+    of = "(xs, ys) => gapsOf({ data: [xs, ys], valToPos: (x) => x / 10 }, 1, 0, xs.length - 1)"
+    xs, ys = "[0, 1, 2, 3, 900, 901]", "[1, null, undefined, 4, null, 6]"
+    assert tab.evaluate(f"({of})({xs}, {ys})") == [[-2, 2], [0, 90]]
+
+
 def test_curves_are_saved(show, points, tmp_path):
     tab = show(dyn.page(points), "wide")
     tab.locator(".menu summary").first.click()
@@ -247,7 +254,11 @@ def test_curves_are_saved(show, points, tmp_path):
     with tab.expect_download() as saved:
         tab.get_by_role("button", name="PNG").first.click()
     with Image.open(saved.value.path()) as picture:
-        assert picture.size[0] > 500
+        width, height = picture.size
+        words = tab.locator(".panel canvas").first.evaluate(
+            "({ width, height }) => [width, height]"
+        )
+        assert (width, height) == (words[0], words[1] + 2.5 * 18)  # its title and the page's
 
 
 def test_figures_and_papers(show, figure):

@@ -65,3 +65,15 @@ def test_colours_are_asked_for_apart_from_axes(asked, logarithmic):
     """By default y and colours suit a logarithmic scale here, x does not."""
     scales = {axis: scale_of(axis, asked, axis != "x") for axis in "xyc"}
     assert "".join(axis for axis in "xyc" if scales[axis] == "log") == logarithmic
+
+
+@pytest.mark.parametrize("ends", [(0.08, 0.7), (4e-6, 3e-5), (0.3, 0.69)])
+def test_a_log_axis_with_one_power_of_ten_labels_other_values_too(ends):
+    figure, (axes,) = new_figure()
+    draw_curve(axes, [0, 1], ends)
+    set_value_axis(axes, ends, "loss", log=True)
+    figure.draw_without_rendering()
+    low, high = axes.get_ylim()
+    ticks = [*axes.yaxis.get_major_ticks(), *axes.yaxis.get_minor_ticks()]
+    said = [tick for tick in ticks if low < tick.get_loc() < high and tick.label1.get_text()]
+    assert len(said) >= 2

@@ -66,6 +66,22 @@ function save(name, contents) {
 
 /** @typedef {Look & {curve: Curve, low?: Curve, high?: Curve}} Line */
 
+/** Where a curve has gaps, in pixels: four at least, since a dense curve would be joined across. @param {uPlot} u @param {number} series @param {number} from @param {number} to */
+function gapsOf(u, series, from, to) {
+  const [xs, ys] = [u.data[0], u.data[series]];
+  const found = [];
+  for (let i = from, last = from; i <= to; i++) {
+    if (ys[i] === null) {
+      let next = i + 1;
+      while (next < to && typeof ys[next] !== "number") next++;
+      const [a, b] = [last, next].map((k) => Math.round(u.valToPos(xs[k], "x", true)));
+      found.push(b - a < 4 ? [a - 2, b + 2] : [a, b]);
+      i = next - 1;
+    } else if (ys[i] !== undefined) last = i;
+  }
+  return found;
+}
+
 /** Curves whose values are said. */
 const READ = 8;
 
@@ -167,6 +183,7 @@ class Chart {
         width: edge ? 0 : line.width + 0.2,
         dash: line.dash,
         show: !this.hidden.has(k),
+        gaps: gapsOf,
         ...(line.points || curve.x.length < 3
           ? {
               points: {
@@ -323,7 +340,7 @@ class Chart {
       const next = this.lines[at + 1];
       const value = Number.isNaN(curve.y[k]) && next?.partial ? next.curve.y[k] : curve.y[k];
       const far = Math.abs(u.valToPos(value, "y") - (u.cursor.top ?? 0));
-      const said = `${nameOf(line)} ${short(value)} at ${short(curve.x[k])}`;
+      const said = `${nameOf(line)} ${exact(value)} at ${exact(curve.x[k])}`;
       return [{ far: Number.isFinite(far) ? far : Infinity, said }];
     });
     found.sort((a, b) => (a.far === b.far ? 0 : a.far - b.far)); // the nearest curve comes first
@@ -406,16 +423,35 @@ class Chart {
     return [`curve,${quoted(this.panel.label)},value`, ...rows, ""].join("\n");
   }
 
-  /** The chart as it is drawn, on the ground of the page. */
+  /** The chart as it is drawn, on the ground of the page, with its title, the page and its legend. */
   picture() {
     const drawn = /** @type {HTMLCanvasElement} */ (this.drawing.querySelector("canvas"));
+    const shown = this.lines.filter((line, k) => line.name && !line.further && !this.hidden.has(k));
+    const row = 18 * devicePixelRatio;
+    /** @type {[string, string][]} A colour, and words that stand in a row of their own. */
+    const words = [
+      [color("theory"), this.panel.title],
+      [color("unsigned"), document.title],
+      .../** @type {[string, string][]} */ (
+        shown.map(({ name, color: role, dash }) => [
+          roleColor(role),
+          `${dash.length ? "┅" : "━"} ${name}`,
+        ])
+      ),
+    ];
+    const above = row * (words.length + 0.5);
     const canvas = /** @type {HTMLCanvasElement} */ (
-      make("canvas", { width: drawn.width, height: drawn.height })
+      make("canvas", { width: drawn.width, height: drawn.height + above })
     );
     const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     ctx.fillStyle = color("ground");
-    ctx.fillRect(0, 0, drawn.width, drawn.height);
-    ctx.drawImage(drawn, 0, 0);
+    ctx.fillRect(0, 0, canvas.width, canvas.height);
+    ctx.font = `${0.7 * row}px sans-serif`;
+    words.forEach(([fill, text], k) => {
+      ctx.fillStyle = fill;
+      ctx.fillText(text, row / 2, row * (k + 1), canvas.width - row);
+    });
+    ctx.drawImage(drawn, 0, above);
     return canvas;
   }
 }

@@ -50,12 +50,17 @@ function short(value, digits = 3) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : String(value);
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e6) return String(value);
-  if (size >= 1e6 || size < 1e-3)
+  if (size >= 1e6 || size < 1e-4)
     return value
       .toExponential(digits - 1)
       .replace(/\.?0+e/, "e")
       .replace("e+", "e");
   return String(Number(value.toPrecision(digits)));
+}
+
+/** A number as tables of the program write it. @param {number} value */
+function exact(value) {
+  return short(value, 6);
 }
 
 /** Numbers beside the ticks of an axis, of so many digits that they differ. @param {number[]} values */

@@ -63,12 +63,12 @@ class States {
         this.even ? (STEPS * (this.x[this.now] - first)) / (last - first) : this.now,
       );
     const loss = this.numbers.find(({ name }) => name === "loss");
-    const text = `iteration ${this.x[this.now]}${loss ? `, loss ${short(loss.values[this.now])}` : ""}`;
+    const text = `iteration ${this.x[this.now]}${loss ? `, loss ${exact(loss.values[this.now])}` : ""}`;
     this.slider.setAttribute("aria-valuetext", text);
     this.output.value = text;
     [this.x, ...this.numbers.map(({ values }) => values)].forEach((values, i) => {
       if (this.cells[i])
-        this.cells[i].textContent = i ? short(values[this.now]) : String(values[this.now]);
+        this.cells[i].textContent = i ? exact(values[this.now]) : String(values[this.now]);
     });
     for (const move of this.movers) move(this.now);
   }

@@ -8,6 +8,8 @@
 
 /** Rows of the table that are shown at once. */
 const MOST_ROWS = 1000;
+/** Pixels of the scale of colours. */
+const SCALE = 240;
 /** Numbers whose largest is so many times the smallest positive one have a logarithmic colour. */
 const LOG_RANGE = 1000;
 
@@ -42,7 +44,7 @@ class Sweep {
     place.append(settings);
     this.drawing = new Drawing(place, panel.alternative, 0.5);
     this.scale = /** @type {HTMLCanvasElement} */ (
-      make("canvas", { width: 128, height: 10, class: "scale", "aria-hidden": "true" })
+      make("canvas", { width: SCALE + 60, height: 30, class: "scale", "aria-hidden": "true" })
     );
     this.legend = make("span", {});
     this.readout = make(
@@ -125,10 +127,19 @@ class Sweep {
     const look = { x: this.axis("x", 18), y: this.axis("y", 9) };
     drawing.show([...this.limits(x, this.places.x), ...this.limits(y, this.places.y)], paint, look);
     const ctx = /** @type {CanvasRenderingContext2D} */ (this.scale.getContext("2d"));
-    for (let k = 0; k < 128; k++) {
-      ctx.fillStyle = `rgb(${viridis(k / 127)})`;
-      ctx.fillRect(k, 0, 1, 10);
+    ctx.clearRect(0, 0, this.scale.width, this.scale.height);
+    for (let k = 0; k < SCALE; k++) {
+      ctx.fillStyle = `rgb(${viridis(k / (SCALE - 1))})`;
+      ctx.fillRect(30 + k, 0, 1, 10);
     }
+    ctx.fillStyle = color("theory");
+    [ctx.font, ctx.textAlign] = ["11px sans-serif", "center"];
+    const places = high > low && !colour.words ? (log ? powers : ticks)(low, high, SCALE / 50) : [];
+    labels(places).forEach((text, k) => {
+      const at = 30 + share(places[k]) * (SCALE - 1);
+      ctx.fillRect(at, 10, 1, 4);
+      ctx.fillText(text, at, 26);
+    });
     const [from, to] = [low, high].map((v) => colour.words?.[v] ?? short(v));
     const below = log && least <= 0 ? "; darkest: 0" : "";
     const cells = this.celled
@@ -223,7 +234,7 @@ class Sweep {
 
   /** What stands in a column of a job. @param {Column} column @param {number} j */
   text({ values, words }, j) {
-    return words ? words[values[j]] : short(values[j]);
+    return words ? words[values[j]] : exact(values[j]);
   }
 
   /** Say the numbers of a job. @param {number} j */
@@ -231,7 +242,7 @@ class Sweep {
     if (j < 0) return;
     const of = this.cells
       ? [
-          `median of its cell ${short(this.cells.middles[j])}, ${this.cells.counts[j]} of ${this.cells.jobs[j]} jobs have a number`,
+          `median of its cell ${exact(this.cells.middles[j])}, ${this.cells.counts[j]} of ${this.cells.jobs[j]} jobs have a number`,
         ]
       : [];
     this.readout.replaceChildren(
