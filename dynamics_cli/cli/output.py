@@ -117,6 +117,8 @@ def folder_table(header: list[str], rows: list[list[str]]) -> str:
 
 LOG_INTERVAL = 10.0
 """Seconds between two lines of progress where stderr is no terminal, and before the first."""
+FRACTION = "{l_bar}{bar}| {n:.10g}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+"""tqdm's own form of a bar, for parts of things too."""
 
 
 class CountBar:
@@ -154,15 +156,12 @@ class CountBar:
                 # work done at once
                 interval = LOG_INTERVAL
                 delay = LOG_INTERVAL
+                form = FRACTION
                 if sys.stderr.isatty():
                     interval = 0.1
                     delay = 0.0
-                form = None
-                if total:
-                    form = (
-                        "{l_bar}{bar}| {n:.10g}/{total_fmt}"
-                        " [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-                    )
+                else:
+                    form += "\n"
                 self._bar = tqdm(
                     total=total,
                     initial=done,
@@ -170,7 +169,7 @@ class CountBar:
                     unit=self.unit,
                     mininterval=interval,
                     delay=delay,
-                    bar_format=form,
+                    bar_format=form if total else None,
                     dynamic_ncols=True,
                     file=sys.stderr,
                 )

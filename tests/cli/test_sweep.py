@@ -19,9 +19,11 @@ def only(folder: Path) -> Path:
     return found
 
 
-def test_a_sweep_writes_a_table_and_says_where(dyn, place):
+def test_a_sweep_writes_a_table_and_says_where(dyn, place, monkeypatch):
+    monkeypatch.setattr("dynamics_cli.cli.output.LOG_INTERVAL", 0.0)
     answer = dyn("sweep", "toy.yaml", *GRID, "--seeds", 2)
     assert answer.code == 0, answer.err
+    assert "| 12/12 [" in answer.err.splitlines()[-2]  # a line now and then, in a file
     directory = only(place / "outputs" / "sweeps")
     assert directory.name.startswith("toy-")
     assert (
