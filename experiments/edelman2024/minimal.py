@@ -5,7 +5,6 @@ the last comes earlier where the second is of no use; and its first growth has a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,9 +16,8 @@ from .strategies import (
     ORDER,
     STRATEGIES,
     Network,
-    draw_levels,
     network,
-    set_iterations,
+    strategies,
 )
 from .theory.population import (
     Growth,
@@ -205,35 +203,40 @@ def numbers_phases(e: Evidence) -> dict[str, float]:
 
 
 def draw_phases(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 2, aspect=0.8, extra_height=0.3)
-    level, distance, loss, score = axes
     masked = e[MASKED]
     released = e[RELEASED]
-    draw_levels(level, masked.levels)
-    for role, color in ((MASKED, "C0"), (RELEASED, "C1")):
-        level.plot(e[role].at, e[role].kl, color=color, label=role)
-        loss.plot(e[role].at, e[role].losses, color=color, label=role)
-    loss.plot(
-        list(PRINTED),
-        list(PRINTED.values()),
-        "o",
-        color=kit.PALETTE.muted,
-        label="printed, a batch",
+    both = {MASKED: masked, RELEASED: released}.items()
+    distances = zip(STRATEGIES, masked.distances.T, strict=True)
+    return kit.charts(
+        kit.chart(
+            "Last token",
+            "divergence from the rows",
+            [kit.line(run.at, run.kl, role) for role, run in both],
+            strategies(masked.levels),
+            limits=(0, None),
+        ),
+        kit.chart(
+            "Masked",
+            "divergence from a strategy",
+            *(
+                kit.line(masked.at, values, name, f"C{k}")
+                for k, (name, values) in enumerate(distances, 2)
+            ),
+            limits=(0, None),
+        ),
+        kit.chart(
+            "All positions",
+            "loss on held-out chains",
+            [kit.line(run.at, run.losses, role) for role, run in both],
+            kit.line([*PRINTED], [*PRINTED.values()], "printed, a batch", "muted points"),
+            kit.line([400], [NEWEST], "newest print", "muted s"),
+        ),
+        kit.chart(
+            "As released", "score of the lag", kit.lines(released.at, released.v[:, :4], "$v_{}$")
+        ),
+        log="x",
+        legend="below",
     )
-    loss.plot(400, NEWEST, "s", color=kit.PALETTE.muted, label="newest print")
-    for k, name in enumerate(STRATEGIES):
-        distance.plot(masked.at, masked.distances[:, k], color=f"C{k + 2}", label=name)
-    for lag in range(4):
-        score.plot(released.at, released.v[:, lag], color=f"C{lag}", label=f"$v_{lag}$")
-    for panel in axes:
-        set_iterations(panel, released)
-        kit.place_legend(panel, kit.labelled(panel), "below", columns=2 if panel is loss else 3)
-    level.set(ylabel="divergence from the rows", ylim=(0, None))
-    distance.set(ylabel="divergence from a strategy", ylim=(0, None))
-    loss.set_ylabel("loss on held-out chains")
-    score.set_ylabel("score of the lag")
-    kit.panel_labels(axes, "Last token", "Masked", "All positions", "As released")
-    return figure
 
 
 def claims_delay(e: dict[str, Network]) -> list[kit.Claim]:
@@ -287,17 +290,23 @@ def numbers_delay(e: dict[str, Network]) -> dict[str, float]:
 
 
 def draw_delay(e: dict[str, Network]) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, aspect=0.8, extra_height=0.2)
-    for panel, role in zip(axes, (INDEPENDENT, DOUBLY), strict=True):
-        run = e[role]
-        panel.plot(run.at, run.kl, color="C0", label="network")
-        draw_levels(panel, run.levels)
-        panel.axvline(run.firsts[2], color=kit.PALETTE.muted, lw=0.8, label="nearest is bigram")
-        set_iterations(panel, e[INDEPENDENT])
-        panel.set(ylabel="divergence from the rows", ylim=(0, 0.25))
-    kit.panel_labels(axes, "Independent rows", "Doubly stochastic")
-    kit.figure_legend(figure, kit.labelled(axes[0]))
-    return figure
+    return kit.charts(
+        *(
+            kit.chart(
+                title,
+                "divergence from the rows",
+                kit.line(run.at, run.kl, "network"),
+                strategies(run.levels),
+                kit.upright(run.firsts[2], "nearest is bigram", "muted 0.8"),
+            )
+            for title, run in (
+                ("Independent rows", e[INDEPENDENT]),
+                ("Doubly stochastic", e[DOUBLY]),
+            )
+        ),
+        log="x",
+        limits=(0, 0.25),
+    )
 
 
 @dataclass(frozen=True)
@@ -358,21 +367,25 @@ def claims_three(e: Weights) -> list[kit.Claim]:
 
 
 def draw_three(e: Weights) -> kit.Drawing:
-    figure, (entries, scores) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
-    entries.plot(e.at, e.diagonal, color="C0", label="diagonal of W")
-    entries.plot(e.at, e.off_diagonal, color="C1", label="other entries of W")
-    printed: Any = {"label": "printed, at the end", "color": kit.PALETTE.muted}
-    entries.plot(e.at[-1], THREE["diagonal"], "s", **printed)
-    for lag in range(2):
-        scores.plot(e.at, e.v[:, lag], color=f"C{2 + lag}", label=f"$v_{lag}$")
-        scores.plot(e.at[-1], THREE[f"v_{lag}"], "s", **printed)
-    entries.set_ylabel("weight")
-    scores.set_ylabel("score of the lag")
-    for panel in (entries, scores):
-        kit.set_time_axis(panel, e.at)
-    kit.panel_labels((entries, scores), "Second layer", "First layer")
-    kit.figure_legend(figure, kit.labelled(entries, scores))
-    return figure
+    def printed(*keys: str) -> kit.Line:
+        values = [THREE[key] for key in keys]
+        return kit.line(e.at[[-1] * len(keys)], values, "printed, at the end", "muted s")
+
+    return kit.charts(
+        kit.chart(
+            "Second layer",
+            "weight",
+            kit.lines(e.at, {"diagonal of W": e.diagonal, "other entries of W": e.off_diagonal}),
+            printed("diagonal"),
+        ),
+        kit.chart(
+            "First layer",
+            "score of the lag",
+            kit.line(e.at, e.v[:, 0], "$v_0$", "C2"),
+            kit.line(e.at, e.v[:, 1], "$v_1$", "C3"),
+            printed("v_0", "v_1"),
+        ),
+    )
 
 
 @dataclass(frozen=True)

@@ -99,13 +99,7 @@ def network(run: kit.Run) -> Network:
     )
 
 
-def set_iterations(axes: kit.Axes, run: Network) -> None:
-    """Show the iterations of a network on an axis that is logarithmic from 1 on."""
-    axes.set_xscale("symlog", linthresh=1, linscale=0.4)
-    axes.set(xlim=(-0.1, 1.2 * run.at[-1]), xlabel="iteration")
-
-
-def draw_levels(axes: kit.Axes, levels: kit.Floats) -> None:
-    """Draw the divergence of each strategy from the rows."""
-    for name, level, style in zip(STRATEGIES, levels, (":", "--", "-."), strict=True):
-        axes.axhline(level, color=kit.PALETTE.theory, ls=style, lw=0.8, label=name)
+def strategies(levels: kit.Floats) -> list[kit.Line]:
+    """Return a level at the divergence of each strategy from the rows."""
+    looks = ("theory dotted 0.8", "theory dashed 0.8", "muted dashed 0.8")
+    return [*map(kit.level, levels, STRATEGIES, looks)]

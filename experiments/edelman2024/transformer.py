@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .strategies import EQUAL_ROWS, LATER, ORDER, Network, draw_levels, network
+from .strategies import EQUAL_ROWS, LATER, ORDER, Network, network, strategies
 
 CONFIG = "edelman2024/transformer.yaml"
 INDEPENDENT = "independent rows"
@@ -112,31 +112,31 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
     chance = e[EQUAL]
-    for column, role in enumerate((INDEPENDENT, DOUBLY)):
-        run = e[role]
-        top = axes[column]
-        scores = axes[2 + column]
-        top.plot(run.at, run.kl, color="C0", label="transformer")
-        draw_levels(top, run.levels)
-        top.set(ylabel="divergence from the rows", ylim=(0, 0.35))
-        scores.plot(run.at, run.previous[:, 0], color="C1", label="layer 1: previous token")
-        scores.plot(run.at, run.induction[:, 1], color="C2", label="layer 2: induction tokens")
-        scores.plot(
-            chance.at,
-            chance.induction[:, 1],
-            color=kit.PALETTE.muted,
-            lw=0.9,
-            label="layer 2, equal rows",
-        )
-        scores.set(ylabel="mean weight of attention", ylim=(0, 1))
-        for panel in (top, scores):
-            kit.set_time_axis(panel, run.at)
-        kit.panel_label(top, column, role.capitalize())
-        kit.panel_label(scores, 2 + column, f"Heads, {role}")
-    kit.figure_legend(figure, kit.labelled(axes[0], axes[2]))
-    return figure
+    runs = {role: e[role] for role in (INDEPENDENT, DOUBLY)}.items()
+    return kit.charts(
+        *(
+            kit.chart(
+                role.capitalize(),
+                "divergence from the rows",
+                kit.line(run.at, run.kl, "transformer"),
+                strategies(run.levels),
+                limits=(0, 0.35),
+            )
+            for role, run in runs
+        ),
+        *(
+            kit.chart(
+                f"Heads, {role}",
+                "mean weight of attention",
+                kit.line(run.at, run.previous[:, 0], "layer 1: previous token", "C1"),
+                kit.line(run.at, run.induction[:, 1], "layer 2: induction tokens", "C2"),
+                kit.line(chance.at, chance.induction[:, 1], "layer 2, equal rows", "muted 0.9"),
+                limits=(0, 1),
+            )
+            for role, run in runs
+        ),
+    )
 
 
 FIGURE = kit.Figure(
