@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     Recorded = Sequence[str | Mapping[str, Any] | Callable[[Any], Any]]
     Messages = Callable[[str], None]
     """Called with sentences for the user."""
+    Points = str | Path | Iterable[Mapping[str, Any]]
     Counted = Callable[[int, int | None], None]
     """Called with how many of how many (None: not known) are done."""
 
@@ -215,6 +216,7 @@ def sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
+    points: Points = (),
     let: Mapping[str, str] | Iterable[str] = (),
     seeds: int | None = None,
     overrides: Overrides = (),
@@ -229,15 +231,17 @@ def sweep(
 ) -> Sweep:
     """Train a config over a grid and several seeds.
 
-    The grid is the section `sweep` of the config (keys grid, let, seeds, record, labels, columns),
-    options, or both; an option replaces the values that the section has for a setting. Jobs of
-    equal shape are trained together, the others in processes of their own. The same sweep again
-    skips jobs that are done; a job that fails does not stop the others.
+    The grid is the section `sweep` of the config (keys grid, points, let, seeds, record, labels,
+    columns), options, or both; an option replaces the values that the section has for a setting.
+    Jobs of equal shape are trained together, the others in processes of their own. The same sweep
+    again skips jobs that are done; a job that fails does not stop the others.
 
     Args:
         config: as `load_config` takes it.
         grid: setting and its values, such as `optimizer.lr=0.1:10:log:25`; in Python a mapping to
             sequences or ranges, or a list of texts.
+        points: file of points, CSV or YAML, each combined with the grid; in Python also a list of
+            mappings.
         let: setting and the expression that computes it, such as `optimizer.lr=0.1 /
             initialization.scale**2`.
         seeds: seeds per grid point (default: as in the section, or 1).
@@ -269,6 +273,7 @@ def sweep(
     planned = plan_sweep(
         config,
         grid,
+        points=points,
         let=let,
         seeds=seeds,
         overrides=overrides,
@@ -291,6 +296,7 @@ def plan_sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
+    points: Points = (),
     let: Mapping[str, str] | Iterable[str] = (),
     seeds: int | None = None,
     overrides: Overrides = (),
@@ -304,24 +310,27 @@ def plan_sweep(
     """
     from dynamics_cli.config.reader import override_texts
     from dynamics_cli.sweeps.expressions import parse_let
-    from dynamics_cli.sweeps.grid import axis_of, parse_axis
+    from dynamics_cli.sweeps.grid import axis_of, parse_axis, points_of, read_points
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
 
     source = _source(config)
     texts = override_texts(overrides)
-    of_section, columns, section = read_sweep_section(source, texts)
+    of_section, listed, columns, section = read_sweep_section(source, texts)
 
     axes = []
     if isinstance(grid, Mapping):
         for key, values in grid.items():
-            points = values
-            if not isinstance(values, str):
-                points = jsonable(list(values))
-            axes.append(axis_of(key, points))
+            plain = values if isinstance(values, str) else jsonable(list(values))
+            axes.append(axis_of(key, plain))
     else:
         axes += map(parse_axis, grid)
     given = {axis.key for axis in axes}
     axes = [*(axis for axis in of_section if axis.key not in given), *axes]
+
+    if isinstance(points, str | Path):
+        points = read_points(Path(points))
+    else:
+        points = points_of([dict(jsonable(point)) for point in points])
 
     if not isinstance(let, Mapping):
         let = dict(map(parse_let, let))
@@ -331,6 +340,7 @@ def plan_sweep(
         source,
         texts,
         axes,
+        points or listed,
         let={key: str(text) for key, text in {**section.let, **let}.items()},
         seeds=seeds,
         record=record or section.record,

@@ -25,6 +25,7 @@ Examples:
   dyn sweep my.yaml --shard 3/50
   dyn sweep my.yaml --dask tcp://host:8786
   dyn sweep my.yaml --grid loss.kind=mse,logistic --workers 2
+  dyn sweep my.yaml --zip optimizer.lr=0.1,0.2 --zip loss.kind=mse,logistic
   dyn sweep my.yaml --seeds 3 --let "optimizer.lr=0.1 / architecture.width"
 
 \b
@@ -43,6 +44,14 @@ min, max, sqrt, log, exp, abs, round and int.
 @documented("sweep", epilog=EXAMPLES)
 @click.argument("config", type=NamedPath())
 @click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES")
+@click.option("--points", type=NamedPath())
+@click.option(
+    "--zip",
+    "together",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="Setting and values: the k-th point has the k-th value of each --zip; repeatable.",
+)
 @click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION")
 @click.option("--seeds", type=click.IntRange(1), metavar="N")
 @set_option
@@ -57,6 +66,7 @@ def sweep(
     *,
     config: str,
     grid: tuple[str, ...],
+    together: tuple[str, ...],
     workers: int | None,
     out: Path | None,
     shard: str | None,
@@ -65,6 +75,13 @@ def sweep(
     as_json: bool,
     **planned: Any,
 ) -> None:
+    if together:
+        from dynamics_cli.sweeps.grid import zipped
+
+        if planned["points"]:
+            raise click.UsageError("--points and --zip both give points; take one of them")
+        planned["points"] = zipped(together)
+    planned["points"] = planned["points"] or ()
     with _dask_executor(dask) if dask else nullcontext((None, None)) as (executor, threads):
         workers = workers or threads
         planned |= {"executor": executor, "out": out, "shard": _shard(shard), "workers": workers}

@@ -37,6 +37,10 @@ sweep:
     Values are a list, or a text: `1e-6:10:log:25` (first, last, count), `1:5:5`, `8:512:logint:7`
     (whole numbers).
     """
+    points: list[dict[str, Any]] | str = Field(default_factory=list)
+    """Points in place of a grid, or beside it: a list of settings, or the name of a CSV or YAML
+    file with one.
+    """
     let: dict[str, Any] = Field(default_factory=dict)
     """Settings that are computed: `optimizer.lr: min(10, 0.1 / initialization.scale**2)`."""
     seeds: PositiveInt = 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import numpy as np
 from dynamics_cli.config import ConfigError
 from dynamics_cli.config.reader import read_value
 from dynamics_cli.config.source import Place
-from dynamics_cli.errors import UsageError
+from dynamics_cli.errors import InputError, UsageError
 
 _FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count (or logint)"
 _SPACINGS = ("log", "logint")
@@ -33,8 +35,8 @@ class Axis:
     """Where it was written."""
 
 
-def parse_axis(text: str) -> Axis:
-    """Return the axis of `key=values` as `--grid` gives it.
+def parse_axis(text: str, option: str = "--grid") -> Axis:
+    """Return the axis of `key=values` as an option gives it.
 
     Raises UsageError: the text has no such form, or names a value twice.
     """
@@ -42,7 +44,7 @@ def parse_axis(text: str) -> Axis:
     try:
         return axis_of(key.strip(), written)
     except UsageError as error:
-        raise UsageError(f"--grid {error}") from error
+        raise UsageError(f"{option} {error}") from error
 
 
 def axis_of(key: str, values: Any, origin: Place | None = None) -> Axis:
@@ -69,6 +71,62 @@ def axis_of(key: str, values: Any, origin: Place | None = None) -> Axis:
     if len(set(map(repr, listed))) < len(listed):
         raise UsageError(f"{text!r} names a value twice")
     return Axis(key, listed, log, origin)
+
+
+def read_points(path: Path) -> list[dict[str, Any]]:
+    """Return the points of a file: a CSV table whose header names settings, or YAML.
+
+    Raises:
+        InputError: it cannot be read.
+        UsageError: it holds no points.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"points: {path} cannot be read: {error}") from error
+    if path.suffix != ".csv":
+        return points_of(_value(str(path), text))
+    header, *rows = csv.reader(text.splitlines()) or [[]]
+    if any(len(row) != len(header) for row in rows):
+        raise UsageError(f"points: {path} has rows that are not as long as its header")
+    return points_of(
+        [
+            {key: _value(f"{path}: {key}", cell) for key, cell in zip(header, row, strict=True)}
+            for row in rows
+        ]
+    )
+
+
+def points_of(listed: Any) -> list[dict[str, Any]]:
+    """Return points as mappings of the same settings, in the order of the first one.
+
+    Raises UsageError: they are none.
+    """
+    if not isinstance(listed, list) or not all(isinstance(point, dict) for point in listed):
+        raise UsageError(
+            "points must be a list of settings, such as {optimizer.lr: 0.1, loss.kind: mse}"
+        )
+    for k, point in enumerate(listed):
+        if not point or point.keys() != listed[0].keys():
+            raise UsageError(
+                "points must all set the same: the first one sets"
+                f" {', '.join(listed[0]) or 'nothing'}, number {k} {', '.join(point) or 'nothing'}"
+            )
+    return [{key: point[key] for key in listed[0]} for point in listed]
+
+
+def zipped(texts: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the points that take the k-th of the values that `--zip` gives each setting.
+
+    Raises UsageError: a text has no such form, or they differ in length.
+    """
+    axes = [parse_axis(text, "--zip") for text in texts]
+    if len({len(axis.values) for axis in axes}) > 1:
+        told = ", ".join(f"{axis.key} has {len(axis.values)}" for axis in axes)
+        raise UsageError(f"--zip needs as many values of each setting: {told}")
+    keys = [axis.key for axis in axes]
+    columns = [axis.values for axis in axes]
+    return [dict(zip(keys, point, strict=True)) for point in zip(*columns, strict=True)]
 
 
 def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:

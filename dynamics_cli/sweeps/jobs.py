@@ -25,7 +25,7 @@ from dynamics_cli.memory import GIB
 from dynamics_cli.sweeps.columns import LOOKED_AT, Column, check_columns
 from dynamics_cli.sweeps.directory import Description, SweptAxis
 from dynamics_cli.sweeps.expressions import computed
-from dynamics_cli.sweeps.grid import MOST_JOBS, Axis, axis_of
+from dynamics_cli.sweeps.grid import MOST_JOBS, Axis, axis_of, points_of, read_points
 from dynamics_cli.text import size
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import estimate_legs
@@ -50,8 +50,9 @@ class Job:
 
 def read_sweep_section(
     source: Any, overrides: Sequence[str] = ()
-) -> tuple[list[Axis], list[Column], SweepSection]:
-    """Return axes and columns that the section `sweep` of a config asks for, and the section.
+) -> tuple[list[Axis], list[dict[str, Any]], list[Column], SweepSection]:
+    """Return axes, points and columns that the section `sweep` of a config asks for, and the
+    section.
 
     Raises:
         ConfigError: the section is not valid; each problem with its line.
@@ -59,7 +60,7 @@ def read_sweep_section(
     section, plain = load_sweep(source, overrides)
     axes: list[Axis] = []
     if section is None:
-        return axes, [], SweepSection()
+        return axes, [], [], SweepSection()
     columns = [
         Column(name, expression, plain.origin((SWEEP, "columns", name)))
         for name, expression in section.columns.items()
@@ -71,9 +72,17 @@ def read_sweep_section(
             axes.append(axis_of(key, values, plain.origin(path)))
         except UsageError as error:
             problems.append(plain.problem(path, str(error)))
+    points = []
+    try:
+        if isinstance(section.points, str):
+            points = read_points(plain.origin((SWEEP, "points")).directory / section.points)
+        else:
+            points = points_of(section.points)
+    except UsageError as error:
+        problems.append(plain.problem((SWEEP, "points"), str(error)))
     if problems:
         raise ConfigError(problems)
-    return axes, columns, section
+    return axes, points, columns, section
 
 
 class PlannedSweep(list[Job]):
@@ -84,6 +93,7 @@ class PlannedSweep(list[Job]):
         source: Any,
         overrides: Sequence[str] = (),
         axes: Sequence[Axis] = (),
+        points: Sequence[Mapping[str, Any]] = (),
         *,
         let: Mapping[str, str] = MappingProxyType({}),
         seeds: int = 1,
@@ -95,6 +105,7 @@ class PlannedSweep(list[Job]):
     ) -> None:
         """Read the config of each point of the grid; see `api.sweep` for the arguments.
 
+        `points` are mappings of the same settings, each combined with all values of the axes.
         `record` is one of `RECORDS`, or None for `config`, unless that is too much, which
         `messages` is told. `labels` has what pictures call settings and measures. `columns` are
         further columns of the table.
@@ -106,7 +117,8 @@ class PlannedSweep(list[Job]):
         """
         if record not in (*RECORDS, None):
             raise UsageError(f"record must be {', '.join(RECORDS)}, not {record!r}")
-        keys = [axis.key for axis in axes]
+        listed = [*points] or [{}]
+        keys = [*(axis.key for axis in axes), *listed[0]]
         if twice := [key for key in keys if [*keys, *let].count(key) > 1]:
             raise UsageError(f"{twice[0]} gets its values twice; sweep it or compute it once")
         for key in labels:
@@ -115,9 +127,14 @@ class PlannedSweep(list[Job]):
                 known = ", ".join([*keys, *let]) or "nothing"
                 raise UsageError(f"sweep.labels: {key} is not swept; this sweep varies {known}")
         self.labels = dict(labels)
-        if (jobs := seeds * math.prod(len(axis.values) for axis in axes)) > MOST_JOBS:
+        if (jobs := seeds * math.prod(map(len, [listed, *(a.values for a in axes)]))) > MOST_JOBS:
             raise UsageError(f"{jobs} networks are asked for; a sweep has at most {MOST_JOBS}")
-        self.axes = tuple(axes)
+        # of listed points each setting has its values, in their order
+        of_points = [
+            Axis(key, tuple({repr(point[key]): point[key] for point in listed}.values()))
+            for key in listed[0]
+        ]
+        self.axes = (*axes, *of_points)
         self.let = dict(let)
         self.seeds = seeds
         self.written = self_contained(source, overrides, **settings)
@@ -125,8 +142,9 @@ class PlannedSweep(list[Job]):
         """Name and text of a section -> the section, which all configs with this text share."""
         origins = {axis.key: axis.origin for axis in axes if axis.origin is not None}
         place = Place("--grid", None, Path.cwd())
-        for values in itertools.product(*(axis.values for axis in axes)):
-            point = computed(let, dict(zip(keys, values, strict=True)), self.written)
+        for values in itertools.product(*(axis.values for axis in axes), listed):
+            of_axes = dict(zip(keys, values[:-1], strict=False))
+            point = computed(let, {**of_axes, **values[-1]}, self.written)
             changes = [
                 Assignment(tuple(key.split(".")), point[key], origins.get(key, place))
                 for key in point

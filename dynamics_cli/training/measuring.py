@@ -204,9 +204,11 @@ class Measuring:
         trained = time.monotonic() - self._began - measured
         if each * left > PATIENCE_SECONDS and sum(spent) > trained:
             self._told.add(name)
+            several = len(self._problems) > 1
             tell(
                 f"{name}: about {duration(each * left)} for {left} more states of {each:.2g} s,"
                 " longer than the training so far; `at` of the measure gives it fewer states"
+                + (", `dyn sweep --workers N` takes N cores" if several else "")
             )
 
     def _numbers(self, name: str, measure: Measure, state: State) -> Floats:

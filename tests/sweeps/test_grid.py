@@ -6,11 +6,12 @@ import tracemalloc
 from contextlib import nullcontext
 
 import pytest
+import yaml
 
 from dynamics_cli import api
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.grid import parse_axis
+from dynamics_cli.sweeps.grid import parse_axis, zipped
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.training.many.replicas import divide
 from dynamics_cli.training.problem import build_problem
@@ -265,6 +266,60 @@ def test_every_part_of_a_sweep_gets_jobs(widths, seeds, parts, sizes):
     batches = [*division.batches, *([number] for number in division.singles)]
     assert sorted(map(len, batches)) == sizes
     assert sorted(number for batch in batches for number in batch) == list(range(len(planned)))
+
+
+POINTS = [
+    {"optimizer.lr": 0.01, "loss.kind": "mse"},
+    {"optimizer.lr": 0.02, "loss.kind": "half_mse"},
+]
+
+
+@pytest.mark.parametrize("way", ["section", "list", "csv", "yaml", "file of the section", "zip"])
+def test_listed_points_are_combined_with_the_grid(way, tmp_path):
+    table = "optimizer.lr,loss.kind\n0.01,mse\n0.02,half_mse\n"
+    (tmp_path / "p.csv").write_text(table)
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(POINTS, sort_keys=False))
+    given = {
+        "list": POINTS,
+        "csv": tmp_path / "p.csv",
+        "yaml": tmp_path / "p.yaml",
+        "zip": zipped(["optimizer.lr=0.01,0.02", "loss.kind=mse,half_mse"]),
+    }
+    sections = {"section": {"points": POINTS}, "file of the section": {"points": "p.csv"}}
+    config = tmp_path / "c.yaml"
+    config.write_text(yaml.safe_dump({**BASE, "sweep": sections.get(way, {})}, sort_keys=False))
+    grid = {"architecture.width": [3, 2]}
+    planned = api.plan_sweep(config, grid, points=given.get(way, ()), seeds=2)
+    jobs = [(*job.settings.values(), job.config.seed) for job in planned]
+    assert jobs == [
+        (width, *point.values(), seed) for width in (3, 2) for point in POINTS for seed in (0, 1)
+    ]
+    assert [job.config.optimizer.lr for job in planned] == [0.01, 0.01, 0.02, 0.02] * 2
+    assert planned.described().settings == ["architecture.width", "optimizer.lr", "loss.kind"]
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([{"optimizer.lr": 1.0}, {"loss.kind": "mse"}], "sets optimizer.lr, number 1 loss.kind"),
+        ([{}], "the first one sets nothing"),
+        ("a,b\n1\n", "rows that are not as long as its header"),
+        ("optimizer.lr: 0.1\n", "points must be a list of settings"),
+        ([{"optimizer.lr": 0.1}] * 2, "trains .* twice"),
+    ],
+)
+def test_points_that_are_none(points, message, tmp_path):
+    if isinstance(points, str):
+        file = tmp_path / ("p.csv" if "," in points else "p.yaml")
+        file.write_text(points)
+        points = file
+    with pytest.raises(UsageError, match=message):
+        api.plan_sweep(BASE, points=points)
+
+
+def test_zipped_settings_have_as_many_values():
+    with pytest.raises(UsageError, match=r"as many values .*: optimizer.lr has 2, seed has 1"):
+        zipped(["optimizer.lr=1,2", "seed=3"])
 
 
 def test_a_job_takes_little_memory():
