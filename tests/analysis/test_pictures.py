@@ -652,7 +652,8 @@ def test_a_config_describes_pictures_of_its_runs(tmp_path):
     page = Page("run", "run")
     add_run(page, run)
     titles = [panel["title"] for panel in page.panels]
-    assert (titles.count("Norm"), titles.count("norm of all weights")) == (1, 2)
+    assert (titles.count("Norm"), titles.count("norm of all weights")) == (1, 1)
+    assert page.html().count('src="data:image/png') == 1  # the path
 
     wrong = {"pictures": {"both": {"panels": [{"yy": "loss"}]}}}
     with pytest.raises(ConfigError, match=r"pictures.both.panels\[0\].yy: .*did you mean 'y'"):

@@ -4,6 +4,7 @@ slider moves.
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.resources import files
 from io import BytesIO
@@ -175,7 +176,8 @@ def test_decision_regions_are_those_of_the_network(show, outputs):
     axes = tab.locator(".regions .u-over")
     box = axes.bounding_box()
     picture = Image.open(BytesIO(axes.screenshot())).convert("RGB")
-    window = tab.evaluate("described.panels.find((panel) => panel.name === 'regions').window")
+    panels = json.loads(tab.locator("#described").text_content())["panels"]
+    window = next(panel["window"] for panel in panels if panel.get("name") == "regions")
     for x in ([1.4, 0.5], [-1.4, 0.4], [0.5, 1.2], [-0.6, -1.2]):
         across = (x[0] - window[0]) / (window[1] - window[0]) * box["width"]
         down = (window[3] - x[1]) / (window[3] - window[2]) * box["height"]

@@ -138,9 +138,7 @@ def look_at(run: Run, seen: set[Any] | None = None) -> None:
     assert len(described(html)["panels"]) > 1 or not run.parameters
     for panel in described(html)["panels"]:
         lines = panel.get("lines", ())
-        assert not lines or any(np.isfinite(unpacked(html, line["y"])).any() for line in lines), (
-            lines
-        )
+        assert not lines or any(np.isfinite(unpacked(line["y"])).any() for line in lines), lines
 
 
 def pairs(cell: Cell) -> set[Any]:
