@@ -123,31 +123,26 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
-    names = {
-        "1/sqrt(m)": (r"output times $1/\sqrt{m}$", "black"),
-        "1/m": ("output times $1/m$", kit.PALETTE.muted),
-    }
-    handles: list[kit.Artist] = []
-    for name, (label, color) in names.items():
-        handles += left.plot(
-            e.widths,
-            0.1 * LABELS**2 * e.test[name],
-            kit.MARKER + "-",
-            color=color,
-            label=label,
-            clip_on=False,
-        )
-    handles.append(left.axhline(0.1 * LABELS**2 * e.null, color=kit.PALETTE.theory, ls=":", lw=0.9))
-    handles[-1].set_label("zero function")
-    left.set(xscale="log", yscale="log", xlabel="width $m$", ylabel=r"held-out loss $\times\,0.1$")
-    left.set_xticks(WIDTHS, labels=[str(m) for m in WIDTHS])
-    left.minorticks_off()
-    right.plot(e.taus, e.online / e.online.max(), kit.MARKER + "-", color="C2")
-    right.set(xscale="log", yscale="log", xlabel=r"scale $\tau$", ylabel=r"loss of SGD / largest")
-    kit.panel_labels((left, right), "Width", "Fresh samples")
-    kit.figure_legend(figure, handles)
-    return figure
+    scale = 0.1 * LABELS**2
+    root = r"output times $1/\sqrt{m}$"
+    return kit.charts(
+        kit.chart(
+            "Width",
+            r"held-out loss $\times\,0.1$",
+            kit.line(e.widths, scale * e.test["1/sqrt(m)"], root, "theory joined"),
+            kit.line(e.widths, scale * e.test["1/m"], "output times $1/m$", "muted joined"),
+            kit.level(scale * e.null, "zero function", "theory dotted 0.9"),
+            xlabel="width $m$",
+            ticks=WIDTHS,
+        ),
+        kit.chart(
+            "Fresh samples",
+            "loss of SGD / largest",
+            kit.line(e.taus, e.online / e.online.max(), look="C2 joined"),
+            xlabel=r"scale $\tau$",
+        ),
+        log="xy",
+    )
 
 
 def _widths(widths: Iterable[int], *more: str) -> dict[str, kit.Wanted]:

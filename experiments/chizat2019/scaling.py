@@ -192,38 +192,34 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.45)
     names = {
         "moved": r"$\Vert w-w_0\Vert$",
         "weights": r"$\Vert w-w_{\rm lin}\Vert$",
         "train": "outputs, training",
         "test": "outputs, held-out",
     }
-    alphas = np.array(ALPHAS)
-    handles = []
-    for k, activation in enumerate(ACTIVATIONS):
-        for j, what in enumerate(WHAT):
-            handles += axes[k].plot(
-                alphas,
-                e.table[activation][what],
-                kit.MARKER + "-",
-                ms=3.5,
-                color=f"C{j}",
-                label=names[what],
+    shares = np.array(ALPHAS) / ALPHAS[-1]
+    tanh = e.table["tanh"]
+    return kit.charts(
+        *(
+            kit.chart(
+                {"tanh": "tanh", "relu": "ReLU"}[activation],
+                "largest distance along training",
+                [
+                    kit.line(ALPHAS, e.table[activation][what], names[what], "joined")
+                    for what in WHAT
+                ],
+                kit.line(ALPHAS, tanh["train"][-1] / shares / 3, r"$\alpha^{-1}$", "theory dashed 0.9"),
+                kit.line(
+                    ALPHAS, tanh["weights"][-1] / shares**2 / 3, r"$\alpha^{-2}$", "theory dotted 0.9"
+                ),
             )
-        for power, what, style in ((-1, "train", kit.DASHED), (-2, "weights", (0, (1, 1.5)))):
-            line = e.table["tanh"][what][-1] * (alphas / alphas[-1]) ** power / 3
-            handles += axes[k].plot(
-                alphas, line, color="black", lw=0.9, ls=style, label=rf"$\alpha^{{{power}}}$"
-            )
-        axes[k].set(xscale="log", yscale="log", xlabel=r"output scale $\alpha$")
-        kit.panel_label(axes[k], k, {"tanh": "tanh", "relu": "ReLU"}[activation])
-    axes[0].set_ylabel("largest distance along training")
-    both = [panel.get_ylim() for panel in axes]
-    for panel in axes:
-        panel.set_ylim(min(both)[0], max(high for _, high in both))
-    kit.figure_legend(figure, handles, columns=3)
-    return figure
+            for activation in ACTIVATIONS
+        ),
+        xlabel=r"output scale $\alpha$",
+        log="xy",
+        reach=np.ravel([[of[what] for what in WHAT] for of in e.table.values()]),
+    )
 
 
 FIGURE = kit.Figure(
