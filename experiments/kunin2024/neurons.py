@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -233,38 +234,46 @@ def claims_fig4(paths: list[Path]) -> list[kit.Claim]:
 
 
 def _color(delta: float) -> str:
-    return (
-        kit.SERIES[DELTAS.index(round(delta, 6)) % len(kit.SERIES)]
-        if round(delta, 6) in DELTAS
-        else "black"
-    )
+    known = round(delta, 6) in DELTAS
+    return f"C{DELTAS.index(round(delta, 6)) % len(kit.SERIES)}" if known else "C6"
 
 
 def draw_fig3(paths: list[Path]) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
-    handles = []
-    for neuron in paths:
-        w = neuron.exact_w
-        a = neuron.exact_a
-        rows = (
-            (neuron.a * kit.norms(neuron.w), a * kit.norms(w)),
-            (neuron.alignment, kit.cosines(w, neuron.beta)),
-            (neuron.S, kernel_distance(w, a, neuron.w[0], float(neuron.a[0]))),
+    def over_time(
+        title: str, ylabel: str, measure: Callable[[Path], tuple[kit.Floats, kit.Floats]]
+    ) -> kit.Chart:
+        pairs = [(neuron, *measure(neuron)) for neuron in paths]
+        return kit.chart(
+            title,
+            ylabel,
+            *(
+                kit.line(one.t, found, rf"$\delta={one.delta:g}$", f"{_color(one.delta)} 2")
+                for one, found, _ in pairs
+            ),
+            *(
+                kit.line(one.t, exact, "exact solution", "theory dashed 0.8")
+                for one, _, exact in pairs
+            ),
         )
-        for panel, (measured, theory) in zip(axes, rows, strict=True):
-            (line,) = panel.plot(neuron.t, measured, color=_color(neuron.delta), lw=2.0, alpha=0.8)
-            (dashes,) = panel.plot(
-                neuron.t, theory, color="black", lw=0.8, ls=kit.DASHED, label="exact solution"
-            )
-        line.set_label(rf"$\delta={neuron.delta:g}$")
-        handles.append(line)
-    for panel, label in zip(
-        axes, (r"$a\,\Vert w\Vert$", r"$\cos(w,\beta^*)$", "$S(0,t)$"), strict=True
-    ):
-        panel.set(xlabel="time $t$", ylabel=label)
-    kit.panel_labels(axes, "Size", "Alignment", "Kernel distance")
-    kit.figure_legend(figure, [*handles, dashes], columns=4)
-    return figure
+
+    return kit.charts(
+        over_time(
+            "Size",
+            r"$a\,\Vert w\Vert$",
+            lambda n: (n.a * kit.norms(n.w), n.exact_a * kit.norms(n.exact_w)),
+        ),
+        over_time(
+            "Alignment",
+            r"$\cos(w,\beta^*)$",
+            lambda n: (n.alignment, kit.cosines(n.exact_w, n.beta)),
+        ),
+        over_time(
+            "Kernel distance",
+            "$S(0,t)$",
+            lambda n: (n.S, kernel_distance(n.exact_w, n.exact_a, n.w[0], float(n.a[0]))),
+        ),
+        xlabel="time $t$",
+    )
 
 
 def draw_fig4(paths: list[Path]) -> kit.Drawing:
