@@ -50,6 +50,15 @@ def in_unicode(text: str) -> str:
     return FORMULA.sub(lambda formula: _unicode(formula[1]), text)
 
 
+def with_formulas(text: str) -> str:
+    """Return a plain text whose symbols such as `w_j2` are formulas; code and formulas stay."""
+    return re.sub(
+        r"(`[^`]+`|\$[^$]+\$)|(?<![\w$])([A-Za-z])_([A-Za-z0-9]{1,2})(?!\w)",
+        lambda match: match[1] or f"${match[2]}_{{{match[3]}}}$",
+        text,
+    )
+
+
 def in_html(text: str) -> str:
     """Return a sentence as HTML, its formulas as MathML."""
     from latex2mathml.converter import convert

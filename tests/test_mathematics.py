@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamics_cli.mathematics import in_html, in_unicode
+from dynamics_cli.mathematics import in_html, in_unicode, with_formulas
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,9 @@ def test_formulas_are_mathml_on_pages_and_words_are_escaped():
     written = in_html(r"a < b as $x^2$ grows")
     assert written.startswith("a &lt; b as <math")
     assert "<msup><mi>x</mi><mn>2</mn></msup>" in written
+
+
+def test_symbols_of_plain_texts_are_formulas():
+    text = "x is -w_j2/w_j1 of `w_j` and $a_i$, not test_loss, w_bar or run_1"
+    said = "x is -$w_{j2}$/$w_{j1}$ of `w_j` and $a_i$, not test_loss, w_bar or run_1"
+    assert with_formulas(text) == said

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dynamics_cli._bundled.experiments.index import PAPERS
 from markup import folded, gallery, inline, table, toctree, write_changed
 
+from dynamics_cli.mathematics import with_formulas
 from dynamics_cli.reproduction.audits import Audit, read_report
 from dynamics_cli.reproduction.claims import (
     DEPENDS,
@@ -418,7 +419,8 @@ def _picture(file: str, caption: str, folder: Path = FIGURES) -> str:
     )  # 300 dots an inch, for a screen
     options = {"figclass": "paper", "alt": caption, "width": f"{width}px", "loading": "lazy"}
     lines = [f":{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
-    return "\n".join([f":::{{figure}} ../{folder.name}/{file}", *lines, "", inline(caption), ":::"])
+    said = inline(with_formulas(caption))
+    return "\n".join([f":::{{figure}} ../{folder.name}/{file}", *lines, "", said, ":::"])
 
 
 def _audit(name: str, document: Mapping[str, Any]) -> str:

@@ -10,3 +10,22 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "Pages");
   document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
 });
+// Blocks can be copied: of a console the commands, without prompts and output.
+document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("div.highlight > pre").forEach((block) => {
+  const button = document.createElement("button");
+  button.className = "copy";
+  button.type = "button";
+  button.textContent = "copy";
+  button.addEventListener("click", async () => {
+    const lines = block.textContent.trimEnd().split("\n");
+    const commands = lines.filter((line) => line.startsWith("$ ")).map((line) => line.slice(2));
+    await navigator.clipboard.writeText((commands.length ? commands : lines).join("\n"));
+    button.textContent = "copied";
+    setTimeout(() => button.textContent = "copy", 1500);
+  });
+  block.parentElement.append(button);
+}));
+// Escape closes the menus of a narrow screen.
+addEventListener("keydown", ({ key }) => {
+  if (key === "Escape") document.querySelectorAll("#__navigation, #__toc").forEach((box) => box.checked = false);
+});

@@ -370,3 +370,29 @@ def test_names_of_bounds_that_are_close_stand_beside_one_another(browser, tmp_pa
     assert far[0] == close[0][0]
     for (x, _, width), (following, _, _) in pairwise(close):
         assert following > x + width
+
+
+HANDBOOK = """<input type=checkbox id=__navigation checked>
+<div class=highlight><pre>$ dyn train a
+loss  1
+$ dyn page a
+</pre></div><div class=highlight><pre>a: 1
+b: 2
+</pre></div>"""
+
+
+def test_blocks_of_the_handbook_are_copied_and_escape_closes_its_menu(browser):
+    script = Path(__file__).resolve().parents[2] / "docs" / "_static" / "custom.js"
+    tab = browser.new_page()
+    tab.set_content(f"<script>{script.read_text(encoding='utf-8')}</script>{HANDBOOK}")
+    tab.evaluate(
+        "Object.defineProperty(navigator, 'clipboard', {value: {writeText: (text) => (window.got ="
+        " text)}})"
+    )
+    for k, copied in enumerate(["dyn train a\ndyn page a", "a: 1\nb: 2"]):
+        tab.get_by_role("button", name="copy").nth(k).click()
+        assert tab.evaluate("got") == copied
+        tab.wait_for_timeout(1600)
+    tab.keyboard.press("Escape")
+    assert not tab.locator("#__navigation").is_checked()
+    tab.close()

@@ -165,5 +165,9 @@ async function open(described) {
   document.documentElement.dataset.ready = performance.now().toFixed(0);
 }
 
+addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape") return;
+  for (const menu of document.querySelectorAll(".menu[open]")) menu.removeAttribute("open");
+});
 addEventListener("message", ({ data }) => open(data));
 open(JSON.parse(element("described").textContent || ""));
