@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, UsageError
+from dynamics_cli.process import cores
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout, manifest
@@ -31,11 +32,19 @@ from dynamics_cli.sweeps.directory import (
     write_table,
 )
 from dynamics_cli.sweeps.jobs import PlannedSweep
+from dynamics_cli.text import duration
+from dynamics_cli.training.estimate import measuring_seconds
 from dynamics_cli.training.many.replicas import divide
 from dynamics_cli.training.many.train import Task, train_all
 from dynamics_cli.training.many.workers import STOPPED
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import Obtained, identity_of
 from dynamics_cli.training.signals import Interrupted
+
+LONG_MEASURING = 30.0
+"""Seconds of measures from which processes are worth it."""
+FEW_STATES = 40
+"""States of all jobs up to which measures are not tried for that."""
 
 
 def run_sweep(
@@ -69,6 +78,8 @@ def run_sweep(
         return kept
     with run_lock(directory, on_wait=messages) if shard is None else nullcontext():
         part, parts = shard or (1, 1)
+        if shard is None and executor is None and workers is None:
+            workers = _measuring_workers(directory, planned, messages)
         each = workers or getattr(executor, "_max_workers", None) or 1
         described = _begun(directory, planned, parts * each)
         datasets = dict[int, Any]()
@@ -117,6 +128,27 @@ def run_sweep(
     done = Sweep(directory)
     done.rows = rows  # with the failures of a shard, which are written nowhere
     return done
+
+
+def _measuring_workers(
+    directory: Path, planned: PlannedSweep, messages: Callable[[str], None] | None
+) -> int | None:
+    """Return the cores as workers where measures take long, since one process takes them in turn;
+    None elsewhere.
+    """
+    described = known_sweep(directory, planned)
+    if cores() == 1 or (described is not None and described.table is not None):
+        return None
+    seconds = 0.0
+    with suppress(DynError):  # told when the job is trained
+        problem = build_problem(planned[-1].config)
+        if problem.measures and len(planned) * len(problem.recorded_states) > FEW_STATES:
+            seconds = measuring_seconds(problem) * len(planned)
+    if seconds < LONG_MEASURING:
+        return None
+    if messages is not None:
+        messages(f"measures take about {duration(seconds)}, shared by {cores()} processes")
+    return cores()
 
 
 def _begun(directory: Path, planned: PlannedSweep, parts: int) -> Description:

@@ -10,10 +10,20 @@ from dataclasses import dataclass, replace
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.formulas.units import memory_slots
 from dynamics_cli.kinds import Descent, Problem, RunConfig
+from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.memory import GIB, refuse_beyond_memory
-from dynamics_cli.training.backends import Choice, choose, cuda_available, multiply_adds
+from dynamics_cli.process import plain_torch
+from dynamics_cli.training.backends import (
+    Choice,
+    build_stepper,
+    choose,
+    cuda_available,
+    multiply_adds,
+)
 from dynamics_cli.training.legs import Leg, legs_of
 from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.repeatable import holding
+from dynamics_cli.waiting import hushed
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
 _TIME_BYTES = 32
@@ -153,6 +163,25 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     return Estimate(
         total, problem.parameter_count, snapshots, memory, disk, total * multiply_adds(problem)
     )
+
+
+def measuring_seconds(problem: Problem) -> float:
+    """Return the seconds that the measures of a run will take on this machine, by a trial at its
+    start.
+
+    Raises:
+        DynError: the run cannot begin.
+    """
+    from dynamics_cli.training.measuring import Measuring
+
+    measuring = Measuring([problem])
+    with hushed(), plain_torch(), holding(problem.config)(), blamed(problem.config.architecture):
+        stepper = build_stepper([problem], choose([problem], []))
+        weights = stepper.parameters()
+        diagonal = stepper.preconditioner() if measuring.preconditioned else {}
+        for _ in range(2):  # the first time it compiles
+            measuring.at(weights, 0, diagonal)
+    return measuring.seconds()
 
 
 def refuse_if_too_large(

@@ -189,6 +189,13 @@ class Measuring:
                 numbers[name] = np.full(self._shapes[name], np.nan)
         return numbers, memories
 
+    def seconds(self) -> float:
+        """Return the seconds that a network takes at all states, each as long as the last one."""
+        return sum(
+            spent[-1] * len(self._due.get(name, self._recorded))
+            for name, spent in self._spent.items()
+        )
+
     def _tell_if_slow(self, name: str, iteration: int) -> None:
         """Say once how long a measure will take that takes longer than the training so far.
 

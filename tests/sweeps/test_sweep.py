@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -23,12 +24,14 @@ from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.sealed import write_sealed
+from dynamics_cli.sweeps import sweep as of_sweep
 from dynamics_cli.sweeps.directory import FIXED, SWEEP, Sweep, verify_sweep
 from dynamics_cli.sweeps.find import list_sweeps
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.training import loop
+from dynamics_cli.training.many import train
 from dynamics_cli.training.many.train import Task, train_all
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -45,6 +48,27 @@ def sweep_of(
     )
     with ThreadPoolExecutor(1) as executor:
         return jobs, run_sweep(jobs, out=directory, executor=executor if here else None, **options)
+
+
+def test_measures_that_take_long_are_shared_by_a_process_for_each_core(tmp_path, monkeypatch):
+    measured = {"overrides": ["record.measures=[weight_norm]"], "seeds": 5}
+    _, whole = sweep_of(tmp_path / "whole", **measured)
+    monkeypatch.setattr(of_sweep, "cores", lambda: 2)
+    monkeypatch.setattr(of_sweep, "FEW_STATES", 0)
+    monkeypatch.setattr(of_sweep, "LONG_MEASURING", 0.0)
+    monkeypatch.setattr(train, "Processes", ThreadPoolExecutor)
+    told = []
+    _, shared = sweep_of(tmp_path / "shared", **measured, messages=told.append)
+    assert re.fullmatch("measures take about .*, shared by 2 processes", told[0])
+    assert [[row["path"] for row in sweep.rows] for sweep in (whole, shared)] == [
+        ["batches/000000"] * 5,
+        ["batches/000000"] * 3 + ["batches/000003"] * 2,
+    ]
+    assert whole.table.read_bytes() == shared.table.read_bytes()
+    for job in range(5):
+        one, other = whole.run(job), shared.run(job)
+        assert one.losses.tobytes() == other.losses.tobytes()
+        assert one.measures["weight_norm"].tobytes() == other.measures["weight_norm"].tobytes()
 
 
 @pytest.mark.parametrize(
