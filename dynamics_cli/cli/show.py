@@ -121,10 +121,7 @@ def show_sweep(sweep: dict[str, Any], *, as_json: bool) -> None:
     lines = {"sweep": str(sweep["path"]), "status": sweep["status"], "jobs": jobs}
     if sweep["status"] == "unfinished":
         left = sweep["jobs"] - sweep["ended"]
-        lines["status"] += (
-            f": {left} jobs have not ended, or failed in a part; the same `dyn sweep` without"
-            " --shard trains them and writes the table"
-        )
+        lines["status"] += f": {left} jobs missing or failed; run it without --shard"
     if sweep["table"]:
         lines["table"] = str(sweep["table"])
     for key, values in sweep["settings"].items():

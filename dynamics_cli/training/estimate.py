@@ -21,6 +21,7 @@ from dynamics_cli.training.backends import (
     multiply_adds,
 )
 from dynamics_cli.training.legs import Leg, legs_of
+from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.repeatable import holding
 from dynamics_cli.waiting import hushed
@@ -172,8 +173,6 @@ def measuring_seconds(problem: Problem) -> float:
     Raises:
         DynError: the run cannot begin.
     """
-    from dynamics_cli.training.measuring import Measuring
-
     measuring = Measuring([problem])
     with hushed(), plain_torch(), holding(problem.config)(), blamed(problem.config.architecture):
         stepper = build_stepper([problem], choose([problem], []))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,22 @@ def test_the_workers_of_a_dask_scheduler_train(tmp_path):
     assert there.table.read_bytes() == here.table.read_bytes()
     for job in range(4):
         assert there.run(job).losses.tobytes() == here.run(job).losses.tobytes()
+
+
+@pytest.mark.parametrize("package", ["submitit", "executorlib"])
+def test_executors_of_packages_train(package, tmp_path):
+    module = pytest.importorskip(package)
+    here = dyn.sweep(BASE, **SHORT, seeds=4, out=tmp_path / "here")
+    with ExitStack() as stack:
+        if package == "submitit":
+            executor = module.AutoExecutor(folder=tmp_path / "log", cluster="local")
+        else:
+            executor = stack.enter_context(module.SingleNodeExecutor(max_workers=2))
+        there = dyn.sweep(
+            BASE, **SHORT, seeds=4, out=tmp_path / "there", executor=executor, workers=2
+        )
+    assert len({row["path"] for row in there.rows}) == 2
+    assert there.table.read_bytes() == here.table.read_bytes()
 
 
 def test_a_second_driver_waits_for_the_first(tmp_path):
