@@ -631,9 +631,9 @@ def plot(
     for stem, figure in pictures(open_any(run), panels, iterations, **words):
         drawn[stem] = figure
         if out is not None:
-            from dynamics_cli.analysis.picture import save
+            from dynamics_cli.analysis.picture import save_figure
 
-            save(figure, Path(out) / stem, formats)
+            save_figure(figure, Path(out) / stem, formats)
     if (isinstance(panel, str) and (at is None or isinstance(at, int))) or _describes(words):
         return next(iter(drawn.values()))
     return drawn
@@ -744,14 +744,14 @@ def _panels(
     **others: Any,
 ) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.analysis import check_panel, draw_panel, panels_of, states_of
-    from dynamics_cli.runs.titles import check_labels
+    from dynamics_cli.runs.titles import refuse_unknown_labels
 
     if others:
         raise UsageError(
             f"{next(iter(others))} goes with a picture: say what is on y, such as y loss; panels of"
             " a run take log and labels"
         )
-    check_labels(labels or {}, ["loss", "iteration", "time", *run.measures])
+    refuse_unknown_labels(labels or {}, ["loss", "iteration", "time", *run.measures])
     # all is checked before the first picture, so that there is none of a damaged run
     for name in panels:
         check_panel(run, name, log)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs.run import columns_in, recorded
+from dynamics_cli.runs.run import columns_in, of_measure
 from dynamics_cli.runs.writer import LOSS, Listener
 from dynamics_cli.waiting import tell
 
@@ -187,7 +187,7 @@ class Curves:
             for k, (label, (x, y)) in enumerate(labelled)
             if len(x)
         ]
-        linear = bool(recorded(self._config, name, lambda measure: measure.linear))
+        linear = bool(of_measure(self._config, name, lambda measure: measure.linear))
         return Chart(lines=lines, ylabel=called(name), linear=linear)
 
     def _points(self, name: str) -> list[tuple[NDArray[Any], NDArray[Any]]]:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import flat, to_plain
 from dynamics_cli.errors import InputError, UsageError
-from dynamics_cli.instruments.instrument import Instrument, measuring, network_of
+from dynamics_cli.instruments.instrument import Instrument, given_network, measuring
 from dynamics_cli.instruments.modules import opened
 from dynamics_cli.kinds import Kind, Loss, Problem, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
@@ -299,7 +299,7 @@ class Recorder:
             measured["train_loss"] = None
         with measuring(self._device):
             problem = self._instrument.problem()
-            weights = network_of(problem).weights()
+            weights = given_network(problem).weights()
             kept = {name: weights[name].astype(self._config.dtype)[None] for name in self._weights}
             before = self._history.before(now)
             if now == 0:
@@ -351,9 +351,10 @@ class Recorder:
                 name: {key: torch.from_numpy(np.array(value)) for key, value in memory.items()}
                 for name, memory in self._instrument.memories.items()
             },
-            "start": first and network_of(first).state_dict(),
+            "start": first and given_network(first).state_dict(),
             "before": {
-                iteration: network_of(problem).state_dict() for iteration, problem in self._history
+                iteration: given_network(problem).state_dict()
+                for iteration, problem in self._history
             },
             "trained": self._instrument.trained,
             "notes": self._writer.notes if self._writer is not None else [],

@@ -7,6 +7,7 @@ import graphlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -165,6 +166,18 @@ def test_no_module_imports_itself_by_way_of_others():
         for name, file in MODULES.items()
     }
     assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
+
+
+def test_a_public_name_stands_in_one_module():
+    """But for functions of `api`, and commands, which have the names of what they call."""
+    homes = Counter(
+        node.name
+        for name, file in MODULES.items()
+        if not re.match(r"dynamics_cli\.(api|cli\.|.*__pycache__)", name)
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name[0] != "_"
+    )
+    assert [name for name, count in homes.items() if count > 1] == []
 
 
 def named_kinds(file: Path, bundled: dict[str, str]) -> list[str]:

@@ -16,12 +16,11 @@ from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.kinds.pictures import Description
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
-from dynamics_cli.measures.spectra import density as density_of
-from dynamics_cli.measures.spectra import leading_directions, singular_values
+from dynamics_cli.measures.spectra import leading_directions, mean_density, singular_values
 from dynamics_cli.plotting.chart import Chart, Level, Line, Reference, look
 from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
-from dynamics_cli.runs.run import measured, recorded
+from dynamics_cli.runs.run import measured, of_measure
 from dynamics_cli.runs.titles import called
 
 LABELLED = 0.08
@@ -113,7 +112,7 @@ def _by_position(view: View) -> list[str]:
     return [
         name
         for name in view.run.measures
-        if recorded(view.run.config, name, lambda measure: measure.panel) == "positions"
+        if of_measure(view.run.config, name, lambda measure: measure.panel) == "positions"
     ]
 
 
@@ -124,7 +123,7 @@ def positions(view: View, at: int | None = None) -> list[Chart]:
     """
     charts = []
     for name in _by_position(view):
-        if recorded(view.run.config, name, lambda measure: getattr(measure, "bins", None)):
+        if of_measure(view.run.config, name, lambda measure: getattr(measure, "bins", None)):
             charts += recorded_charts(view, y=[name])
             continue
         steps, values = measured(view.run, name)
@@ -154,7 +153,7 @@ def _spectral(view: View) -> list[str]:
     return [
         name
         for name in view.run.measures
-        if recorded(view.run.config, name, lambda measure: measure.of_spectrum)
+        if of_measure(view.run.config, name, lambda measure: measure.of_spectrum)
     ]
 
 
@@ -172,7 +171,7 @@ def density(view: View, at: int | None = None) -> list[Chart]:
         high = float(np.nanmax(nodes))
         width = WIDTH * (high - low) or 1.0
         x = np.linspace(low - 5 * width, high + 5 * width, DENSE_POINTS)
-        curves = np.stack([density_of(rule, x, width) for rule in rules])
+        curves = np.stack([mean_density(rule, x, width) for rule in rules])
         # tails of Gaussians are no part of it
         shown = np.where(curves > 1e-7 * curves.max(), curves, np.nan)
         lines = [
@@ -297,7 +296,7 @@ def layer_title(name: str) -> str:
     return title
 
 
-def directions(view: View, at: int | None = None) -> list[Chart]:
+def directions_of_neurons(view: View, at: int | None = None) -> list[Chart]:
     """Chart angles of neurons in the plane, or, above, cosines with directions that matter."""
     m, d = view.hidden_shape
     states = view.curve_states(m * d)

@@ -33,11 +33,11 @@ from dynamics_cli.runs.run import (
     curve_of,
     final_measures,
     last_settings,
-    recorded,
+    of_measure,
 )
 from dynamics_cli.runs.titles import called, title_of
 from dynamics_cli.sweeps.directory import FIXED, Sweep, is_same, text_of
-from dynamics_cli.sweeps.expressions import evaluated, names_in
+from dynamics_cli.sweeps.expressions import names_in, value_of
 from dynamics_cli.sweeps.find import open_run, sweep_directory
 from dynamics_cli.sweeps.grid import is_number
 from dynamics_cli.text import shorten
@@ -58,7 +58,7 @@ LONG = 60
 
 def is_linear(run: Run, name: str) -> bool:
     """Return whether the axis of a measure is never logarithmic."""
-    return bool(recorded(run.config, name, lambda measure: measure.linear))
+    return bool(of_measure(run.config, name, lambda measure: measure.linear))
 
 
 def drawn_measures(run: Run) -> list[str]:
@@ -66,7 +66,7 @@ def drawn_measures(run: Run) -> list[str]:
     return [
         name
         for name in run.measures
-        if recorded(run.config, name, lambda measure: measure.panel) in (None, "measures")
+        if of_measure(run.config, name, lambda measure: measure.panel) in (None, "measures")
     ]
 
 
@@ -181,7 +181,7 @@ class Network:
     def _evaluated(self, expression: str, curves: Mapping[str, Floats]) -> Any:
         run = self.run
         assert run is not None
-        return evaluated(
+        return value_of(
             expression,
             {**self.settings, **curves},
             run.config.model_dump(exclude_none=True),
@@ -215,7 +215,7 @@ class Network:
         if self.run is None:
             return None
         names = (quantity, quantity.partition(".")[0])
-        answers = (recorded(self.run.config, name, ask) for name in names)
+        answers = (of_measure(self.run.config, name, ask) for name in names)
         return next((answer for answer in answers if answer is not None), None)
 
     def bound(self, quantity: str) -> tuple[str, float] | None:
@@ -235,7 +235,7 @@ def _as_number(value: Any) -> float:
     return float(value) if is_number(value) else np.nan
 
 
-class Source(NamedTuple):
+class NetworkSource(NamedTuple):
     """A run, runs trained together, or a sweep, of which networks are."""
 
     networks: list[Network]
@@ -251,7 +251,7 @@ class Source(NamedTuple):
     """Whether it is a single run."""
 
 
-def sources_of(runs: Iterable[Any]) -> list[Source]:
+def sources_of(runs: Iterable[Any]) -> list[NetworkSource]:
     """Open runs, runs trained together, and sweeps.
 
     Raises RunError: something is damaged or not there, or no job of a sweep has ended.
@@ -259,7 +259,7 @@ def sources_of(runs: Iterable[Any]) -> list[Source]:
     return [_source(which) for which in runs]
 
 
-def _source(which: Any) -> Source:
+def _source(which: Any) -> NetworkSource:
     directory = sweep_directory(which)
     if directory is not None:
         return _of_sweep(which if isinstance(which, Sweep) else Sweep(directory))
@@ -273,14 +273,14 @@ def _source(which: Any) -> Source:
         end = "" if replica is None else f":{replica}"
         place = f"{run.path.absolute()}{end}"
         networks.append(Network(f"{name}{end}", place, settings, partial(_same_run, each)))
-    return Source(networks, jobs=len(networks), alone=not together)
+    return NetworkSource(networks, jobs=len(networks), alone=not together)
 
 
 def _same_run(run: Run) -> Run:
     return run
 
 
-def _of_sweep(sweep: Sweep) -> Source:
+def _of_sweep(sweep: Sweep) -> NetworkSource:
     if not sweep.rows:
         raise RunError(f"no job of {sweep.path} has ended yet")
     described = sweep.described
@@ -303,14 +303,16 @@ def _of_sweep(sweep: Sweep) -> Source:
         opened = partial(sweep.run, row)
         networks.append(Network(f"{sweep.path.name}{end}", place, settings, opened, row))
     derived = described.columns
-    return Source(networks, grid, described.computed, described.labels, derived, described.jobs)
+    return NetworkSource(
+        networks, grid, described.computed, described.labels, derived, described.jobs
+    )
 
 
 @dataclass(eq=False)
 class Networks:
     """The networks of a picture, what tells them apart, and what they are called."""
 
-    sources: Sequence[Source]
+    sources: Sequence[NetworkSource]
     where: Mapping[str, Any] = field(default_factory=dict)
     """Settings and the values that networks need."""
     labels: Mapping[str, str] = field(default_factory=dict)

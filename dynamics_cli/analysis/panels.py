@@ -142,7 +142,7 @@ _PANELS = (
         "directions",
         "directions of neurons over training",
         (no_neurons, no_states),
-        curves.directions,
+        curves.directions_of_neurons,
     ),
     Panel(
         "spectrum",

@@ -17,7 +17,7 @@ from dynamics_cli.analysis.networks import (
     FINAL_LOSS,
     LOSS,
     Networks,
-    Source,
+    NetworkSource,
     drawn_measures,
     identity,
     sources_of,
@@ -30,7 +30,7 @@ from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.style import COLUMN_WIDTH, Drawing, rendered
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import manifest
-from dynamics_cli.runs.titles import OF_AVERAGE, check_labels
+from dynamics_cli.runs.titles import OF_AVERAGE, refuse_unknown_labels
 from dynamics_cli.sweeps.directory import Sweep, text_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Picture:
         if not isinstance(whole, Whole):
             whole = Whole(**described.model_dump())
         self.described = whole
-        opened: dict[str, Source] = {}
+        opened: dict[str, NetworkSource] = {}
         looks = Looks()
         self.parts: list[Resolved] = []
         for panel in whole.panels or [whole]:
@@ -69,7 +69,7 @@ class Picture:
             self.parts.append(Resolved(description, networks, looks))
         known = dict.fromkeys(name for part in self.parts for name in part.named)
         for part in self.parts:
-            check_labels(part.asked.labels, known)
+            refuse_unknown_labels(part.asked.labels, known)
         self._runs = [str(getattr(which, "path", which)) for which in runs]
 
     @cached_property
@@ -118,7 +118,7 @@ class Picture:
         Raises UsageError: the path ends otherwise, or somebody else's file is there.
         """
         file = Path(path)
-        (saved,) = save(self.figure, file.with_suffix(""), [file.suffix.removeprefix(".")])
+        (saved,) = save_figure(self.figure, file.with_suffix(""), [file.suffix.removeprefix(".")])
         return saved
 
     def columns(self) -> dict[str, list[Any]]:
@@ -167,7 +167,7 @@ class Picture:
         return self.figure._repr_png_()
 
 
-def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
+def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
     """Write `figure` as `<stem>.<format>` for every format and return the paths in that order.
 
     Each file appears whole or not at all.

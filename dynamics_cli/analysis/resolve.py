@@ -55,7 +55,7 @@ AVERAGED = {False: "last weights", True: "average"}
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class NetworkCurve:
     """A curve of a network, or a number of it: a curve of one point."""
 
     network: Network
@@ -69,7 +69,7 @@ class Record:
     y: Floats
 
 
-Group = tuple[tuple[Any, ...], list[Record]]
+Group = tuple[tuple[Any, ...], list[NetworkCurve]]
 """Values of what is told apart, and the records that have them."""
 Channel = tuple[str, Any]
 """A setting and its value."""
@@ -273,14 +273,14 @@ class Resolved:
 
     # -- numbers
 
-    def _records(self, network: Network) -> list[Record]:
+    def _records(self, network: Network) -> list[NetworkCurve]:
         found = []
         for asked, names in self.quantities.items():
             for name in names:
                 x, y = self._points(network, name)
                 average = name.endswith(OF_AVERAGE) and asked != name
                 plain = name.removesuffix(OF_AVERAGE) if average else name
-                found.append(Record(network, asked, plain, average, x, y))
+                found.append(NetworkCurve(network, asked, plain, average, x, y))
         return found
 
     def _points(self, network: Network, name: str) -> tuple[Floats, Floats]:
@@ -333,7 +333,7 @@ class Resolved:
 
     # -- charts
 
-    def _value(self, record: Record, key: str) -> Any:
+    def _value(self, record: NetworkCurve, key: str) -> Any:
         match key:
             case "quantity":
                 return record.quantity
@@ -362,8 +362,8 @@ class Resolved:
             return ""
         return quantity.removeprefix(f"{asked}.").replace("_", " ")
 
-    def _grouped(self, records: Sequence[Record], keys: Sequence[str]) -> list[Group]:
-        groups: dict[tuple[str, ...], tuple[tuple[Any, ...], list[Record]]] = {}
+    def _grouped(self, records: Sequence[NetworkCurve], keys: Sequence[str]) -> list[Group]:
+        groups: dict[tuple[str, ...], tuple[tuple[Any, ...], list[NetworkCurve]]] = {}
         for record in records:
             values = tuple(self._value(record, key) for key in keys)
             _, members = groups.setdefault(tuple(map(identity, values)), (values, []))
@@ -390,7 +390,7 @@ class Resolved:
         """What has lines of its own: quantities have, whether or not a channel tells them apart."""
         return list(dict.fromkeys([*self._lines, "quantity", "average"]))
 
-    def _check_group(self, records: Sequence[Record]) -> None:
+    def _check_group(self, records: Sequence[NetworkCurve]) -> None:
         """Raise UsageError where records that are summed up differ in more than what is `over`."""
         networks = self.networks
         if len(records) < 2 or self.asked.stat == "all":
@@ -405,7 +405,7 @@ class Resolved:
                     f" facet {key}, sum up with over {key}, or choose with where {key}=VALUE"
                 )
 
-    def _chart(self, records: Sequence[Record]) -> Chart:
+    def _chart(self, records: Sequence[NetworkCurve]) -> Chart:
         networks = self.networks
         groups = self._grouped(records, self._split)
         shown = _spaced(groups, MOST_LINES)
@@ -482,7 +482,7 @@ class Resolved:
         ]
         return self.looks.look(told[0] if color else None, told[-1] if dash else None)
 
-    def _check_places(self, members: Sequence[Record]) -> None:
+    def _check_places(self, members: Sequence[NetworkCurve]) -> None:
         if self.is_path or not (self.over_time or self.over_setting):
             return
         if self.over_time:
@@ -491,7 +491,9 @@ class Resolved:
         for _, at_x in self._grouped(members, [self.x]):
             self._check_group(at_x)
 
-    def _drawn(self, members: Sequence[Record], name: str, form: dict[str, Any]) -> list[Line]:
+    def _drawn(
+        self, members: Sequence[NetworkCurve], name: str, form: dict[str, Any]
+    ) -> list[Line]:
         """Return the lines of records with the same look."""
         stat = self.asked.stat
         if self.is_path:
@@ -540,7 +542,7 @@ class Resolved:
             for dash in dashes.values()
         ]
 
-    def _ylabel(self, records: Sequence[Record]) -> str:
+    def _ylabel(self, records: Sequence[NetworkCurve]) -> str:
         asked = dict.fromkeys(record.asked for record in records)
         if self.over_time and [*asked] == [FINAL_LOSS]:
             return self.networks.title(LOSS)
@@ -604,7 +606,7 @@ class Resolved:
             for k, (name, xs, ys, color) in enumerate(curves)
         ]
 
-    def _phase(self, records: Sequence[Record]) -> Phase:
+    def _phase(self, records: Sequence[NetworkCurve]) -> Phase:
         networks = self.networks
         places = np.array([networks.place(record.network, self.up) for record in records])
         xs, across = np.unique([record.x[0] for record in records], return_inverse=True)
@@ -612,7 +614,7 @@ class Resolved:
         if min(len(xs), len(ys)) < 2:
             raise UsageError(f"a phase diagram needs several values of {self.x} and of {self.up}")
         cell = up * len(xs) + across
-        of_cells: list[list[Record]] = [[] for _ in range(len(ys) * len(xs))]
+        of_cells: list[list[NetworkCurve]] = [[] for _ in range(len(ys) * len(xs))]
         for place, record in zip(cell, records, strict=True):
             of_cells[place].append(record)
         for members in of_cells:
@@ -691,7 +693,7 @@ class Resolved:
         return parts
 
 
-def _over_setting(records: Sequence[Record]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def _over_setting(records: Sequence[NetworkCurve]) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return places x (k,) of jobs, their numbers or NaN (k, N), and the jobs at each x."""
     at: dict[float, list[float]] = {}
     for record in records:
@@ -702,7 +704,7 @@ def _over_setting(records: Sequence[Record]) -> tuple[Floats, Floats, NDArray[np
     return np.array(xs), _filled(of_xs), np.array([len(of_x) for of_x in of_xs])
 
 
-def _over_iterations(records: Sequence[Record]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def _over_iterations(records: Sequence[NetworkCurve]) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return iterations x (k,) of the longest curve, values there or NaN (k, N), and N for each."""
     xs = max((record.x for record in records), key=len)
     if not len(xs):

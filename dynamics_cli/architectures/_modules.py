@@ -28,7 +28,7 @@ def _dropout(share: float) -> nn.Module:
     return nn.Dropout(share) if share else nn.Identity()
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two convolutions with a shortcut around them."""
 
     def __init__(self, before: int, channels: int, stride: int, norm: str, groups: int) -> None:
@@ -79,7 +79,7 @@ class ResNetNetwork(nn.Module):
             for k in range(blocks):
                 halves = stage > 0 and k == 0
                 wanted = width * 2**stage
-                parts.append(Block(channels, wanted, 2 if halves else 1, norm, groups))
+                parts.append(ResidualBlock(channels, wanted, 2 if halves else 1, norm, groups))
                 channels = wanted
             stages.append(nn.Sequential(*parts))
         self.stages = nn.Sequential(*stages)
@@ -96,7 +96,7 @@ class ResNetNetwork(nn.Module):
         return _single(self.last(x.mean((-2, -1))))
 
 
-class Attention(nn.Module):
+class CausalAttention(nn.Module):
     """Causal attention with heads side by side.
 
     It is written out, since fused kernels have no second derivative.
@@ -153,7 +153,7 @@ class GptLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(width)
-        self.attention = Attention(tokens, width, heads, dropout, rotary=rotary)
+        self.attention = CausalAttention(tokens, width, heads, dropout, rotary=rotary)
         self.norm2 = nn.LayerNorm(width)
         self.into = nn.Linear(width, 4 * width)
         self.gelu = nn.GELU()

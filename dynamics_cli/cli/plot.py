@@ -172,13 +172,13 @@ def _saved(
     made: Iterator[tuple[str, Figure]], folder: Path, formats: Sequence[str], out: Path | None
 ) -> list[Path]:
     """Save pictures in a folder, or the one picture under the name that was given."""
-    from dynamics_cli.analysis.picture import save
+    from dynamics_cli.analysis.picture import save_figure
     from dynamics_cli.plotting.style import FORMATS
 
     if out is None or out.suffix.removeprefix(".") not in FORMATS:
         files: list[Path] = []
         for stem, figure in made:
-            files += save(figure, folder / stem, formats)
+            files += save_figure(figure, folder / stem, formats)
         return files
     (_, figure), *others = made
     if others:
@@ -186,7 +186,7 @@ def _saved(
             f"{len(others) + 1} pictures do not fit in {out}: choose one with --panel or --y, or"
             " name a folder"
         )
-    return save(figure, out.with_suffix(""), [out.suffix.removeprefix(".")])
+    return save_figure(figure, out.with_suffix(""), [out.suffix.removeprefix(".")])
 
 
 def _size(text: str | None) -> Any:
@@ -227,7 +227,7 @@ def _draw_theories(
 ) -> list[Path]:
     """Draw the predictions, name the assumptions that fail, and return the files."""
     from dynamics_cli.analysis import prediction_charts
-    from dynamics_cli.analysis.picture import save
+    from dynamics_cli.analysis.picture import save_figure
     from dynamics_cli.plotting.chart import draw_charts
 
     files: list[Path] = []
@@ -237,7 +237,7 @@ def _draw_theories(
             message("\n  - ".join([head, *prediction.violated]))
         if prediction.curves:
             figure = draw_charts(prediction_charts(prediction))
-            files += save(figure, folder / f"theory-{prediction.name}", formats)
+            files += save_figure(figure, folder / f"theory-{prediction.name}", formats)
     return files
 
 

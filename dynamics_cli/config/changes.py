@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from dynamics_cli.config.check import check_files, check_sections
 from dynamics_cli.config.errors import KeyPath, Mistake
-from dynamics_cli.config.explain import explain
-from dynamics_cli.config.schema import CHANGES, look
+from dynamics_cli.config.explain import mistakes_in
+from dynamics_cli.config.schema import CHANGES, node_at
 from dynamics_cli.config.source import Place, Written
 from dynamics_cli.formulas.tracing import remembered
 from dynamics_cli.kinds import Optimizer, RunConfig
@@ -87,7 +87,7 @@ def _able() -> str:
     return f"{', '.join(SECTIONS[:-1])} and {SECTIONS[-1]}"
 
 
-def spread(source: Written) -> Iterator[tuple[int, Written]]:
+def changed_configs(source: Written) -> Iterator[tuple[int, Written]]:
     """Yield the place of each change and the config from there on, as if it had been written so.
 
     What is no change, a mistake that validation tells, is passed over.
@@ -123,7 +123,7 @@ def _put(
         for key in sorted(value, key=lambda key: key != "kind"):
             _put(written, (*path, key), value[key], source, (*place, key))
         if before != {key: there.get(key) for key in _CHOOSING}:
-            for stale in there.keys() - {*look(path, written.data).keys(), *value}:
+            for stale in there.keys() - {*node_at(path, written.data).keys(), *value}:
                 del there[stale]
         return
     written.assign(path, deepcopy(value), source.origin(place))
@@ -153,7 +153,7 @@ def mistakes_of_changes(
         before = change.at
 
     seen: set[tuple[str, str]] = set()
-    for k, written in spread(_resolved(config, source.origins)):
+    for k, written in changed_configs(_resolved(config, source.origins)):
         change = changes[k]
         found = _mistakes_from(written, config, check_files_exist=check_files_exist)
         where = source.origin((CHANGES, k))
@@ -196,7 +196,7 @@ def _mistakes_from(
     try:
         following = RunConfig.model_validate(written.data)
     except ValidationError as error:
-        return explain(error, written)
+        return mistakes_in(error, written)
     findings = [*check_sections(dict(following)), *_fixed(config, following)]
     if check_files_exist:
         findings += check_files(dict(following))
@@ -240,7 +240,7 @@ def segments_of(config: RunConfig) -> list[Segment]:
     if not config.changes:
         return segments
     frozen: tuple[str, ...] = ()
-    for k, spoken in spread(_resolved(config, {(): _NOWHERE})):
+    for k, spoken in changed_configs(_resolved(config, {(): _NOWHERE})):
         change = config.changes[k]
         made = RunConfig.model_validate(spoken.data)
         # sections that stay are the same objects, as of data sets of code that is not bundled

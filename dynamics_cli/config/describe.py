@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from dynamics_cli.config.schema import SWEEP, SweepSection
-from dynamics_cli.config.text import describe
+from dynamics_cli.config.text import type_text
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.formulas.tracing import obstacle
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
@@ -172,7 +172,7 @@ def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
     for key, field in cls.model_fields.items():
         if key == "kind":
             continue
-        row = {"name": key, "type": describe(properties[key]), "required": field.is_required()}
+        row = {"name": key, "type": type_text(properties[key]), "required": field.is_required()}
         default = None
         if not field.is_required():
             default = field.get_default(call_default_factory=True)
@@ -180,7 +180,7 @@ def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
             default = getattr(default, "kind", {})
         rows.append({**row, "default": default, "what": descriptions.get(key, "")})
     if cls is RunConfig:  # a key of files alone
-        row = {"name": SWEEP, "type": describe({}), "required": False}
+        row = {"name": SWEEP, "type": type_text({}), "required": False}
         rows.append({**row, "default": None, "what": ""})
     return rows
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dynamics_cli.config.errors import KeyPath, Mistake, key_text
-from dynamics_cli.config.schema import look
+from dynamics_cli.config.schema import node_at
 from dynamics_cli.config.source import Written
 from dynamics_cli.config.text import listing, show
 from dynamics_cli.errors import did_you_mean
@@ -34,7 +34,7 @@ WORDS = {
 OTHERS = "; `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"
 
 
-def explain(error: ValidationError, source: Written) -> list[Mistake]:
+def mistakes_in(error: ValidationError, source: Written) -> list[Mistake]:
     """Return the problems of `error`, each with its line of `source`.
 
     Values that have been complained about already are left out.
@@ -70,15 +70,18 @@ def _message(detail: ErrorDetails, data: dict[str, Any]) -> tuple[KeyPath, str]:
         case "missing":
             return path, "is missing"
         case "union_tag_not_found":
-            return (*path, "kind"), f"is missing; allowed are {_general(look(path, data).kinds())}"
+            return (
+                *path,
+                "kind",
+            ), f"is missing; allowed are {_general(node_at(path, data).kinds())}"
         case "union_tag_invalid":
-            known = look(path, data).kinds()
+            known = node_at(path, data).kinds()
             kind = given
             if not isinstance(given, str):
                 kind = given["kind"]
                 path = (*path, "kind")
             close = did_you_mean(str(kind), known)
-            choice = look(path[:-1] if path[-1] == "kind" else path, data).choice
+            choice = node_at(path[:-1] if path[-1] == "kind" else path, data).choice
             assert choice is not None
             close = close or speaking_of(str(kind), all_kinds(choice.section))
             return path, f"unknown kind {kind!r}; allowed are {_general(known)}{close}{OTHERS}"
@@ -88,7 +91,7 @@ def _message(detail: ErrorDetails, data: dict[str, Any]) -> tuple[KeyPath, str]:
         expected = expected.replace(theirs, ours)
     close = ""
     if isinstance(given, str):
-        if given in look(path, data).kinds():
+        if given in node_at(path, data).kinds():
             meant = f"{key_text(path)}.kind"
             return path, f"must be a section (a mapping), not one word (did you mean {meant}?)"
         if detail["type"] == "literal_error":
@@ -103,14 +106,14 @@ def _general(known: dict[str, bool]) -> str:
 def _unknown_key(path: KeyPath, data: dict[str, Any]) -> str:
     if path == ("extends",):
         return "can only be written in a config file"
-    above = look(path[:-1], data)
+    above = node_at(path[:-1], data)
     of_kind = ""
     if above.choice is not None and "kind" in above.value:
         of_kind = f" of kind {above.value['kind']!r}"
     allowed = above.keys()
     close = did_you_mean(str(path[-1]), allowed)
-    for name in look((), data).keys():  # noqa: SIM118 - a `Node` is no dictionary
-        able = look((name,), data).keys()
+    for name in node_at((), data).keys():  # noqa: SIM118 - a `Node` is no dictionary
+        able = node_at((name,), data).keys()
         if path[-1] in able:
             close = f" (did you mean {name}.{path[-1]}?)"
     return f"unknown key{of_kind}; allowed are {', '.join(allowed)}{close}"

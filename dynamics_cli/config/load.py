@@ -14,12 +14,12 @@ from typing import Annotated, Any
 from pydantic import TypeAdapter, ValidationError
 
 from dynamics_cli._bundled import bundled_config, bundled_configs
-from dynamics_cli.config.changes import mistakes_of_changes, nest_changes, spread
+from dynamics_cli.config.changes import changed_configs, mistakes_of_changes, nest_changes
 from dynamics_cli.config.check import check_files, check_sections
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
-from dynamics_cli.config.explain import explain
+from dynamics_cli.config.explain import mistakes_in
 from dynamics_cli.config.reader import Assignment, apply, read_file, read_mapping
-from dynamics_cli.config.schema import CHANGES, SWEEP, Node, SweepSection, look
+from dynamics_cli.config.schema import CHANGES, SWEEP, Node, SweepSection, node_at
 from dynamics_cli.config.source import Written
 from dynamics_cli.errors import did_you_mean
 from dynamics_cli.kinds import Finding, RunConfig
@@ -161,14 +161,14 @@ def load_sweep(
     try:
         return TypeAdapter(dict[str, SweepSection]).validate_python({SWEEP: data})[SWEEP], plain
     except ValidationError as error:
-        raise ConfigError(_in_order([*plain.problems, *explain(error, plain)])) from error
+        raise ConfigError(_in_order([*plain.problems, *mistakes_in(error, plain)])) from error
 
 
 def _make_all_paths_absolute(source: Written) -> None:
     """Replace the names of files in a config, and in what is changed on the way."""
-    _make_paths_absolute(source, look((), source.data))
-    for k, following in spread(source):
-        node = look(("dataset",), following.data)
+    _make_paths_absolute(source, node_at((), source.data))
+    for k, following in changed_configs(source):
+        node = node_at(("dataset",), following.data)
         given = source.data[CHANGES][k].get("dataset")
         if isinstance(given, dict):
             _make_paths_absolute(source, replace(node, value=given), (CHANGES, k, "dataset"))
@@ -203,7 +203,7 @@ def _validated(source: Written, check_files_exist: bool, lenient: bool) -> RunCo
         config = RunConfig.model_validate(source.data, context=context)
         sections = dict(config)
     except ValidationError as error:
-        problems += explain(error, source)
+        problems += mistakes_in(error, source)
         sections = _valid_sections(source.data, context)
 
     findings: list[Finding] = []

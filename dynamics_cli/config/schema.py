@@ -129,7 +129,7 @@ def _sections(annotation: Any) -> tuple[type[Section] | None, type[Section] | No
     return None, None
 
 
-def look(path: KeyPath, data: object) -> Node:
+def node_at(path: KeyPath, data: object) -> Node:
     """Return the value at `path` of `data`, the whole config as plain data."""
     return reduce(Node.below, path, Node(data, section=RunConfig))
 

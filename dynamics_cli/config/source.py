@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config.errors import KeyPath, Mistake, key_text
-from dynamics_cli.config.schema import look
+from dynamics_cli.config.schema import node_at
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Written:
         is_other_kind = key == "kind" and section.get(key) != value
         section[key] = value
         if is_other_kind:
-            node = look(place[:-1], self.data)
+            node = node_at(place[:-1], self.data)
             if node.choice is not None and node.section is not None:
                 for stale in section.keys() - node.keys():
                     del section[stale]

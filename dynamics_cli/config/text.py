@@ -10,7 +10,7 @@ from dynamics_cli.errors import alternatives
 LIMIT = 2**63
 
 
-def describe(node: dict[str, Any]) -> str:
+def type_text(node: dict[str, Any]) -> str:
     """Return the values that the JSON Schema `node` allows, such as `an integer >= 1`."""
     options = node.get("anyOf", [node])
     words = [word for option in options if option.get("type") != "null" for word in _words(option)]
@@ -70,7 +70,7 @@ def _bounds(node: dict[str, Any]) -> str:
 def _plural(node: dict[str, Any]) -> str:
     """Return `integers >= 1` for `an integer >= 1`; words and sections are `texts`, `mappings`."""
     if "kinds" in node or node.get("type") in ("array", "integer", "number"):
-        return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", describe(node))
+        return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", type_text(node))
     return {"object": "mappings", "string": "texts"}.get(node.get("type", ""), "sections")
 
 

@@ -19,7 +19,7 @@ Coordinates = Annotated[list[float], Field(min_length=1)]
 Labels = Annotated[list[float], Field(min_length=1)]
 
 
-class Points(Dataset, kind="points"):
+class GivenPoints(Dataset, kind="points"):
     """Points written down in the config itself."""
 
     example = "{kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}"
@@ -67,7 +67,7 @@ def check_rows(
         if len(row) != columns:
             yield (
                 ("dataset", key, place),
-                f"has {counted(len(row), 'coordinate')}, {like} {columns}; all need the same",
+                f"has {plural(len(row), 'coordinate')}, {like} {columns}; all need the same",
             )
             return
 
@@ -76,15 +76,15 @@ def _same_length(
     key: str, labels: Sequence[float], inputs_key: str, inputs: Sequence[object]
 ) -> Iterator[Finding]:
     if len(labels) != len(inputs):
-        samples = counted(len(inputs), "sample")
-        values = counted(len(labels), "label")
+        samples = plural(len(inputs), "sample")
+        values = plural(len(labels), "label")
         yield (
             ("dataset", key),
             f"has {values}, but {inputs_key} has {samples}; there must be one label per sample",
         )
 
 
-def counted(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
     """Return `1 label`, `2 labels`."""
     if number == 1:
         return f"1 {noun}"

@@ -158,7 +158,7 @@ def bits(context: Any, x: Any) -> Any:
 
 
 @intrinsic
-def number(context: Any, integer: Any, like: Any) -> Any:
+def from_bits(context: Any, integer: Any, like: Any) -> Any:
     """Return the number with these bits, in the precision of another."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -173,7 +173,7 @@ def number(context: Any, integer: Any, like: Any) -> Any:
 @function
 def power_of_two(t: Any) -> Any:
     """Return 2^k for `t = magic + k`, an exponent k of normal numbers."""
-    return number(bits(t) << constants(t).digits, t)
+    return from_bits(bits(t) << constants(t).digits, t)
 
 
 @function
@@ -186,8 +186,8 @@ def parts(x: Any) -> Any:
         bias - 1 << digits
     )  # the bits of sqrt(1/2)
     above = bits(x) + (bias << digits) - root
-    k = number(above >> digits | digits + bias << digits, x) - cast_like(2.0**digits + bias, x)
-    return number((above & (1 << digits) - 1) + root, x), k
+    k = from_bits(above >> digits | digits + bias << digits, x) - cast_like(2.0**digits + bias, x)
+    return from_bits((above & (1 << digits) - 1) + root, x), k
 
 
 @function

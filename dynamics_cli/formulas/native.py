@@ -82,7 +82,7 @@ def features_compiled_for() -> frozenset[str]:
 # -- records
 
 
-class Record:
+class Structure:
     """A C structure whose fields are named once, for units and for Python.
 
     Units read fields as attributes, Python writes them by name.
@@ -91,7 +91,7 @@ class Record:
     a record.
     """
 
-    known: dict[str, Record] = {}  # noqa: RUF012
+    known: dict[str, Structure] = {}  # noqa: RUF012
     """All records, by the name that annotations call them by."""
 
     def __init__(self, name: str, fields: Sequence[tuple[str, str, str]]) -> None:
@@ -100,7 +100,7 @@ class Record:
         of_c = {"int": ctypes.c_int64, "float": ctypes.c_double, "Address": ctypes.c_int64}
         given = [(field, of_c.get(kind, ctypes.c_void_p)) for field, kind in self.types.items()]
         self.structure: Any = type(name, (ctypes.Structure,), {"_fields_": given})
-        Record.known[name] = self
+        Structure.known[name] = self
 
     def __call__(self, **values: Any) -> Any:
         """Return a structure with values for all fields.
@@ -127,7 +127,7 @@ def _written(value: Any) -> Any:
 class RecordType(numba.types.Type):
     """The type of a pointer to a record in units of a precision."""
 
-    def __init__(self, record: Record, dtype: np.dtype[Any]) -> None:
+    def __init__(self, record: Structure, dtype: np.dtype[Any]) -> None:
         self.fields = {field: numba_type(kind, dtype) for field, kind in record.types.items()}
         self.offsets = {field: getattr(record.structure, field).offset for field in self.fields}
         self.size = ctypes.sizeof(record.structure)
@@ -159,8 +159,8 @@ extending.lower_getattr_generic(RecordType)(_read)
 
 def numba_type(name: str, dtype: np.dtype[Any]) -> Any:
     """Return the type that an annotation names, in units of a precision."""
-    if name in Record.known:
-        return RecordType(Record.known[name], dtype)
+    if name in Structure.known:
+        return RecordType(Structure.known[name], dtype)
     real = getattr(types, dtype.name)
     simple = {"int": _INT, "Address": _INT, "float": _FLOAT, "Real": real, "None": types.void}
     if name in simple:
@@ -280,10 +280,10 @@ def fused(builder: Any, kind: Any, arguments: Any) -> Any:
         count = f"v{kind.count}"
         element = kind.element
     bits = {ir.DoubleType(): 64, ir.FloatType(): 32}[element]
-    return called(builder, f"llvm.fmuladd.{count}f{bits}", kind, arguments)
+    return external_call(builder, f"llvm.fmuladd.{count}f{bits}", kind, arguments)
 
 
-def called(builder: Any, name: str, result: Any, arguments: Any) -> Any:
+def external_call(builder: Any, name: str, result: Any, arguments: Any) -> Any:
     """Write the call of a function of LLVM, given the type of its result."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)

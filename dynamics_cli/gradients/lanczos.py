@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import eig_banded
 from scipy.linalg.lapack import dstev
 
-from dynamics_cli.formulas.native import Record, address_of, call, extending, offset, piece, unit
+from dynamics_cli.formulas.native import Structure, address_of, call, extending, offset, piece, unit
 from dynamics_cli.gradients.engine.products import dots, product
 from dynamics_cli.measures.arrays import Floats
 
@@ -72,7 +72,7 @@ class Largest(NamedTuple):
 
 
 Lanczos: TypeAlias = Any
-LANCZOS = Record(
+LANCZOS = Structure(
     "Lanczos",
     [
         ("multiply", "Address", "(operator, v, A v); 0: Python writes A v"),

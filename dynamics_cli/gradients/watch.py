@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.formulas.native import (
     Reals,
-    Record,
+    Structure,
     call,
     call_number,
     extending,
@@ -38,7 +38,7 @@ _EIGENVECTORS = extending.get_cython_function_address("scipy.linalg.cython_lapac
 _DOT = extending.get_cython_function_address("scipy.linalg.cython_blas", "ddot")
 
 Watching: TypeAlias = Any
-WATCH = Record(
+WATCH = Structure(
     "Watching",
     [
         ("evaluate", "Address", "loss and gradient of the network in float64, and its arguments:"),

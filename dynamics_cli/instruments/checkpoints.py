@@ -33,7 +33,7 @@ _WHOLE = r"(\d+)(?![\d.]*\d|e[+-]?\d)"
 _SAY = "give the steps: checkpoints=[(100, FILE), ...], or step=100 of a single one"
 
 
-class Listed(NamedTuple):
+class CheckpointState(NamedTuple):
     """A state that is to be measured."""
 
     iteration: int
@@ -50,7 +50,7 @@ def file_name(given: Any) -> str | None:
     return None
 
 
-def listed(checkpoints: Any, step: int | None) -> list[Listed]:
+def listed(checkpoints: Any, step: int | None) -> list[CheckpointState]:
     """Return the checkpoints with their iterations, in the order in which they are given.
 
     State dicts without iterations have their places in the list.
@@ -87,7 +87,7 @@ def listed(checkpoints: Any, step: int | None) -> list[Listed]:
     states = []
     for place, (iteration, weights) in enumerate(pairs):
         step = next(steps, place) if iteration is None else iteration
-        states.append(Listed(step, file_name(weights), weights))
+        states.append(CheckpointState(step, file_name(weights), weights))
     return states
 
 

@@ -28,7 +28,7 @@ from dynamics_cli.kinds.torch_optimizers import PRECONDITIONERS, torch_precondit
 from dynamics_cli.process import own_modes
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.text import shorten
-from dynamics_cli.training.obstacles import LONGEST, obstacle, told
+from dynamics_cli.training.obstacles import LONGEST, told, torch_obstacle
 from dynamics_cli.training.problem import check_labels
 
 FEW = 8
@@ -239,7 +239,7 @@ class Instrument:
         if not self.preconditioned:
             return {}
         assert self._optimizer is not None
-        trained = network_of(problem).trained
+        trained = given_network(problem).trained
         # the tensors of the model itself, which the optimizer knows
         named = zip(problem.shapes, opened(self._model).parameters(), strict=True)
         tensors = {name: tensor for name, tensor in named if name in trained}
@@ -251,7 +251,7 @@ class Instrument:
         Raises InputError: it does.
         """
         problem = self.problem()
-        network = network_of(problem)
+        network = given_network(problem)
         h = network.build(1)(network.inputs_of(self.data.samples.x)[:FEW])
         y = torch.tensor(problem.loss.numbered(self.data.samples.y[:FEW]), device=h.device)
         own = {id(weight) for weight in opened(self._model).parameters()}
@@ -297,7 +297,7 @@ class Instrument:
 
         Raises InputError: samples are mixed, or torch cannot compute a measure.
         """
-        network = network_of(problem)
+        network = given_network(problem)
         self._refuse_mixing(network, self._looked)
         self._looked += 1
         if network.trained != self.trained:
@@ -326,13 +326,13 @@ class Instrument:
                 numbers = np.asarray(measure.measure(state), np.float64)
             except RuntimeError as error:
                 # an operation without a derivative, or that cannot be mapped over samples
-                raise InputError(f"{name}: {obstacle(error)}") from error
+                raise InputError(f"{name}: {torch_obstacle(error)}") from error
             if doubt := measure.doubt(numbers, state):
                 warnings.warn(f"{name} at iteration {iteration}: {doubt}", stacklevel=5)
             yield name, numbers
 
 
-def network_of(problem: Problem) -> Given:
+def given_network(problem: Problem) -> Given:
     """Return the network of a problem of an instrument."""
     network = problem.config.architecture
     assert isinstance(network, Given)
@@ -341,7 +341,7 @@ def network_of(problem: Problem) -> Given:
 
 def _training(problem: Problem, names: Collection[str]) -> Problem:
     """Return the problem of another state, whose trained weights are those of now."""
-    network = network_of(problem)
+    network = given_network(problem)
     if network.trained == names:
         return problem
     config = problem.config.model_copy(update={"architecture": network.training(names)})
@@ -349,7 +349,7 @@ def _training(problem: Problem, names: Collection[str]) -> Problem:
 
 
 def _parameters(problem: Problem) -> Parameters:
-    return kinds.read_only(network_of(problem).weights(), problem.shapes)
+    return kinds.read_only(given_network(problem).weights(), problem.shapes)
 
 
 def _config(

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from dynamics_cli import kinds
 from dynamics_cli.errors import InputError
-from dynamics_cli.instruments.modules import copied, counts
+from dynamics_cli.instruments.modules import copied, is_sum_and_count
 from dynamics_cli.instruments.network import CLOSE, ROUNDING, Given
 from dynamics_cli.kinds import Loss, formulas
 from dynamics_cli.training.obstacles import told
@@ -176,7 +176,7 @@ def _form_of(
     over labels and their number.
     """
     whole = _anywhere(function)(h, y)
-    if counts(whole):
+    if is_sum_and_count(whole):
         if wrong := _miscounts(_counted(function), h, y):
             raise InputError(f"the loss gives (sum, count), but {wrong}")
         return _counted, "mean"

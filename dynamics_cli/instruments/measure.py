@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics_cli import kinds
 from dynamics_cli.errors import InputError, needing
-from dynamics_cli.instruments.checkpoints import Listed, listed, optimizer_state
+from dynamics_cli.instruments.checkpoints import CheckpointState, listed, optimizer_state
 from dynamics_cli.instruments.instrument import Instrument, measuring
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.history import History
@@ -123,7 +123,7 @@ def measure(
 
 def _table(
     instrument: Instrument,
-    states: Sequence[Listed],
+    states: Sequence[CheckpointState],
     progress: Callable[[int, int | None], None] | None,
 ) -> Measured:
     table = Measured()

@@ -175,7 +175,7 @@ def freeze_others(module: nn.Module, patterns: str | Sequence[str] | None) -> li
     return trained
 
 
-def counts(value: Any) -> bool:
+def is_sum_and_count(value: Any) -> bool:
     """Return whether the value of a loss is (sum, count)."""
     return isinstance(value, tuple | list) and len(value) == 2
 
@@ -198,7 +198,7 @@ def passed(module: nn.Module, batch: Any, loss: BatchLoss | None = None) -> Any:
     if loss is not None:
         value = loss(module, batch)
         n = len(tree_leaves(batch)[0])
-        if counts(value):
+        if is_sum_and_count(value):
             value = value[0] / n
         return value.expand(n)
     if isinstance(batch, dict):

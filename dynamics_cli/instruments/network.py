@@ -27,8 +27,8 @@ from dynamics_cli.instruments.modules import (
     complex_weights,
     computing_dtype,
     copied,
-    counts,
     differentiable,
+    is_sum_and_count,
     passed,
     remedy,
 )
@@ -188,7 +188,7 @@ class Given(kinds.Architecture):
 
         def count_labels(module: nn.Module, batch: Any) -> Tensor:
             value = loss(module, batch)
-            if counts(value):
+            if is_sum_and_count(value):
                 numbers.append(float(value[1]))
             return torch.zeros(())
 

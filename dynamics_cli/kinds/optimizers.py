@@ -31,8 +31,6 @@ from dynamics_cli.kinds.registry import OneOf, all_kinds
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dynamics_cli.kinds.torch_optimizers import TorchUpdater
-
 
 CLIP_EPS = 1e-6
 """Added to the norm of a gradient that is clipped, as PyTorch does."""
@@ -309,13 +307,6 @@ class Descent(Optimizer):
             flat = w.flatten()
             memory = StateMemory(state, f"{name}/", flat)
             w.copy_(self.updated(flat, g.flatten(), memory, step).view_as(w))
-
-    def updater(self, names: Sequence[str], parameters: Sequence[Tensor]) -> TorchUpdater | None:
-        """Return an object that updates these tensors from now on and keeps its memory itself.
-
-        None where `update` does.
-        """
-        return None
 
     def refuse_weights(self, shapes: Shapes) -> None:
         """Refuse weights of such shapes that the optimizer cannot train; by default none.

@@ -94,7 +94,7 @@ def effective_rank(values: ArrayLike) -> float:
     return float(np.exp(-np.sum(p * np.log(p))))
 
 
-def density(rules: Floats, at: Floats, width: float) -> Floats:
+def mean_density(rules: Floats, at: Floats, width: float) -> Floats:
     """Return the mean density (k,) at points `at` (k,) of rules (probes, 2, steps).
 
     Each node is a Gaussian of a width.

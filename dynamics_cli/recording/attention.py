@@ -24,7 +24,7 @@ SAME = 1e-4
 
 
 @contextmanager
-def watched(see: Callable[[Tensor], None]) -> Iterator[None]:
+def watched_attention(see: Callable[[Tensor], None]) -> Iterator[None]:
     """Let `see` have the weights of attention, (..., T, T), whenever attention is computed.
 
     It is known by a softmax over the last axis of square matrices, by
@@ -157,7 +157,7 @@ record: {measures: [{kind: attention, of: induction}]}
         x = problem.dataset.x[:1]
         model = architecture.built(problem.dataset.d).double()
         lengths: list[int] = []
-        with watched(lambda weights: lengths.append(weights.shape[-1])):
+        with watched_attention(lambda weights: lengths.append(weights.shape[-1])):
             model(architecture.inputs_of(x)[:1])
         if lengths and self.of == "induction":
             symbols_of(problem, x, lengths[0])
@@ -189,10 +189,10 @@ record: {measures: [{kind: attention, of: induction}]}
             rows = slice(first, min(first + block, len(x)))
             count = rows.stop - first
             seen: list[Tensor] = []
-            with watched(seen.append):
+            with watched_attention(seen.append):
                 model(inputs[rows])
             if first == 0:
-                with watched(alone.append):
+                with watched_attention(alone.append):
                     model(inputs[:1])
                 totals = [[0.0, 0] for _ in seen]
             for total, weights, of_one in zip(totals, seen, alone, strict=True):

@@ -62,7 +62,7 @@ def classifies(problem: Problem) -> bool:
     return bool((abs(y) == 1).all())
 
 
-def labelled(problem: Problem, h: Floats, y: Floats) -> tuple[Floats, Floats]:
+def labelled_outputs(problem: Problem, h: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Return outputs (m,) or (m, C) and labels of the m samples, or positions, that have one."""
     if not problem.dataset.positions:
         return h, y
@@ -77,7 +77,7 @@ def right(problem: Problem, h: Floats, y: Floats) -> float:
     """Return the share of outputs `h` (n,) or (n, C), or of those at positions with a label, that
     are classified as labels `y` say.
     """
-    h, y = labelled(problem, h, y)
+    h, y = labelled_outputs(problem, h, y)
     if problem.loss.labels != "real":
         return float(np.mean(problem.loss.predictions(h) == y))
     if y.ndim == 2:

@@ -23,7 +23,7 @@ from dynamics_cli.kinds import (
 )
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import imbalances
-from dynamics_cli.recording.measures import labelled, of_first
+from dynamics_cli.recording.measures import labelled_outputs, of_first
 
 
 class OfLayer(Measure):
@@ -328,7 +328,7 @@ record: {measures: [margin]}
         """Return the margin, positive when every sample is right."""
         samples = state.problem.dataset
         h = np.asarray(state.network(state.problem.dataset.x), np.float64)
-        h, y = labelled(state.problem, h, samples.y)
+        h, y = labelled_outputs(state.problem, h, samples.y)
         if state.problem.loss.labels == "signs":
             return float(np.min(y * h))
         y = y.astype(np.int64)

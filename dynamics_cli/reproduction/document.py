@@ -31,7 +31,13 @@ from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import FileName, read_form, read_sealed, seal
 from dynamics_cli.runs.verify import Fault, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
-from dynamics_cli.sweeps.find import is_there, numbered, open_run, run_directory, sweep_directory
+from dynamics_cli.sweeps.find import (
+    is_there,
+    open_run,
+    run_directory,
+    split_number,
+    sweep_directory,
+)
 from dynamics_cli.text import Table
 
 AUDIT = ".audit"
@@ -363,7 +369,7 @@ def _verified(path: str | Path) -> Path:
     if is_there(path):
         return Path(path)
     text = os.fspath(path)
-    if numbered(text)[1] is not None:
+    if split_number(text)[1] is not None:
         return open_run(text).path
     return sweep_directory(text) or run_directory(text)
 

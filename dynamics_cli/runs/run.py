@@ -468,7 +468,7 @@ def due_rows(values: NDArray[Any]) -> NDArray[Any]:
     return due
 
 
-def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | None:
+def of_measure(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | None:
     """Return the answer of a measure of the config; None where its kind is not loaded."""
     measures = (measure for measure in config.record.measures or () if isinstance(measure, Measure))
     return next((ask(measure) for measure in measures if measure.name == name), None)
@@ -494,11 +494,11 @@ def columns_in(config: RunConfig, name: str, shape: Sequence[int]) -> list[Colum
     Several numbers have the labels of the measure, otherwise `1`, `2`, ...
     """
     last = last_settings(config)
-    bound = recorded(config, name, lambda measure: measure.bound(last))
+    bound = of_measure(config, name, lambda measure: measure.bound(last))
     if not shape:
         return [Column(name, "", bound)]
     count = math.prod(shape)
-    labels = list(recorded(config, name, lambda measure: measure.columns(dict(config))) or ())
+    labels = list(of_measure(config, name, lambda measure: measure.columns(dict(config))) or ())
     if not len(set(labels)) == len(labels) == count:
         labels = [str(k + 1) for k in range(count)]
     return [Column(f"{name}.{label}", label, bound) for label in labels]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from dynamics_cli.config.schema import look
+from dynamics_cli.config.schema import node_at
 from dynamics_cli.errors import UsageError, did_you_mean
 
 NAMES = {
@@ -34,7 +34,7 @@ def title_of(key: str, config: Mapping[str, Any]) -> str:
     """
     *above, last = key.split(".")
     path = tuple(int(part) if part.isdigit() else part for part in above)
-    section = look(path, config).section
+    section = node_at(path, config).section
     for base in getattr(section, "__mro__", ()):
         titles = vars(base).get("titles", {})
         if last in titles:
@@ -46,7 +46,7 @@ def title_of(key: str, config: Mapping[str, Any]) -> str:
     return last.replace("_", " ")
 
 
-def check_labels(labels: Iterable[str], known: Collection[str]) -> None:
+def refuse_unknown_labels(labels: Iterable[str], known: Collection[str]) -> None:
     """Raise UsageError for a label of something that a picture does not have."""
     for key in labels:
         if key not in known:

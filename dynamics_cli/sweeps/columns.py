@@ -20,7 +20,7 @@ from dynamics_cli.errors import DynError, UsageError, did_you_mean
 from dynamics_cli.kinds.arrays import Floats, Ints
 from dynamics_cli.runs.run import Run, curve_of
 from dynamics_cli.runs.writer import LOSS
-from dynamics_cli.sweeps.expressions import evaluated
+from dynamics_cli.sweeps.expressions import value_of
 
 LOOKED_AT = 100
 """Jobs whose measures and needs are looked at, at most; they stand for the others."""
@@ -35,7 +35,7 @@ SettingsAndConfig = tuple[Mapping[str, Any], RunConfig]
 """Swept and computed settings of a job, and its config."""
 
 
-class Column(NamedTuple):
+class AskedColumn(NamedTuple):
     """A column that the section `sweep` of a config asks for."""
 
     name: str
@@ -49,7 +49,7 @@ class Column(NamedTuple):
 
 
 def check_columns(
-    columns: Sequence[Column], jobs: Sequence[SettingsAndConfig], record: str
+    columns: Sequence[AskedColumn], jobs: Sequence[SettingsAndConfig], record: str
 ) -> None:
     """Check names and expressions of columns, before anything is trained.
 
@@ -97,7 +97,7 @@ def _offered(config: RunConfig) -> dict[str, Collection[str]]:
 
 
 def _mistakes(
-    columns: Sequence[Column], job: SettingsAndConfig, record: str, offered: Offered | None
+    columns: Sequence[AskedColumn], job: SettingsAndConfig, record: str, offered: Offered | None
 ) -> list[Mistake]:
     """Return the mistakes in columns for a job; with `offered`, also curves that it lacks."""
 
@@ -122,7 +122,7 @@ def _mistakes(
         elif column.name in (*TAKEN, *settings, *(offered or ())):
             mistakes.append(column.mistake("the table has a column of this name; take another"))
         try:
-            values[column.name] = evaluated(column.expression, values, plain, curves)
+            values[column.name] = value_of(column.expression, values, plain, curves)
         except UsageError as error:
             mistakes.append(column.mistake(f"{column.expression!r}: {error}"))
             values[column.name] = math.nan
@@ -156,7 +156,7 @@ def column_numbers(
     config = run.config.model_dump(exclude_none=True)
     for name, expression in columns.items():
         try:
-            values[name] = evaluated(
+            values[name] = value_of(
                 expression, values, config, lambda curve, reduction: curve_of(run, curve)
             )
         except UsageError as error:

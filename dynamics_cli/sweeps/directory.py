@@ -122,7 +122,7 @@ def _check_config(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-class Description(BaseModel):
+class SweepDescription(BaseModel):
     """`sweep.json`."""
 
     hash: str
@@ -179,7 +179,7 @@ def is_sweep(directory: Path) -> bool:
     return files.exists(directory / SWEEP)
 
 
-def read_sweep(directory: Path) -> Description:
+def read_sweep(directory: Path) -> SweepDescription:
     """Return the description of a sweep.
 
     Raises:
@@ -188,14 +188,14 @@ def read_sweep(directory: Path) -> Description:
     """
     path = directory / SWEEP
     try:
-        return read_form(path, Description, _DELETE)
+        return read_form(path, SweepDescription, _DELETE)
     except OSError as error:
         raise RunError(
             f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})"
         ) from error
 
 
-def write_table(directory: Path, described: Description, rows: Table) -> None:
+def write_table(directory: Path, described: SweepDescription, rows: Table) -> None:
     """Write the table of a sweep whose jobs have all ended: as CSV, then into the description.
 
     Raises:
@@ -225,7 +225,7 @@ class Batch(NamedTuple):
         return [Batch(f"jobs/{number:06d}", [number]) for number in self.numbers]
 
 
-def batches_of(described: Description) -> list[Batch]:
+def batches_of(described: SweepDescription) -> list[Batch]:
     """Return the batches of a sweep that is described so, larger than one job first."""
     alone = sorted({*range(described.jobs)}.difference(*described.batches))
     batches = [Batch(f"batches/{numbers[0]:06d}", numbers) for numbers in described.batches]
@@ -251,7 +251,7 @@ def parts_of(directory: Path, batch: Batch, failed: Collection[str] = ()) -> lis
     return [batch]
 
 
-def belonging(described: Description, batch: Batch) -> dict[str, Any]:
+def belonging(described: SweepDescription, batch: Batch) -> dict[str, Any]:
     """Return the entry of `run.json` by which a run belongs to these jobs of this sweep."""
     return {"sweep": {"hash": described.hash, "jobs": list(batch.numbers)}}
 
@@ -273,7 +273,7 @@ def ended_run(directory: Path, batch: Batch) -> Run | None:
     return run if run.ended and fits else None
 
 
-def _own_run(directory: Path, described: Description, batch: Batch) -> Run | None:
+def _own_run(directory: Path, described: SweepDescription, batch: Batch) -> Run | None:
     """Return `ended_run` where it was trained as these jobs of this sweep.
 
     Raises CorruptRunError: it is damaged, or another run.
@@ -294,7 +294,7 @@ def _exchanged(directory: Path, place: str, job: int, what: str = _EXCHANGED) ->
 
 def ended_rows(
     directory: Path,
-    described: Description,
+    described: SweepDescription,
     failed: Mapping[str, str] = MappingProxyType({}),
     known: Collection[str] = (),
 ) -> Table:

@@ -101,7 +101,7 @@ def computed(
     values = dict(settings)
     for key, expression in expressions.items():
         try:
-            values[key] = evaluated(expression, values, config)
+            values[key] = value_of(expression, values, config)
             if not math.isfinite(values[key]):
                 raise UsageError(f"it is {values[key]}")
         except UsageError as error:
@@ -111,7 +111,7 @@ def computed(
     return values
 
 
-def evaluated(
+def value_of(
     expression: str, values: Mapping[str, Any], config: Any, curves: Curves | None = None
 ) -> Any:
     """Return the number of an expression of `values`, of keys of the plain config, and of curves.

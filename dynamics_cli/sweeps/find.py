@@ -88,7 +88,7 @@ def is_there(path: str | Path) -> bool:
 
 def stands_for_run(text: str) -> bool:
     """Whether `text` can be meant as a run, a sweep, or a part of them."""
-    name, _ = numbered(text)
+    name, _ = split_number(text)
     if is_there(name):
         return Path(name).is_dir()
     return name == LATEST or bool(_matching(name))
@@ -159,7 +159,7 @@ def open_run(which: Any, *, together: bool = False, whole: bool = False) -> Run:
 
 
 def _open(text: str, *, together: bool) -> Run:
-    name, k = numbered(text)
+    name, k = split_number(text)
     if k is not None and (sweep := sweep_directory(name)) is not None:
         return Sweep(sweep).run(k)
     run = Run(run_directory(name))
@@ -176,7 +176,7 @@ def _open(text: str, *, together: bool) -> Run:
     return replicas[k]
 
 
-def numbered(text: str) -> tuple[str, int | None]:
+def split_number(text: str) -> tuple[str, int | None]:
     """Return `DIR` and k of `DIR:k`, unless something is called so; else the text and None."""
     match = _NUMBERED.fullmatch(text)
     if match is None or is_there(text):

@@ -22,8 +22,8 @@ from dynamics_cli.config.schema import SWEEP, SweepSection
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB
-from dynamics_cli.sweeps.columns import LOOKED_AT, Column, check_columns
-from dynamics_cli.sweeps.directory import Description, SweptAxis
+from dynamics_cli.sweeps.columns import LOOKED_AT, AskedColumn, check_columns
+from dynamics_cli.sweeps.directory import SweepDescription, SweptAxis
 from dynamics_cli.sweeps.expressions import computed
 from dynamics_cli.sweeps.grid import MOST_JOBS, Axis, axis_of, points_of, read_points
 from dynamics_cli.text import size
@@ -50,7 +50,7 @@ class Job:
 
 def read_sweep_section(
     source: Any, overrides: Sequence[str] = ()
-) -> tuple[list[Axis], list[dict[str, Any]], list[Column], SweepSection]:
+) -> tuple[list[Axis], list[dict[str, Any]], list[AskedColumn], SweepSection]:
     """Return axes, points and columns that the section `sweep` of a config asks for, and the
     section.
 
@@ -62,7 +62,7 @@ def read_sweep_section(
     if section is None:
         return axes, [], [], SweepSection()
     columns = [
-        Column(name, expression, plain.origin((SWEEP, "columns", name)))
+        AskedColumn(name, expression, plain.origin((SWEEP, "columns", name)))
         for name, expression in section.columns.items()
     ]
     problems = list(plain.problems)
@@ -99,7 +99,7 @@ class PlannedSweep(list[Job]):
         seeds: int = 1,
         record: str | None = "light",
         labels: Mapping[str, str] = MappingProxyType({}),
-        columns: Sequence[Column] = (),
+        columns: Sequence[AskedColumn] = (),
         messages: Callable[[str], object] | None = None,
         **settings: Any,
     ) -> None:
@@ -247,13 +247,13 @@ class PlannedSweep(list[Job]):
             " fewer, --record config all"
         )
 
-    def described(self, batches: Sequence[Sequence[int]] = ()) -> Description:
+    def described(self, batches: Sequence[Sequence[int]] = ()) -> SweepDescription:
         """Return its description in `sweep.json`, given the jobs of each batch.
 
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        return Description(
+        return SweepDescription(
             hash=self.hash,
             name=self[0].config.name,
             axes=[

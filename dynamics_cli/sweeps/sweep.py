@@ -21,8 +21,8 @@ from dynamics_cli.sweeps.directory import (
     RESULTS,
     SWEEP,
     Batch,
-    Description,
     Sweep,
+    SweepDescription,
     batches_of,
     belonging,
     ended_rows,
@@ -151,7 +151,7 @@ def _measuring_workers(
     return cores()
 
 
-def _begun(directory: Path, planned: PlannedSweep, parts: int) -> Description:
+def _begun(directory: Path, planned: PlannedSweep, parts: int) -> SweepDescription:
     """Return the description of a sweep, which is written where there is none.
 
     A sweep that begins has at least `parts` batches and single jobs, unless it has fewer jobs.
@@ -238,7 +238,7 @@ def default_directory(planned: PlannedSweep) -> Path:
     return layout.outputs_root() / "sweeps" / f"{planned[0].config.name}-{planned.hash[:10]}"
 
 
-def known_sweep(directory: Path, planned: PlannedSweep) -> Description | None:
+def known_sweep(directory: Path, planned: PlannedSweep) -> SweepDescription | None:
     """Return the contents of `sweep.json`, None where there is none.
 
     Raises:

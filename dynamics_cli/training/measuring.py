@@ -22,7 +22,7 @@ from dynamics_cli.kinds.history import History
 from dynamics_cli.kinds.registry import KindError
 from dynamics_cli.kinds.snapshots import Iterations, snapshot_iterations
 from dynamics_cli.text import duration
-from dynamics_cli.training.obstacles import obstacle
+from dynamics_cli.training.obstacles import torch_obstacle
 from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.waiting import PATIENCE_SECONDS, tell
 
@@ -225,7 +225,7 @@ class Measuring:
         except NotImplementedError as error:  # an operation of torch without a derivative
             if from_outside(type(measure)):
                 raise
-            raise InputError(f"{name}: {obstacle(error)}") from error
+            raise InputError(f"{name}: {torch_obstacle(error)}") from error
         array = np.empty(0, object)
         # lists of several lengths, tensors with a gradient
         with suppress(TypeError, ValueError, RuntimeError):

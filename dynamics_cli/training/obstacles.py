@@ -14,7 +14,7 @@ def told(error: BaseException) -> str:
     return f"{text[:LONGEST].rstrip()} ... {text[-LONGEST:].lstrip()}"
 
 
-def obstacle(error: RuntimeError) -> str:
+def torch_obstacle(error: RuntimeError) -> str:
     """Return why torch cannot compute a measure.
 
     Where a loss takes gradients by inputs itself, the text says what to write in its place.

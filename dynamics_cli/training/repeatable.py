@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
@@ -23,7 +23,15 @@ import numpy as np
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.formulas.tracing import facts
-from dynamics_cli.kinds import Descent, Kind, Problem, RunConfig, Samples, Streams
+from dynamics_cli.kinds import (
+    Descent,
+    Kind,
+    Problem,
+    RunConfig,
+    Samples,
+    Streams,
+    TorchOptimizer,
+)
 from dynamics_cli.kinds.base import bundled, kinds_in
 from dynamics_cli.kinds.modules import buffers_of, put_buffers
 from dynamics_cli.kinds.registry import KindError, blamed
@@ -275,43 +283,29 @@ def _optimizer(problem: Problem) -> Iterator[str]:
     if not isinstance(optimizer, Descent) or facts(optimizer) is not None:
         return
 
-    def updated() -> list[Any]:
-        tensors = list(map(torch.ones, problem.shapes.values()))
-        gradients = list(map(torch.ones, problem.shapes.values()))
-        loss = torch.ones(())
-        given: Mapping[str, Any] = {"names": list(problem.shapes), "iteration": 0, "loss": loss}
-        optimizer.update(tensors, gradients, lr=optimizer.lr, state={}, **given)
-        return tensors
-
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        (first, again), draws = _twice(updated)
-    if draws or not all(map(_equal, first, again)):
-        yield "its updates draw random numbers, so that no run with it can be trained again"
-        return
-
     def trained(*, anew: bool) -> list[Any]:
         tensors = list(map(torch.ones, problem.shapes.values()))
         given: dict[str, Any] = {"lr": optimizer.lr, "names": list(problem.shapes), "state": {}}
-        updater = None if anew else optimizer.updater(given["names"], tensors)
-        update = optimizer.update if updater is None else updater.update
+        update = optimizer.update
+        if isinstance(optimizer, TorchOptimizer) and not anew:
+            update = optimizer.updater(given["names"], tensors).update
         for i in range(_TRIED_UPDATES):
             gradients = [torch.full_like(w, 0.1 * i - 0.25) for w in tensors]
             update(tensors, gradients, **given, iteration=i, loss=torch.ones(()))
         return tensors
 
-    with torch.no_grad():
-        if not all(map(_equal, trained(anew=True), trained(anew=False))):
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        (first, again), draws = _twice(lambda: trained(anew=True))
+        if draws or not all(map(_equal, first, again)):
+            yield "its updates draw random numbers, so that no run with it can be trained again"
+        elif not all(map(_equal, first, trained(anew=False))):
             told = "its updates depend on more than `state` and `param_groups`"
             yield f"{told}; name the attributes of the object that change in `keeps`"
 
 
 def _initialization(problem: Problem) -> Iterator[str]:
-    """Yield that weights come from a global generator."""
-    before = _generators()
-    first = problem.initial_parameters()
-    if _generators() == before:
-        return
-    again = problem.initial_parameters()
+    """Yield that weights are others each time."""
+    (first, again), _ = _twice(problem.initial_parameters)
     if not all(np.array_equal(first[name], again[name], equal_nan=True) for name in first):
         told = "its weights come from a global generator, so that each run has others"
         yield f'{told}; draw them from streams.rng("initialization")'

@@ -192,7 +192,7 @@ def obtain_run(
                 on_wait(f"the run that was there is in {writer.aside}")
             if parent is not None:
                 begin_with(parent, arrays, writer, plan.legs)
-        elif obstacle := obstacle_of(plan, run, resume=resume or waited):
+        elif obstacle := why_not_trained(plan, run, resume=resume or waited):
             raise UsageError(obstacle)
         elif run.ended:
             run.check_all(usable="--force trains the run again")
@@ -243,7 +243,7 @@ def begun_run(plan: Plan) -> Run | None:
     return run
 
 
-def obstacle_of(plan: Plan, run: Run, *, resume: bool) -> str | None:
+def why_not_trained(plan: Plan, run: Run, *, resume: bool) -> str | None:
     """Return why the run that is there keeps a plan from being trained; None where it does not."""
     if run.hash != plan.hash:
         another = "give --out another directory, or --force to move it aside"
@@ -307,7 +307,7 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         action = "wait for another process that holds the directory"
     elif aside is not None:
         action = f"move the {run.status} run that is there to {aside} and train from iteration 0"
-    elif obstacle := obstacle_of(plan, run, resume=resume):
+    elif obstacle := why_not_trained(plan, run, resume=resume):
         action = f"refuse: {obstacle}"
     elif run.ended:
         action = f"reuse the {run.status} run that is there"

@@ -200,6 +200,13 @@ def draw(e: Evidence) -> kit.Drawing:
     }
     shares = np.array(ALPHAS) / ALPHAS[-1]
     tanh = e.table["tanh"]
+    slopes = [
+        kit.line(ALPHAS, tanh[what][-1] / shares**k / 3, name, look)
+        for what, k, name, look in (
+            ("train", 1, r"$\alpha^{-1}$", "theory dashed 0.9"),
+            ("weights", 2, r"$\alpha^{-2}$", "theory dotted 0.9"),
+        )
+    ]
     return kit.charts(
         *(
             kit.chart(
@@ -209,10 +216,7 @@ def draw(e: Evidence) -> kit.Drawing:
                     kit.line(ALPHAS, e.table[activation][what], names[what], "joined")
                     for what in WHAT
                 ],
-                kit.line(ALPHAS, tanh["train"][-1] / shares / 3, r"$\alpha^{-1}$", "theory dashed 0.9"),
-                kit.line(
-                    ALPHAS, tanh["weights"][-1] / shares**2 / 3, r"$\alpha^{-2}$", "theory dotted 0.9"
-                ),
+                *slopes,
             )
             for activation in ACTIVATIONS
         ),

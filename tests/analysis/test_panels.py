@@ -173,7 +173,7 @@ def test_norms_of_every_neuron_and_layer(orthogonal, deep):
 
 
 def test_directions_in_space_are_cosines(cube):
-    leading, mean = curves.directions(View(cube))
+    leading, mean = curves.directions_of_neurons(View(cube))
     W = cube.state(-1)["hidden_weight"].astype(float)
     data = cube.dataset()
     assert by_neuron(mean) == pytest.approx(sorted(cosines(W, data.y @ data.x)))

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dynamics_cli.datasets.algorithmic import ModularArithmetic
-from dynamics_cli.datasets.points import File, Points
+from dynamics_cli.datasets.points import File, GivenPoints
 from dynamics_cli.datasets.sequences import Series
 from dynamics_cli.errors import DataMissingError, InputError, RunWarning
 from dynamics_cli.kinds import Streams, stream
@@ -18,7 +18,7 @@ def file_dataset(path, **settings):
 
 
 def test_points_with_bias():
-    config = Points(
+    config = GivenPoints(
         x=[[-0.5], [2.0]], y=[-1.0, 1.0], x_test=[[3.0]], y_test=[2.0], append_bias=True
     )
     data = config.load(Streams(0))
@@ -221,8 +221,8 @@ def test_streams_are_independent():
 
 def test_random_labels_permute_the_share_asked_for_and_nothing_else():
     inputs = {"x": [[float(k)] for k in range(40)], "y": [float(k) for k in range(40)]}
-    plain = Points(**inputs).samples(Streams(3))
-    half = Points(**inputs, random_labels=0.5, x_test=[[1.0]], y_test=[1.0])
+    plain = GivenPoints(**inputs).samples(Streams(3))
+    half = GivenPoints(**inputs, random_labels=0.5, x_test=[[1.0]], y_test=[1.0])
     data = half.samples(Streams(3))
     assert_array_equal(data.x, plain.x)
     assert_array_equal(data.y_test, [1.0])
@@ -231,7 +231,7 @@ def test_random_labels_permute_the_share_asked_for_and_nothing_else():
     assert_array_equal(half.samples(Streams(3)).y, data.y)
     assert (half.samples(Streams(4)).y != data.y).any()
     assert half.seeded
-    assert not Points(**inputs).seeded
+    assert not GivenPoints(**inputs).seeded
 
 
 @pytest.mark.parametrize("labels", ["one_hot", "classes"])

@@ -14,7 +14,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.datasets.algorithmic import ModularArithmetic, SparseParity
 from dynamics_cli.datasets.images import Mnist
-from dynamics_cli.datasets.points import Points
+from dynamics_cli.datasets.points import GivenPoints
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import FreshStreams, Streams
@@ -164,12 +164,12 @@ def test_entries_of_a_matrix_of_low_rank():
 def test_whitened_inputs_have_unit_covariance():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 3))
-    plain = Points(x=x.tolist(), y=x[:, 0].tolist(), append_bias=True)
+    plain = GivenPoints(x=x.tolist(), y=x[:, 0].tolist(), append_bias=True)
     data = plain.model_copy(update={"whiten": True}).samples(STREAMS)
     assert_allclose(data.x[:, :3].T @ data.x[:, :3] / 400, np.eye(3), atol=1e-12)
     assert (data.x[:, 3] == 1).all()
     with pytest.raises(InputError, match="span fewer than 2 directions"):
-        Points(x=[[1.0, 1.0], [2.0, 2.0]], y=[0.0, 1.0], whiten=True).samples(STREAMS)
+        GivenPoints(x=[[1.0, 1.0], [2.0, 2.0]], y=[0.0, 1.0], whiten=True).samples(STREAMS)
 
 
 def test_classes_become_vectors_of_one_for_square_losses():
@@ -187,7 +187,7 @@ def test_classes_become_vectors_of_one_for_square_losses():
         assert_array_equal(getattr(section.samples(STREAMS), name), np.eye(10)[classes])
     for y in ([0.5, 1.0], [-1.0, 1.0]):
         with pytest.raises(InputError, match=r"class numbers 0, 1, \.\.\."):
-            Points(x=[[1.0], [2.0]], y=y, one_hot=True).samples(STREAMS)
+            GivenPoints(x=[[1.0], [2.0]], y=y, one_hot=True).samples(STREAMS)
     config = {
         "name": "m",
         "dataset": {**digits, "one_hot": None},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from dynamics_cli.analysis.picture import save
+from dynamics_cli.analysis.picture import save_figure
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.plotting.chart import Chart, Line, draw_chart
 from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
@@ -54,7 +54,7 @@ def test_style_is_undone_afterwards_and_ignores_the_users_settings():
 
 
 def test_save_writes_every_format_and_keeps_dots_in_the_name(tmp_path):
-    paths = save(figure_of_rays(), tmp_path / "new" / "scale-0.1", FORMATS)
+    paths = save_figure(figure_of_rays(), tmp_path / "new" / "scale-0.1", FORMATS)
     assert paths == [tmp_path / "new" / f"scale-0.1.{name}" for name in FORMATS]
     starts = [path.read_bytes()[:5] for path in paths]
     assert starts == [b"%PDF-", b"\x89PNG\r", b"<?xml"]
@@ -80,13 +80,13 @@ def test_an_unknown_format_is_a_usage_error_before_anything_is_written(tmp_path)
         UsageError,
         match=r"no picture format 'pgn': choose from pdf, png, svg \(did you mean 'png'\?\)",
     ):
-        save(figure_of_rays(), tmp_path / "f", ["pdf", "pgn"])
+        save_figure(figure_of_rays(), tmp_path / "f", ["pdf", "pgn"])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
     figure = figure_of_rays()
-    (old,) = save(figure, tmp_path / "f", ["png"])
+    (old,) = save_figure(figure, tmp_path / "f", ["png"])
     contents = old.read_bytes()
 
     def fail(*args, **kwargs):
@@ -94,7 +94,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch)
 
     monkeypatch.setattr(files, "write_at", fail)
     with pytest.raises(RunError, match=r"disk full while writing .*f\.png"):
-        save(figure, tmp_path / "f", ["png"])
+        save_figure(figure, tmp_path / "f", ["png"])
     assert {*tmp_path.iterdir()} == {old, old.with_name(MANIFEST)}
     assert old.read_bytes() == contents
 

@@ -12,7 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 import dynamics_cli as dyn
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Streams
-from dynamics_cli.recording.attention import samples_first, watched
+from dynamics_cli.recording.attention import samples_first, watched_attention
 from dynamics_cli.runs.run import columns_of
 from tests.cases import config_of
 
@@ -126,7 +126,7 @@ def test_a_network_gets_the_attention_that_it_asks_for(options):
     attention = nn.MultiheadAttention(4, 2, batch_first=True).eval()
     r = torch.randn(n, T, 4)
     _, expected = attention(r, r, r, **options)
-    with watched(lambda _: None):
+    with watched_attention(lambda _: None):
         _, found = attention(r, r, r, **options)
     if expected is None:
         assert found is None
@@ -166,7 +166,7 @@ def test_a_transformer_in_a_run_and_by_dyn_measure(keys, initialization, tmp_pat
     model = run.config.architecture.build(data.d).double().eval()
     model.load_state_dict({name: torch.tensor(w[-1]) for name, w in run.parameters.items()})
     seen = []
-    with watched(seen.append):
+    with watched_attention(seen.append):
         model(torch.tensor(data.x))
     symbols = data.x.reshape(n, T, 3).argmax(-1)
     expected = by_hand(torch.cat(seen, 1).numpy(), symbols)
@@ -297,7 +297,7 @@ def test_attention_that_all_samples_share():
 def test_nothing_watches_after_the_end():
     seen = []
     scores = torch.zeros(1, 2, T, T)
-    with watched(seen.append):
+    with watched_attention(seen.append):
         scores.softmax(-1)
         torch.softmax(scores, dim=1)
         scores[..., :2].softmax(-1)

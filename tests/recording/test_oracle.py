@@ -17,7 +17,7 @@ from torch import nn
 from dynamics_cli.gradients.derivatives import ByAutograd, ByEngine, derivatives_of
 from dynamics_cli.gradients.lanczos import quadrature
 from dynamics_cli.kinds import State, get_kind
-from dynamics_cli.measures.spectra import density
+from dynamics_cli.measures.spectra import mean_density
 from dynamics_cli.recording import kernel
 from tests.cases import problem_of
 
@@ -141,11 +141,11 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(
     units = np.stack(
         [quadrature(product, one, P) for one in np.eye(P)]
     )  # the mean over a basis is the whole trace
-    assert_allclose(density(units, at, width), exact, rtol=1e-6)
+    assert_allclose(mean_density(units, at, width), exact, rtol=1e-6)
     found = get_kind("measure", "spectral_density")(probes=200, steps=30).measure(state)
     assert found.shape == (200, 2, 30)
     assert_allclose(np.nansum(found[:, 1], axis=1), 1.0, rtol=1e-12)
-    assert np.abs(density(found, at, width) - exact).max() < 0.08 * exact.max()
+    assert np.abs(mean_density(found, at, width) - exact).max() < 0.08 * exact.max()
     again = get_kind("measure", "spectral_density")(probes=2, steps=30)
     assert_array_equal(again.measure(state), again.measure(state))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.expressions import computed, evaluated
+from dynamics_cli.sweeps.expressions import computed, value_of
 
 WRITTEN = {
     "initialization": {"scale": 0.5},
@@ -65,7 +65,7 @@ def reduced(expression):
         steps, values = CURVES.get(name, ([], []))
         return np.array(steps, np.int64), np.array(values, float)
 
-    return evaluated(expression, {"width": 7}, WRITTEN, curves)
+    return value_of(expression, {"width": 7}, WRITTEN, curves)
 
 
 @pytest.mark.parametrize(

@@ -382,7 +382,7 @@ def train_replica(task: Task, r: int) -> None:
 
 
 @unit
-def train(task: Task) -> None:
+def train_updates(task: Task) -> None:
     """Train some of R networks; see the fields of `Task`."""
     for r in range(task.first_replica, task.last_replica):
         train_replica(task, r)

@@ -16,9 +16,9 @@ from llvmlite import ir
 
 from dynamics_cli.formulas.native import (
     Reals,
-    called,
     cast_like,
     counted_loop,
+    external_call,
     features_compiled_for,
     fused,
     intrinsic,
@@ -95,12 +95,12 @@ class _Vectors:
             self._mask,
             self.zeros,
         ]
-        return called(self.builder, f"llvm.masked.load.{self._name}", self.type, given)
+        return external_call(self.builder, f"llvm.masked.load.{self._name}", self.type, given)
 
     def store(self, value: Any, at: Any) -> None:
         """Write the vector that begins at a number."""
         given = [value, self.builder.bitcast(at, self.type.as_pointer()), self._align, self._mask]
-        called(self.builder, f"llvm.masked.store.{self._name}", ir.VoidType(), given)
+        external_call(self.builder, f"llvm.masked.store.{self._name}", ir.VoidType(), given)
 
 
 def _begun(builder: Any, start: Any) -> Any:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from dynamics_cli.formulas.native import Record
+from dynamics_cli.formulas.native import Structure
 
 Layer: TypeAlias = Any
 Network: TypeAlias = Any
 Task: TypeAlias = Any
 Tangents: TypeAlias = Any
 
-LAYER = Record(
+LAYER = Structure(
     "Layer",
     [
         ("inputs", "int", "columns of what the layer takes"),
@@ -27,7 +27,7 @@ LAYER = Record(
     ],
 )
 
-NETWORK = Record(
+NETWORK = Structure(
     "Network",
     [
         ("loss_and_gradient", "Address", "that of layers, or of diagonal networks"),
@@ -53,7 +53,7 @@ NETWORK = Record(
     ],
 )
 
-TASK = Record(
+TASK = Structure(
     "Task",
     [
         ("network", "Network", ""),
@@ -119,7 +119,7 @@ TASK = Record(
     ],
 )
 
-TANGENTS = Record(
+TANGENTS = Structure(
     "Tangents",
     [
         (

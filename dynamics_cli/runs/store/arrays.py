@@ -201,7 +201,7 @@ def check_array(path: Path, rows: int, crc32: int, *, ended: bool = False) -> He
         while at < end and (piece := files.read_at(handle, at, min(end - at, _PIECE))):
             checksum = zlib.crc32(piece, checksum)
             at = at + len(piece)
-        size = files.size(handle)
+        size = files.open_size(handle)
     if header.rows < rows or (ended and header.rows != rows):
         raise CorruptRunError(path, f"it counts {header.rows} rows instead of {rows}")
     if at < end:

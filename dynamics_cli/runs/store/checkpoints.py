@@ -145,7 +145,7 @@ def short_array(directory: Path, rows: Mapping[str, int]) -> Path | None:
         try:
             with files.open_read(path) as handle:
                 header = decode_header(files.read_at(handle, 0, LONGEST_HEADER))
-                size = files.size(handle)
+                size = files.open_size(handle)
         except OSError:
             return path
         if header is not None and (header.rows < count or size < header.end(count)):

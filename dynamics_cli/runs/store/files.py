@@ -175,10 +175,10 @@ def read_at(handle: BinaryIO, offset: int, count: int) -> bytes:
 def read(path: Path) -> bytes:
     """Read a whole file."""
     with open_read(path) as handle:
-        return read_at(handle, 0, size(handle))
+        return read_at(handle, 0, open_size(handle))
 
 
-def size(handle: BinaryIO) -> int:
+def open_size(handle: BinaryIO) -> int:
     """Size of an open file in bytes."""
     return os.fstat(handle.fileno()).st_size
 

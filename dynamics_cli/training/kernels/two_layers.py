@@ -73,7 +73,7 @@ def loss_derivative(kind: int, h: Any, y: Any, unity: Any) -> Any:
 
 
 @_inline
-def forward(W: Array, a: Array, x: Array, columns: Any, k: int, z: Array, alpha: Any) -> Any:
+def sample_forward(W: Array, a: Array, x: Array, columns: Any, k: int, z: Array, alpha: Any) -> Any:
     """Return the output on sample k, and write the pre-activations into `z[k]`."""
     D = len(columns)
     zero = W.dtype.type(0)
@@ -88,7 +88,7 @@ def forward(W: Array, a: Array, x: Array, columns: Any, k: int, z: Array, alpha:
 
 
 @_inline
-def update(
+def sample_update(
     W: Array,
     a: Array,
     x: Array,
@@ -165,7 +165,7 @@ def run_full_batches(
         for t in range(count):
             loss = zero
             for k in range(n):
-                h = forward(W[q], a[q], x[data], columns, k, z, alpha[q])
+                h = sample_forward(W[q], a[q], x[data], columns, k, z, alpha[q])
                 loss += loss_value(kind, h, y[data, k], unity)
                 r[k] = loss_derivative(kind, h, y[data, k], unity) * step
             loss *= weight
@@ -173,7 +173,7 @@ def run_full_batches(
             if not np.isfinite(loss) or loss <= stop_below[q]:
                 done[q] = t
                 break
-            update(
+            sample_update(
                 W[q], a[q], x[data], columns, z, gW, r, loss, alpha[q], train_output, loss_scaled
             )
 
@@ -182,9 +182,7 @@ def run_full_batches(
 
 
 @_inline
-def preactivations(
-    W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array
-) -> None:
+def dot_products(W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array) -> None:
     """Write `<w_j, x_k>` of all neurons into `z` (m,), from the non-zero entries of `x_k`.
 
     Four entries are taken at a time.
@@ -266,7 +264,7 @@ def run_samples(
     z = np.empty(m, W.dtype)
     ga = np.empty(m, W.dtype)
     for k in samples:
-        preactivations(W, values, indices, starts, k, z)
+        dot_products(W, values, indices, starts, k, z)
         r = loss_derivative(kind, output(a, z, alpha), y[k], unity) * lr
         for j in range(m):
             s = z[j]
@@ -296,6 +294,6 @@ def summed_loss(
     total = 0.0
     unity = W.dtype.type(1)
     for k in range(first, last):
-        preactivations(W, values, indices, starts, k, z)
+        dot_products(W, values, indices, starts, k, z)
         total += loss_value(kind, output(a, z, alpha), y[k], unity)
     return total

@@ -37,7 +37,7 @@ from dynamics_cli.kinds.arrays import AVERAGE, stacked
 from dynamics_cli.kinds.base import bundled
 from dynamics_cli.kinds.modules import buffers_of, layers_seed, put_buffers
 from dynamics_cli.kinds.optimizers import CLIP_EPS
-from dynamics_cli.kinds.torch_optimizers import TorchUpdater
+from dynamics_cli.kinds.torch_optimizers import TorchOptimizer, TorchUpdater
 from dynamics_cli.memory import ON_GPU
 from dynamics_cli.process import exact_convolutions, threads_for
 from dynamics_cli.training.steppers.base import StateDict, Stepper
@@ -65,7 +65,7 @@ _JITTER = 0.01
 """Size of the random numbers that it adds to the weights from state to state."""
 
 
-def network_of(problem: Problem, device: str) -> nn.Module:
+def initial_network(problem: Problem, device: str) -> nn.Module:
     """Return the network of a problem with its initial weights, in the precision of the run."""
     dtype = getattr(torch, problem.config.dtype)
     return problem.config.architecture.network(
@@ -239,7 +239,7 @@ class AutogradStepper(SideBySide):
         super().__init__(problems)
         first = problems[0]
         self.device = device
-        self._module = network_of(first, device)
+        self._module = initial_network(first, device)
         named: dict[str, Tensor] = dict(self._module.named_parameters())
         self._named = named
         self._weights = named
@@ -338,8 +338,8 @@ class AutogradStepper(SideBySide):
             moved = {name: self._weights[name] for name in names if factors[name] == factor}
             group = WeightGroup(factor, moved, partial(update_by_torch, optimizer))
             group.counts_each = known is not None and not known.over_all
-            group.updater = optimizer.updater([*moved], [*moved.values()])
-            if group.updater is not None:
+            if isinstance(optimizer, TorchOptimizer):
+                group.updater = optimizer.updater([*moved], [*moved.values()])
                 group.update = group.updater.update
             elif self.compiles and self.device == "cpu" and known is not None and not known.sums:
                 unit = update_unit(optimizer, self.dtype)

@@ -237,7 +237,7 @@ class LayersStepper(SideBySide):
         ]
 
     def _train(self, tasks: Sequence[Any]) -> None:
-        kernel = network.train(self.dtype).call
+        kernel = network.train_updates(self.dtype).call
         self._threads.run([partial(kernel, ctypes.byref(task)) for task in tasks])
 
     def _lrs(self, at: int, n: int) -> Floats:
