@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from dynamics_cli.pages.site import site as site
     from dynamics_cli.recorder import Recorder as Recorder
     from dynamics_cli.reproduction.audit import audit as audit
+    from dynamics_cli.reproduction.audit import longer as longer
     from dynamics_cli.reproduction.catalogue import list_configs as list_configs
     from dynamics_cli.reproduction.catalogue import list_figures as list_figures
     from dynamics_cli.reproduction.catalogue import list_papers as list_papers
     from dynamics_cli.reproduction.document import verify as verify
-    from dynamics_cli.reproduction.longer import longer as longer
     from dynamics_cli.reproduction.reproduce import reproduce as reproduce
     from dynamics_cli.sweeps.find import list_runs as list_runs
     from dynamics_cli.sweeps.find import list_sweeps as list_sweeps
@@ -58,10 +58,9 @@ MODULES = {
     "pages.make": "page",
     "pages.site": "site",
     "recorder": "Recorder",
-    "reproduction.audit": "audit",
+    "reproduction.audit": "audit longer",
     "reproduction.catalogue": "list_configs list_figures list_papers",
     "reproduction.document": "verify",
-    "reproduction.longer": "longer",
     "reproduction.reproduce": "reproduce",
     "sweeps.find": "list_runs list_sweeps",
 }

@@ -68,8 +68,7 @@ def audit(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    from dynamics_cli.reproduction.audit import audit
-    from dynamics_cli.reproduction.longer import longer
+    from dynamics_cli.reproduction.audit import audit, longer
     from dynamics_cli.reproduction.obtain import RunSource
     from dynamics_cli.reproduction.reproduce import one_by_one
 

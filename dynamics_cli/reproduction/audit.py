@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +24,9 @@ from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent
 from dynamics_cli.process import ignored_warnings
-from dynamics_cli.reproduction.audits import Audit, NullOutcome
+from dynamics_cli.reproduction.audits import Audit, Longer, NullOutcome
 from dynamics_cli.reproduction.claims import Claim
-from dynamics_cli.reproduction.document import AUDIT, figures_folder
+from dynamics_cli.reproduction.document import AUDIT, LONGER, figures_folder
 from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
@@ -127,6 +128,31 @@ def _shorter(config: RunConfig, share: float) -> list[str]:
     return [f"optimizer.{key}={time * share!r}" for key, time in times.items() if time is not None]
 
 
+def _lengthened(factor: float, config: RunConfig) -> list[str]:
+    """Return the changes that train a config `factor` times as long."""
+    optimizer: Any = config.optimizer
+    if optimizer.is_flow:
+        return [
+            f"optimizer.until={optimizer.until * factor!r}",
+            f"optimizer.points={_points(optimizer, factor)}",
+        ]
+    changes = []
+    for key in ("iterations", "epochs"):
+        length = getattr(optimizer, key, None)
+        if length is not None:
+            changes.append(f"optimizer.{key}={round(length * factor)}")
+    return changes
+
+
+def _points(optimizer: Any, factor: float) -> int:
+    """Return the number of states that keeps their spacing along a flow `factor` times as long."""
+    points: int = optimizer.points
+    if optimizer.spacing == "uniform" or points == 1:
+        return round(points * factor)
+    rate = (points - 1) / math.log(optimizer.until / optimizer.first)
+    return points + round(rate * math.log(factor))
+
+
 def _linear(config: RunConfig) -> list[str]:
     network: Any = config.architecture
     if getattr(network, "activation", None) is None:
@@ -216,8 +242,6 @@ def audit(
     else's.
     """
     asked = chosen_figure(figure, preset)
-    source = source or RunSource()
-    changes = override_texts(overrides)
     known = dict(NULLS)
     for name, texts in asked.nulls.items():
         known[name] = partial(_given, texts)
@@ -225,23 +249,106 @@ def audit(
         raise UsageError(
             f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}"
         )
-    file = figures_folder(out).absolute() / f"{asked.id}{AUDIT}.json"
+    chosen = {null: known[null] for null in nulls or known}
+    trials = _tried(asked, AUDIT, chosen, preset, overrides, out, source)
+    reproduced = [claim.id for claim in trials.claims if claim.verdict == "reproduced"]
+    outcomes = [_outcome(asked, null, *answer, reproduced) for null, answer in trials.under.items()]
+    audited = Audit(figure=asked.id, claims=trials.claims, nulls=outcomes, hashes=trials.hashes)
+    manifest.write_listed(trials.file.parent, {trials.file.name: seal(audited.as_dict())})
+    return audited
+
+
+def longer(
+    figure: str,
+    factor: float = 4.0,
+    *,
+    preset: str = "default",
+    overrides: Overrides = (),
+    out: str | Path | None = None,
+    source: RunSource | None = None,
+) -> Longer:
+    """Check which claims of figures change when networks are trained for longer.
+
+    A claim about the end of training can be true of the moment at which the paper stopped, and of
+    no later one. Multiplies the iterations, the epochs, or the time of gradient flow. States are
+    recorded on along the schedule of the config, listed iterations stay. A schedule of steps over
+    the whole run, such as cosine, is stretched; a run that stops below a loss stops there as
+    before.
+
+    Args:
+        figure: its id, such as `boursier2022-fig2`.
+        factor: how many times as long, such as 4.
+        preset: as for `reproduce`.
+        overrides: as for `reproduce`.
+        out: folder of the JSON files (default: outputs/figures).
+        source: gives the runs, in place of a new one.
+
+    Raises as `reproduce`; UsageError too where the factor is not above 1, or the JSON file is
+    somebody else's.
+    """
+    if not (math.isfinite(factor) and factor > 1):
+        raise UsageError(f"longer must be a number above 1, not {factor:g}")
+    asked = chosen_figure(figure, preset)
+    longer = {"longer": partial(_lengthened, factor)}
+    trials = _tried(asked, LONGER, longer, preset, overrides, out, source)
+    _, later = trials.under.get("longer", (False, "no run is trained"))
+    reason = later if isinstance(later, str) else ""
+    ids = {claim.id for claim in trials.claims}
+    compared = Longer(
+        figure=asked.id,
+        longer=factor,
+        claims=trials.claims,
+        later=[] if isinstance(later, str) else [claim for claim in later if claim.id in ids],
+        reason=reason,
+        hashes=trials.hashes,
+    )
+    manifest.write_listed(trials.file.parent, {trials.file.name: seal(compared.as_dict())})
+    return compared
+
+
+class _Trials(NamedTuple):
+    """The claims of a figure that networks decide, as its own runs and changed runs give them."""
+
+    file: Path
+    claims: list[Claim]
+    under: dict[str, tuple[bool, list[Claim] | str]]
+    """Change -> whether it applies, and the claims under it, or why there are none."""
+    hashes: dict[str, str | None]
+    """Role -> hash of the figure's runs."""
+
+
+def _tried(
+    figure: Figure,
+    ending: str,
+    changes: Mapping[str, Change],
+    preset: str,
+    overrides: Overrides,
+    out: str | Path | None,
+    source: RunSource | None,
+) -> _Trials:
+    """Train the runs of a figure, and changed runs, and return the claims of each."""
+    source = source or RunSource()
+    given = override_texts(overrides)
+    file = figures_folder(out).absolute() / f"{figure.id}{ending}.json"
     manifest.refuse_foreign(file.parent, [file.name])
     wanted = {
-        role: replace(run, overrides=(*run.overrides, *changes))
-        for role, run in asked.wanted(preset).items()
+        role: replace(run, overrides=(*run.overrides, *given))
+        for role, run in figure.wanted(preset).items()
     }
-    planned = {null: changed_runs(known[null], wanted) for null in nulls or known} if wanted else {}
+    planned = {}
+    if wanted:
+        planned = {name: changed_runs(change, wanted) for name, change in changes.items()}
     source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
     runs = source.obtain(wanted)
-    of_figure = asked.claims(asked.evidence(by_role(runs)))
+    of_figure = figure.claims(figure.evidence(by_role(runs)))
     claims = [claim for claim in of_figure if claim.kind == "claim"]
-    reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
-    outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
-    hashes = {run.role: run.run.hash for run in runs}
-    audited = Audit(figure=asked.id, claims=claims, nulls=outcomes, hashes=hashes)
-    manifest.write_listed(file.parent, {file.name: seal(audited.as_dict())})
-    return audited
+    under: dict[str, tuple[bool, list[Claim] | str]] = {}
+    for name, changed in planned.items():
+        if isinstance(changed, str):
+            under[name] = (False, changed)
+        else:
+            under[name] = (True, claims_under(figure, source, changed))
+    return _Trials(file, claims, under, {run.role: run.run.hash for run in runs})
 
 
 def _given(changes: NullChanges, config: RunConfig) -> list[str]:
@@ -283,18 +390,12 @@ def _same_run(before: RunConfig, after: RunConfig) -> bool:
 
 
 def _outcome(
-    figure: Figure,
-    source: RunSource,
-    null: str,
-    runs: Mapping[str, Wanted] | str,
-    ids: Sequence[str],
+    figure: Figure, null: str, applies: bool, answer: list[Claim] | str, ids: Sequence[str]
 ) -> NullOutcome:
-    if isinstance(runs, str):
-        return NullOutcome(null=null, held={}, reason=runs)
-    claims = claims_under(figure, source, runs)
-    if isinstance(claims, str):
-        return NullOutcome(null=null, held=dict.fromkeys(ids, False), reason=claims)
-    holding = {claim.id: claim.measured for claim in claims if claim.holds and claim.id in ids}
+    if isinstance(answer, str):
+        held = dict.fromkeys(ids, False) if applies else {}
+        return NullOutcome(null=null, held=held, reason=answer)
+    holding = {claim.id: claim.measured for claim in answer if claim.holds and claim.id in ids}
     held = {key: key in holding for key in ids}
     why = dict(reasons(figure, null, held))
     return NullOutcome(null=null, held=held, why=why, measured=holding)

@@ -15,7 +15,7 @@ from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction import audit, longer, reproduce
+from dynamics_cli.reproduction import audit, reproduce
 from dynamics_cli.reproduction.audits import Audit, Longer, NullOutcome, read_report
 from dynamics_cli.reproduction.claims import at_least, at_most, claim, presupposing
 from dynamics_cli.reproduction.document import figures_in, verify, verify_figure
@@ -323,7 +323,7 @@ def test_longer_training_tells_the_claims_that_change(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(reproduce, "load_figure", lambda _: figure)
     settings = {"optimizer.iterations": 20}
-    found = longer.longer("any", 4, overrides=settings)
+    found = audit.longer("any", 4, overrides=settings)
     assert [(one.id, one.measured) for one in found.changed] == [("short", 20.0)]
     assert found.summary == "trained 4 times as long, 1 of 2 claims change"
     assert found.table()[1] == [["short", "<= 30", "20", "80", "reproduced, then not reproduced"]]
@@ -335,7 +335,7 @@ def test_longer_training_tells_the_claims_that_change(tmp_path, monkeypatch):
         findings = [fault.file.name for fault in verify_figure(result.files[-1])]
         assert findings == ([] if belongs else ["boursier2022-fig2.longer.json"])
     with pytest.raises(UsageError, match="a number above 1, not 1"):
-        longer.longer("any", 1)
+        audit.longer("any", 1)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ def test_longer_training_tells_the_claims_that_change(tmp_path, monkeypatch):
 )
 def test_a_longer_run_keeps_its_spacing(config, length):
     before = load_config(CONFIGS / config)
-    after = load_config(CONFIGS / config, longer._lengthened(4, before))
+    after = load_config(CONFIGS / config, audit._lengthened(4, before))
     assert {key: getattr(after.optimizer, key) for key in length} == length
     if before.optimizer.is_flow:
         spacing = [optimizer.times()[1:3] for optimizer in (before.optimizer, after.optimizer)]
