@@ -137,9 +137,7 @@ class Architecture(Kind):
     @property
     def is_linear(self) -> bool:
         """Whether it multiplies its inputs by `product`, and adds biases."""
-        if self.factors or not self.multiplied:
-            return self.factors
-        return len(self.matrices) == 1 or self.sigma.is_linear  # type: ignore[attr-defined]
+        return self.multiplied and (len(self.matrices) == 1 or self.sigma.is_linear)  # type: ignore[attr-defined]
 
     def matrices_of(self, parameters: Parameters) -> list[Floats]:
         """Return the matrices, or factors, from the input on, float64; output weights as (C, m)."""
