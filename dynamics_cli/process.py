@@ -38,8 +38,9 @@ _NESTED = threading.local()
 
 @cache
 def cores() -> int:
-    """Return the number of cores that this process may use: the least of those of the machine, its
-    affinity, its control groups and `SLURM_CPUS_PER_TASK`.
+    """Return the number of cores that this process may use.
+
+    It is the least of the machine, affinity, control groups and `SLURM_CPUS_PER_TASK`.
     """
     counts = [os.cpu_count() or 1, *_quotas(Path("/"))]
     if hasattr(os, "sched_getaffinity"):
@@ -216,9 +217,7 @@ def torch_threads() -> str:
 
 @cache
 def _threads_alone(told: str) -> int:
-    """Return the number of threads that torch has in a process that trains alone, given the value
-    of `THREADS`.
-    """
+    """Return torch's number of threads in a process that trains alone, given `THREADS`."""
     if not told:
         free = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
         ask = "import torch; print(torch.get_num_threads())"
@@ -298,7 +297,8 @@ _ONE_BLAS_THREAD = Shared(_one_blas_thread)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Return a context of products on one thread: bits do not depend on the machine, and small
-    products are faster.
+    """Return a context of products on one thread.
+
+    Bits do not depend on the machine then, and small products are faster.
     """
     return _ONE_BLAS_THREAD.held()

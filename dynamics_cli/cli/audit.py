@@ -1,6 +1,4 @@
-"""`dyn audit`: which claims of figures hold for networks that were not trained, or not on these
-data, and which change when networks are trained for longer.
-"""
+"""`dyn audit`: which claims of figures hold under nulls, or change in longer training."""
 
 from __future__ import annotations
 

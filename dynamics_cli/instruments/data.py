@@ -130,8 +130,9 @@ def _looked_up(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
 
 
 def _epochs_tried(n: int) -> int:
-    """Return in how many epochs samples are compared: n samples less a random one are the same by
-    chance in one of n epochs.
+    """Return the number of epochs in which samples are compared.
+
+    n samples less a random one are the same by chance in one of n epochs.
     """
     return 2 + math.ceil(CHANCE / math.log10(max(n, 2)))
 

@@ -197,8 +197,7 @@ class Instrument:
         return module
 
     def problem(self, weights: Any = None) -> Problem:
-        """Return the problem of the model as it is now, or with other weights and buffers, or of a
-        module.
+        """Return the problem of the model, of a module, or with other weights and buffers.
 
         Raises InputError: they do not fit the model, or the model has other weights than at first.
         """
@@ -231,8 +230,9 @@ class Instrument:
     def preconditioner(
         self, problem: Problem, saved: Mapping[str, Any] | None = None
     ) -> Mapping[str, kinds.Floats]:
-        """Return the preconditioner of the optimizer for the trained weights of a problem, of now
-        or of a state dict of it; empty where no measure needs it.
+        """Return the optimizer's preconditioner for the trained weights of a problem.
+
+        It is that of the optimizer as it is, or of its state dict; empty where no measure needs it.
 
         Raises InputError: the optimizer does not update all trained weights.
         """
@@ -409,8 +409,9 @@ def _sum_and_count(h: Tensor, y: Tensor) -> Any:
 
 
 def _at_positions(loss: Loss, labels: Tensor, network: Given) -> bool:
-    """Return whether labels are given at each position: classes (n, T) for outputs (T, C) of a
-    sample, numbers (n, T, k) for outputs (T, k).
+    """Return whether there is a label at each position.
+
+    Classes are (n, T) for outputs (T, C) of a sample, numbers (n, T, k) for outputs (T, k).
     """
     shape = tuple(labels.shape[1:])
     outputs = network._shape

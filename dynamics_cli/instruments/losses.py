@@ -130,8 +130,10 @@ def _anywhere(function: Any, **settings: Any) -> OfBoth:
 
 
 def own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -> OwnLoss:
-    """Return the loss of a function that gives a number for each sample, or their mean or sum; or
-    the sum over labels and their number.
+    """Return the loss that a function computes.
+
+    The function gives a number for each sample, their mean or sum, or the sum over labels and their
+    number.
 
     Raises:
         InputError: it gives something else.

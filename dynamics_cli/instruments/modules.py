@@ -181,8 +181,9 @@ def is_sum_and_count(value: Any) -> bool:
 
 
 def passed(module: nn.Module, batch: Any, loss: BatchLoss | None = None) -> Any:
-    """Return the outputs for a batch, in the module's precision; of a `loss` its value, once for
-    each sample, of (sum, count) the sum over the number of samples.
+    """Return the outputs for a batch, in the module's precision.
+
+    A `loss` gives its value for each sample; (sum, count) gives the sum over the number of samples.
     """
     device = next(module.parameters()).device
     dtype = computing_dtype(module)

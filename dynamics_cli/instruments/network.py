@@ -172,9 +172,7 @@ class Given(kinds.Architecture):
         return self._loss is not None
 
     def by_positions(self) -> Given:
-        """Return the network with a row of outputs for each position, the first axis of a
-        sample's outputs.
-        """
+        """Return the network with a row of outputs for each position, its first axis."""
         size = math.prod(self._shape[1:])
         network = self.model_copy(update={"outputs": size if size > 1 else None})
         network._positions = self._shape[0]
@@ -273,8 +271,9 @@ class Given(kinds.Architecture):
         return module
 
     def _slopes(self, module: nn.Module, numbers: NDArray[np.int64]) -> Tensor:
-        """Return the gradient (P,) of the sum of what a module gives for samples, of outputs with
-        factors that differ from sample to sample.
+        """Return the gradient (P,) of the sum of the outputs for samples.
+
+        Factors may differ from sample to sample.
         """
         h = self._given(module, numbers, graph=True)
         weights = [w for w in module.parameters() if w.requires_grad]

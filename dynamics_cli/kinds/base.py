@@ -105,9 +105,7 @@ class Kind(Section):
             _add(cls, kind)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield the mistakes of this section, alone or together with the others; by default
-        none.
-        """
+        """Yield the mistakes of this section, alone or with the others; by default none."""
         yield from ()
 
 
@@ -242,8 +240,9 @@ def bundled(part: object) -> bool:
 def kinds_in(
     value: object, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Kind]]:
-    """Yield every kind that a validated config, or a part of it, is made of, and where:
-    `("record", "measures", 0)`.
+    """Yield every kind in a validated config, or in a part of it, with its place.
+
+    A place is, for instance, `("record", "measures", 0)`.
     """
     if isinstance(value, Kind):
         yield path, value

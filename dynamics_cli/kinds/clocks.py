@@ -20,9 +20,7 @@ class Clock:
         self.times = times
 
     def advance(self, first: int, losses: Floats) -> Floats:
-        """Return the times of states `first, ...` with these losses, and move on to the state
-        after the last one.
-        """
+        """Return the times of states `first, ...` with these losses, and move past the last."""
         return self.times[first : first + len(losses)]
 
 

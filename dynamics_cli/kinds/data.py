@@ -60,8 +60,9 @@ class Samples:
         return self.d - int(self.bias)
 
     def whitened(self) -> Samples:
-        """Return the samples with inputs `x C^(-1/2)`, `C = x^T x / n` of the training inputs; a
-        bias column stays.
+        """Return the samples with inputs `x C^(-1/2)`, `C = x^T x / n` of the training inputs.
+
+        A bias column stays as it is.
 
         Raises InputError: there are fewer independent inputs than dimensions.
         """
@@ -76,8 +77,9 @@ class Samples:
         )
 
     def one_hot(self) -> Samples:
-        """Return the samples with labels (n, C), 1 for the class and 0 elsewhere; C is `classes`,
-        or the largest class and 1.
+        """Return the samples with labels (n, C), 1 for the class and 0 elsewhere.
+
+        C is `classes`, or the largest class plus 1.
 
         Raises InputError: labels are not the numbers 0, 1, ... of classes.
         """
@@ -105,8 +107,9 @@ def make_samples(
     classes: int | None = None,
     origin: str = "the data set",
 ) -> Samples:
-    """Check shapes and values and append the bias column; samples after the first `trained` are
-    held out.
+    """Check shapes and values and append the bias column.
+
+    Samples after the first `trained` are held out.
 
     With `positions`, labels are classes (n, T) or numbers (n, T, k), -1 or NaN for no label.
     `classes` says how many there may be.
@@ -189,8 +192,9 @@ def _check(
 
 
 def _classes(y: Floats) -> Floats:
-    """Return the classes of labels: (C, C) of one-hot vectors, else (C,), the whole numbers that
-    occur.
+    """Return the classes of labels.
+
+    They are (C, C) of one-hot vectors, and otherwise (C,), the whole numbers that occur.
 
     Raises InputError: the labels are neither.
     """
@@ -261,8 +265,7 @@ class Dataset(Kind):
         return replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
-        """Return the samples of `load`, changed by `whiten`, `one_hot`, and what makes labels
-        random.
+        """Return the samples of `load`, whitened, one-hot, or with random labels as asked.
 
         Raises:
             InputError: see `load`; or they do not fit into memory, the inputs span too few
@@ -293,16 +296,12 @@ class Dataset(Kind):
         return replace(samples, y=y, replaced=replaced)
 
     def replacements(self, streams: Streams, n: int, count: int, classes: int) -> tuple[Ints, Ints]:
-        """Return which `count` of `n` training labels are replaced, and the numbers of the
-        classes that they get.
-        """
+        """Return which `count` of `n` training labels are replaced, and their new classes."""
         rng = streams.rng("replaced labels")
         return rng.permutation(n)[:count], rng.integers(classes, size=count)
 
     def fresh(self, streams: FreshStreams, count: int) -> Samples:
-        """Return `count` samples from the distribution that `load` samples; for data sets that
-        are `endless`.
-        """
+        """Return `count` samples from the distribution of `load`, if the data set is `endless`."""
         keys = {"n": count, "n_test": None}
         return self.model_copy(
             update={k: v for k, v in keys.items() if k in type(self).model_fields}
@@ -310,8 +309,9 @@ class Dataset(Kind):
 
     @abstractmethod
     def load(self, streams: Streams) -> Samples:
-        """Read or draw the samples, as many for each seed; draw from `streams.rng("data")`, which
-        depends on the seed.
+        """Read or draw the samples, equally many for each seed.
+
+        Draws come from `streams.rng("data")`, which depends on the seed.
 
         Raises:
             DataMissingError: a file is not there; the message says how to get it.

@@ -30,9 +30,7 @@ class History(Generic[W]):
             self._held.append((iteration, weights))
 
     def before(self, iteration: int) -> list[W]:
-        """Return the weights one update before a state, two updates before, ..., as far as they
-        were kept.
-        """
+        """Return the weights one update before a state, two updates before, ..., as far as kept."""
         known = dict(self._held)
         found: list[W] = []
         while (former := iteration - 1 - len(found)) in known:

@@ -40,8 +40,7 @@ class Loss(Kind):
 
     @abstractmethod
     def values(self, h: Array, y: Array) -> Array:
-        """Return `l(h_k, y_k)` per sample: shape (..., n) from outputs `h` (..., n) and labels `y`
-        (n,).
+        """Return `l(h_k, y_k)` per sample, (..., n), of outputs `h` (..., n) and labels `y` (n,).
 
         Losses of `vector_labels` also take outputs (..., n, C) with labels (n, C). It is a formula:
         of one output and its label, which are summed over the outputs, or, for labels that are
@@ -50,8 +49,9 @@ class Loss(Kind):
 
     @final
     def derivatives(self, h: Array, y: Array) -> Array:
-        """Return `dl/dh` per sample, of the shape of `h`; `NotAFormulaError` where the loss is
-        no formula.
+        """Return `dl/dh` per sample, of the shape of `h`.
+
+        NotAFormulaError: the loss is no formula.
         """
         return tracing.loss_slopes(self, h, y)
 
@@ -66,9 +66,7 @@ class Loss(Kind):
         return float(c[0]) if np.allclose(c, c[0], rtol=1e-12, atol=0) else None
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a mistake unless the network has a single output or, for losses of
-        `many_outputs`, several.
-        """
+        """Yield a mistake unless the network has one output or, for `many_outputs`, several."""
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
         if architecture is None:
@@ -159,13 +157,9 @@ class Loss(Kind):
         return 1.0 / n if self.reduction == "mean" else 1.0
 
     def numbered(self, y: Array) -> Array:
-        """Return labels as `values` takes them: integers where they are classes, else as they
-        are.
-        """
+        """Return labels as `values` takes them: classes as integers, others as they are."""
         return y.astype(np.int64) if self.labels == "classes" else y
 
     def predictions(self, h: Array) -> Array:
-        """Return predicted labels: signs for margin losses, the largest output's number for
-        classes.
-        """
+        """Return predicted labels: signs for margin losses, largest outputs for classes."""
         raise TypeError(f"{type(self).__name__} does not classify")

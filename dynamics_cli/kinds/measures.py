@@ -63,15 +63,11 @@ class Measure(Kind):
         return 0
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return the name and value of a line to draw beside the curve, such as `2 / η` beside
-        the sharpness.
-        """
+        """Return name and value of a line beside the curve, such as `2 / η` for the sharpness."""
         return None
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of several numbers of it, for a legend; none where shades tell them
-        apart.
-        """
+        """Return the names of its numbers for a legend; none where shades tell them apart."""
         return ()
 
     @abstractmethod

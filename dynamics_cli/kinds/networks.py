@@ -45,8 +45,9 @@ class Activation(Kind):
 
     @abstractmethod
     def value(self, z: Array) -> Array:
-        """Return `sigma(z)`, of the shape of `z`: a formula, from which derivatives and the
-        compiled form are made.
+        """Return `sigma(z)`, of the shape of `z`, as a formula.
+
+        Derivatives and the compiled form are made from it.
 
         A value that is no formula trains by autograd.
         """
@@ -59,8 +60,9 @@ class Activation(Kind):
 
     @final
     def derivative(self, z: Array, order: int = 1) -> Array:
-        """Return `sigma'(z)`, or a higher derivative, of the shape of `z`, an array or a tensor; of
-        kinks it is 0.
+        """Return `sigma'(z)`, or a higher derivative, of the shape of `z`, an array or a tensor.
+
+        At kinks it is 0.
 
         Raises `NotAFormulaError`: the value is no formula.
         """
@@ -105,22 +107,22 @@ class Architecture(Kind):
 
     @property
     def matrices(self) -> tuple[str, ...]:
-        """Names of the matrices of a network of layers, from the input on; none of other
-        networks.
-        """
+        """Names of the matrices of a network of layers, inputs first; none for other networks."""
         return ()
 
     @property
     def skips(self) -> Collection[str]:
-        """Names of the matrices with a skip connection around their layer, which adds the
-        preactivations `z` of the layer below: `z + W sigma(z)`.
+        """Names of the matrices with a skip connection around their layer.
+
+        It adds the preactivations `z` of the layer below: `z + W sigma(z)`.
         """
         return ()
 
     @property
     def two_layers(self) -> bool:
-        """Whether it is `sum_j a_j sigma(<w_j, x>)` of weights `hidden_weight` (m, d) and
-        `output_weight` (m,) or (C, m).
+        """Whether it is `sum_j a_j sigma(<w_j, x>)`.
+
+        Its weights are `hidden_weight` (m, d) and `output_weight` (m,).
         """
         return "hidden_weight" in self.matrices
 
@@ -153,9 +155,7 @@ class Architecture(Kind):
 
     @property
     def between_samples(self) -> bool:
-        """Whether inputs are any real numbers, so that the network is a function between samples
-        too.
-        """
+        """Whether inputs are real numbers: the network is a function between samples too."""
         return True
 
     @property
@@ -175,8 +175,9 @@ class Architecture(Kind):
 
     @abstractmethod
     def build(self, d: int) -> nn.Module:
-        """Return the network for inputs (n, d), bias column included; its outputs are (n,), or (n,
-        C) for several, with `at_positions` (n, T) or (n, T, C).
+        """Return the network for inputs (n, d), bias column included.
+
+        Its outputs are (n,), or (n, C) for several; with `at_positions` (n, T) or (n, T, C).
 
         The values of its weights do not matter: the initialisation replaces them.
 
@@ -185,8 +186,9 @@ class Architecture(Kind):
         """
 
     def built(self, d: int, seed: int | None = None) -> nn.Module:
-        """Return `build(d)` as a new process gives it, with weights drawn after
-        `torch.manual_seed(seed)`; the generator of the process stays as it is.
+        """Return `build(d)` with weights drawn after `torch.manual_seed(seed)`.
+
+        The generator of the process stays as it is.
         """
         from dynamics_cli.draws import drawing_apart
 
@@ -231,16 +233,18 @@ class Architecture(Kind):
         return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
     def buffers(self, d: int) -> dict[str, NDArray[Any]]:
-        """Return the initial buffers of the network by name, such as running means: what a
-        checkpoint and a recorded state hold beside the weights.
+        """Return the initial buffers of the network by name, such as running means.
+
+        Checkpoints and recorded states hold them beside the weights.
         """
         if self.engine or not self.stateful:
             return {}
         return {name: buffer.numpy().copy() for name, buffer in buffers_of(self.built(d)).items()}
 
     def has_modes(self, d: int) -> bool:
-        """Return whether the network in training differs from that in evaluation, as with dropout
-        and batch normalisation.
+        """Return whether the network differs between training and evaluation mode.
+
+        Dropout and batch normalisation do.
         """
         if self.engine or not self.stateful:
             return False
@@ -252,9 +256,7 @@ class Architecture(Kind):
         return "cpu"
 
     def inputs_of(self, x: Floats) -> Any:
-        """Return inputs (n, d) as measures give them to the network, by slices or arrays of
-        numbers of samples.
-        """
+        """Return inputs (n, d) as measures give them to the network, indexed by sample."""
         import torch
 
         return torch.tensor(x)
@@ -273,8 +275,7 @@ class Architecture(Kind):
     def network(
         self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu"
     ) -> nn.Module:
-        """Return the network as it is trained, with its initial weights: scaled, centred, some
-        weights frozen.
+        """Return the network to train, with its initial weights: scaled, centred, some frozen.
 
         `initial` may have buffers too. The outputs that a centred network subtracts are those of
         its initial network in evaluation mode.
@@ -327,9 +328,7 @@ class Architecture(Kind):
         return model, dtype
 
     def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
-        """Return `x (n, d) -> h(x)`, (n,) or (n, C) in float64, of the network with the given
-        weights.
-        """
+        """Return `x (n, d) -> h(x)`, (n,) or (n, C) in float64, with the given weights."""
         import torch
 
         model, dtype = self.loaded(parameters, d)

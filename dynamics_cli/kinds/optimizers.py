@@ -43,9 +43,7 @@ class Schedule(Kind):
 
     @abstractmethod
     def factor(self, iteration: int, iterations: int) -> float:
-        """Return the factor of `lr` in the update from state `iteration` of a run of
-        `iterations` updates.
-        """
+        """Return the factor of `lr` in update `iteration` of `iterations`, counted from 0."""
 
 
 class Average(Section):
@@ -84,16 +82,12 @@ class Optimizer(Kind):
 
     @property
     def plain(self) -> bool:
-        """Whether a step is along the gradient, or along that divided by the loss, unless
-        further keys are given.
-        """
+        """Whether a step is along the gradient, or the gradient over the loss, by default."""
         return False
 
     @property
     def spans_gradients(self) -> bool:
-        """Whether weights move by sums of their gradients, with factors that all weights of a
-        tensor share.
-        """
+        """Whether weights move by sums of their gradients, with equal factors for a tensor."""
         return False
 
     @property
@@ -106,8 +100,9 @@ class Optimizer(Kind):
         """Return the number of the last state of a whole run."""
 
     def goes_on_from(self, before: Optimizer) -> bool:
-        """Return whether memory of another optimizer means the same here: both have one formula,
-        or the class of one writes the formula of the other again, as `gd` and `sgd`.
+        """Return whether another optimizer's memory means the same here.
+
+        Both have one formula, or one class repeats the formula of the other, as `gd` and `sgd` do.
         """
         here = formula_owner(type(self))
         there = formula_owner(type(before))
@@ -179,8 +174,9 @@ class Descent(Optimizer):
             cls.threshold = Descent.threshold  # type: ignore[method-assign]  # of another formula
 
     def threshold(self) -> tuple[str, float] | None:
-        """Return name and value of the largest curvature at which the updates of a constant step
-        size do not diverge on a quadratic; None where it is not known.
+        """Return name and value of the largest stable curvature of a quadratic, at a constant step.
+
+        None where the value is not known.
 
         Curvature is the largest eigenvalue of the Hessian H, or of `P^-1 H` with a preconditioner.
         It holds for the class, and relatives with the same `updated`.
@@ -193,8 +189,9 @@ class Descent(Optimizer):
         return self if self.clip is None else self.model_copy(update={"clip": None})
 
     def clipped(self, g: Array) -> Array:
-        """Return the clipped gradient of a weight, as `torch.nn.utils.clip_grad_norm_` and
-        `clip_grad_value_` do. A formula.
+        """Return the clipped gradient of a weight, a formula.
+
+        As `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` clip it.
         """
         if self.clip is None:
             return g
@@ -223,8 +220,9 @@ class Descent(Optimizer):
         return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
-        """Return a weight after an update, given its gradient `g`, clipped already, its memory, and
-        numbers of the step.
+        """Return a weight after an update.
+
+        It is given its clipped gradient `g`, its memory, and numbers of the step.
 
         A formula. `memory["name"]` is 0 at first, then the value that the update before assigned;
         it is kept in the checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the
@@ -234,13 +232,11 @@ class Descent(Optimizer):
         raise NotImplementedError
 
     def preconditioner(self, memory: Mapping[str, Floats], steps: int) -> Floats:
-        """Return the diagonal P of the update `w <- w - lr P^-1 m` of a tensor, where m is a mean
-        of gradients.
+        """Return the diagonal P of the update `w <- w - lr P^-1 m`, m a mean of gradients.
 
         Args:
             memory: what `updated` assigned to `memory` after the last of the updates, by name.
             steps: number of updates, at least 1.
-
         """
         raise NotImplementedError
 
@@ -265,8 +261,9 @@ class Descent(Optimizer):
         iteration: int,
         loss: Tensor,
     ) -> None:
-        """Change the `parameters` in place, from state `iteration` to the next: by `updated`,
-        unless a kind says how.
+        """Change the `parameters` in place, from state `iteration` to the next.
+
+        By default it calls `updated`.
 
         Args:
             parameters: those that are trained.
@@ -280,7 +277,6 @@ class Descent(Optimizer):
 
         Raises:
             InputError: an update that is no formula sums over all of them.
-
         """
         step = StepNumbers(lr, iteration, loss)
         known = facts(self)

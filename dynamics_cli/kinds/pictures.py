@@ -50,8 +50,9 @@ class Description(Section):
 
 
 class Whole(Description):
-    """Pictures by name, in the words of the options of `dyn plot`; `panels` has several charts,
-    each with words of its own.
+    """Pictures by name, in the words of the options of `dyn plot`.
+
+    `panels` has several charts, each with words of its own.
     """
 
     example = """\

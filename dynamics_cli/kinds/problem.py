@@ -181,9 +181,7 @@ class Problem:
 
     @property
     def iterations(self) -> int:
-        """Number of the last state of the whole run: of updates, or of points in time along
-        gradient flow.
-        """
+        """Number of the last state of the run: of updates, or of times along gradient flow."""
         return self.config.optimizer.count(self.steps_per_epoch)
 
     @property
@@ -217,8 +215,9 @@ class Problem:
 
     @property
     def averages(self) -> Shapes:
-        """The shapes of the averages of the weights, by `average.` and the name of the weight; none
-        unless `optimizer.average` keeps them.
+        """The shapes of the averages of the weights, by `average.NAME`.
+
+        There are none unless `optimizer.average` keeps them.
         """
         if getattr(self.config.optimizer, "average", None) is None:
             return {}
@@ -444,9 +443,7 @@ class State:
 
 
 def read_only(arrays: Mapping[str, NDArray[Any]], order: Iterable[str]) -> Mapping[str, Any]:
-    """Return views of arrays by name, in an order of the names, that nobody can write to or
-    replace.
-    """
+    """Return read-only views of arrays by name, in an order of the names."""
     views = {name: arrays[name].view() for name in order}
     for view in views.values():
         view.flags.writeable = False

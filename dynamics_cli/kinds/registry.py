@@ -1,5 +1,6 @@
-"""Where kinds come from: the program itself, files and folders named by `dyn --with`, installed
-packages.
+"""Where kinds come from.
+
+They come from the program, files and folders of `dyn --with`, and installed packages.
 
 - Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a config names
   its kind.
@@ -117,8 +118,9 @@ def get_kind(section: str, name: str) -> type[Kind]:
 
 
 def loaded_kinds(section: str) -> dict[str, type[Kind]]:
-    """Return the kinds of a section, bundled and named by `--with`, in alphabetical order;
-    packages are not asked.
+    """Return the bundled kinds of a section and those of `--with`, in alphabetical order.
+
+    Packages are not asked.
     """
     named_packages(os.environ.get(WITH, ""))
     _load_room(SECTIONS[section])
@@ -132,8 +134,9 @@ def all_kinds(section: str) -> dict[str, type[Kind]]:
 
 
 def general_kinds(section: str) -> dict[str, type[Kind]]:
-    """Return the kinds of a section without those of a single bundled paper; a theory speaks of
-    any run.
+    """Return the kinds of a section that do not serve a single bundled paper.
+
+    A theory speaks of any run.
     """
     papers = "dynamics_cli._bundled.experiments."
     known = all_kinds(section).items()
@@ -172,8 +175,9 @@ def _load_room(room: str, text: str = ', kind="') -> None:
 
 @cache
 def named_packages(paths: str) -> dict[str, ModuleType]:
-    """Import the files and folders of `DYN_WITH`; return the packages among them by the names of
-    their folders.
+    """Import the files and folders of `DYN_WITH`.
+
+    Return the packages among them by the names of their folders.
 
     Raises:
         InputError: one cannot be imported.
@@ -185,8 +189,9 @@ def named_packages(paths: str) -> dict[str, ModuleType]:
 
 @cache
 def installed_packages() -> dict[str, ModuleType]:
-    """Import the modules that installed packages name; a broken package is reported on stderr
-    and left out.
+    """Import the modules that installed packages name.
+
+    A broken package is reported on stderr and left out.
     """
     packages = {}
     for point in entry_points(group=GROUP):
@@ -198,8 +203,9 @@ def installed_packages() -> dict[str, ModuleType]:
 
 
 def use(path: str | Path) -> None:
-    """Load a file of kinds or the folder of a paper, here and in processes that are started later:
-    `dyn --with PATH`.
+    """Load a file of kinds or the folder of a paper, as `dyn --with PATH` does.
+
+    Processes that are started later load it too.
 
     A file that was edited since is loaded anew.
 
@@ -273,8 +279,9 @@ def _load_module(name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Import code of others while stdout, which belongs to our data, is stderr; an exit is an error
-    like any other.
+    """Import third-party code with stdout sent to stderr; stdout belongs to our data.
+
+    An exit is an error like any other.
 
     No bytecode is written: Python takes it for any file of equal size and second of change.
 
@@ -295,8 +302,9 @@ def importing() -> Iterator[None]:
 
 
 def place_of(error: BaseException, within: str | None = None) -> str | None:
-    """Return an exception with the file and line of the last code of others that it came through;
-    None for ours.
+    """Return an exception with the last line of third-party code that it came through.
+
+    None of an exception of ours.
 
     With `within`, only code of modules whose names begin so counts.
     """
@@ -321,8 +329,9 @@ class KindError(RunError):
 
 @contextlib.contextmanager
 def blamed(kind: Kind | None = None) -> Iterator[None]:
-    """Call kinds; an exception of one from outside, or its `sys.exit()`, becomes a `KindError`
-    that names the line.
+    """Call kinds, and blame exceptions on the kinds from outside.
+
+    An exception of one, or its `sys.exit()`, becomes a `KindError` that names the line.
 
     Where `kind` is from outside, an exception of a package that it uses, such as that of a network
     which the package made, names the kind.
@@ -429,9 +438,7 @@ class OneOf:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return a note for `dyn explain`: pydantic has no schema of values that a function
-        validates.
-        """
+        """Return a note for `dyn explain`; pydantic has no schema of validating functions."""
         return {"kinds": self.section}
 
     def _validate(self, value: object, info: ValidationInfo) -> Kind | dict[str, Any]:
@@ -453,9 +460,7 @@ class OneOf:
 
     @staticmethod
     def _dump(value: Kind | dict[str, Any]) -> Any:
-        """Return the word for a kind that has all its defaults, so that a config reads as people
-        write it.
-        """
+        """Return the word for a kind with all defaults, as people write configs."""
         if isinstance(value, dict):  # of a kind that is not loaded
             return value["kind"] if len(value) == 1 else value
         plain = not value.file_keys and all(
@@ -467,9 +472,7 @@ class OneOf:
 
 
 def one_of(field: Any) -> OneOf | None:
-    """Return the note of a field whose value, or each of whose values, is one of the kinds of a
-    section.
-    """
+    """Return the note of a field whose value, or each item of it, is a kind of a section."""
     notes = [*field.metadata, field.annotation]
     for note in notes:
         if isinstance(note, OneOf):

@@ -1,5 +1,6 @@
-"""Independent random streams of one seed, so that a change in the use of a stream leaves the
-others as they were.
+"""Independent random streams of one seed.
+
+A change in the use of one stream leaves the others as they were.
 """
 
 from __future__ import annotations
@@ -64,9 +65,7 @@ class FreshStreams(Streams):
     block: int
 
     def rng(self, name: str, *position: int) -> np.random.Generator:
-        """Return the generator of a stream; samples take most of the time of a step, so theirs
-        is fast.
-        """
+        """Return the generator of a stream; samples have a fast one."""
         if name not in ("data", "label noise", "labels"):
             return super().rng(name, *position)
         number = zlib.crc32(f"fresh {name}".encode()) | 2**32
@@ -89,9 +88,7 @@ class TorchStreams(Streams):
         return torch.Generator().manual_seed(self.seed)
 
     def rng(self, name: str, *position: int) -> Any:
-        """Return the generator, wherever its draws are, with the methods of NumPy's that draw
-        weights and inputs.
-        """
+        """Return a generator with NumPy's methods for weights and inputs, wherever it draws."""
         return self
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -29,8 +29,9 @@ class Curve:
 
     @property
     def deviation(self) -> float:
-        """Largest `|predicted - measured|` over the largest `|measured|`; NaN where the theory
-        says nothing at all.
+        """Largest `|predicted - measured|` over the largest `|measured|`.
+
+        NaN where the theory says nothing at all.
         """
         gap = np.abs(np.asarray(self.predicted, np.float64) - self.measured)
         known = np.isfinite(gap)
@@ -53,14 +54,16 @@ class Theory(Kind):
 
     @abstractmethod
     def applies(self, run: Any) -> list[str] | None:
-        """Return the assumptions that a run (`runs.Run`) violates; None where the theory is
-        about other networks.
+        """Return the assumptions that a run (`runs.Run`) violates.
+
+        None where the theory is about other networks.
         """
 
     @abstractmethod
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return predictions by name: of the recorded `loss` or a measure its values at all its
-        records, or a `Curve`.
+        """Return predictions by name.
+
+        Of the recorded `loss` or a measure they are values at all its records, or a `Curve`.
 
         Raises:
             ValueError: nothing can be predicted for this run.

@@ -1,5 +1,6 @@
-"""The base class of optimizers that are objects of `torch.optim.Optimizer`, and their memory as
-tensors by name, which a checkpoint holds.
+"""The base class of optimizers that are objects of `torch.optim.Optimizer`.
+
+A checkpoint holds their memory as tensors by name.
 """
 
 from __future__ import annotations
@@ -313,8 +314,9 @@ class TorchUpdater:
             setattr(self._optimizer, name, value)
 
     def follow(self, others: Sequence[TorchUpdater]) -> list[str]:
-        """Go on with what optimizers of the same class remember of its tensors, by its own
-        settings, and return the names of what begins anew.
+        """Take over the memory of optimizers of the same class, with its own settings.
+
+        Return the names of what begins anew.
         """
         same = [other for other in others if type(other._optimizer) is type(self._optimizer)]
         of_name = {name: other for other in same for name in other._parameters}

@@ -79,8 +79,9 @@ class Plain(Descent):
         return w - step.lr * g
 
     def threshold(self) -> tuple[str, float] | None:
-        """Return `2 / lr`, with momentum `(2 + 2 mu) / lr`, Nesterov's
-        `(2 + 2 mu) / ((1 + 2 mu) lr)` (Cohen et al. 2021, Appendix B), less lambda of a decay.
+        """Return `2 / lr`, less lambda of a decay (Cohen et al. 2021, Appendix B).
+
+        With momentum it is `(2 + 2 mu) / lr`, with Nesterov's `(2 + 2 mu) / ((1 + 2 mu) lr)`.
         """
         mu = self.momentum
         name = "2 / η"
@@ -185,8 +186,9 @@ class Adam(Minibatch, kind="adam"):
         return (1 - self.beta1**steps) * (np.sqrt(v) + self.eps)
 
     def threshold(self) -> tuple[str, float] | None:
-        """Return `(2 / lr - lambda) (1 + beta1) / (1 - beta1)`, lambda decoupled (Cohen et al.
-        2022); None with a coupled decay.
+        """Return `(2 / lr - lambda) (1 + beta1) / (1 - beta1)` (Cohen et al. 2022).
+
+        Lambda is decoupled; None with a coupled decay.
         """
         decay = self.weight_decay or 0.0
         if decay and not self.decoupled:

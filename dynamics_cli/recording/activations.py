@@ -1,5 +1,6 @@
-"""Measures of what the modules of a network give: mean, spread, zeros and rank of activations, and
-dead units.
+"""Measures of the outputs of modules of a network.
+
+Mean, spread, zeros and rank of activations, and dead units.
 
 Hooks see the outputs of modules during a pass over the training samples.
 """
@@ -239,8 +240,9 @@ class OfModules(Measure):
         return ()
 
     def seen(self, state: State, *, pairs: bool = False) -> list[Seen]:
-        """Return what the calls of modules give for the training samples, module by module, in a
-        pass that measures share.
+        """Return the outputs of the calls of modules for the training samples.
+
+        Measures share the pass.
 
         Raises:
             InputError: a module has too many units for `pairs` of them, or is called more often for

@@ -1,6 +1,4 @@
-"""Measures of the attention of heads: entropy, and scores of the previous, the first and the
-induction token.
-"""
+"""Measures of attention heads: entropy, and scores of the previous, first and induction token."""
 
 from __future__ import annotations
 
@@ -77,8 +75,7 @@ def watched_attention(see: Callable[[Tensor], None]) -> Iterator[None]:
 
 
 def samples_first(weights: Tensor, alone: Tensor, count: int) -> Tensor:
-    """Return attention (count, H, T, T) of `count` samples, given attention of the first sample
-    alone.
+    """Return attention (count, H, T, T) of `count` samples, given that of the first one.
 
     The axis of samples is the axis that is longer for more samples; samples and heads that share an
     axis may stand in either order. Attention that does not depend on samples is the same for all.
@@ -207,8 +204,9 @@ record: {measures: [{kind: attention, of: induction}]}
         return numbers
 
     def _of_queries(self, a: Floats, problem: Problem, x: Floats) -> Floats:
-        """Return the number of each query (n, H, T') of attention (n, H, T, T); NaN for queries
-        that do not count.
+        """Return a number for each query (n, H, T') of attention (n, H, T, T).
+
+        NaN for queries that do not count.
         """
         there = self._there(problem, x, a.shape[-1])
         counts = there[:, None, :, None] & (a.sum(-1, keepdims=True) > 0)

@@ -148,8 +148,9 @@ class OfBlocks(OfMode):
         return np.asarray(values[0])
 
     def places(self, derivatives: Derivatives) -> list[Ints]:
-        """Return the places of the blocks among the trained weights; a single block is the whole,
-        weights that a change has frozen have none.
+        """Return the places of the blocks among the trained weights; a single block is the whole.
+
+        Weights that a change has frozen have none.
 
         Raises:
             InputError: a pattern matches the name of no trained weight.
@@ -354,9 +355,7 @@ class HessianSpectrum(OfMode, kind="hessian_spectrum"):
         return True
 
     def measure(self, state: State) -> Floats:
-        """Return the eigenvalues (P,), and NaN in place of those of weights that a change has
-        frozen.
-        """
+        """Return the eigenvalues (P,), NaN for weights that a change has frozen."""
         problem = state.problem
         frozen = sum(math.prod(problem.shapes[name]) for name in problem.resting)
         known = eigenvalues(self.derivatives(state).hessian())

@@ -25,8 +25,9 @@ def once(memory: MutableMapping[str, Any], key: str, compute: Callable[[], Float
 
 
 def of_first(state: State, key: str, compute: Callable[[State], Floats]) -> Floats:
-    """Return what the initial network gives, computed once for the samples and the trained weights
-    of a run; a change on the way may replace either.
+    """Return a value of the initial network, computed once for its samples and trained weights.
+
+    A change on the way may replace either.
     """
     problem = state.problem
     trained = ",".join(problem.config.architecture.train or ())
@@ -74,8 +75,9 @@ def labelled_outputs(problem: Problem, h: Floats, y: Floats) -> tuple[Floats, Fl
 
 
 def right(problem: Problem, h: Floats, y: Floats) -> float:
-    """Return the share of outputs `h` (n,) or (n, C), or of those at positions with a label, that
-    are classified as labels `y` say.
+    """Return the share of outputs `h` (n,) or (n, C) that are classified as the labels `y`.
+
+    At positions, outputs with a label count.
     """
     h, y = labelled_outputs(problem, h, y)
     if problem.loss.labels != "real":

@@ -83,8 +83,9 @@ def context_unigram(symbols: Ints, classes: int) -> Floats:
 
 
 def context_bigram(symbols: Ints, classes: int) -> Floats:
-    """Return the shares of the classes behind earlier occurrences of the symbol at each position
-    (n, T, C), each counted once more.
+    """Return shares of the classes after earlier occurrences of each symbol (n, T, C).
+
+    Each class is counted once more.
     """
     n, T = symbols.shape
     rows = np.arange(n)

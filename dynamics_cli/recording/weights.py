@@ -129,8 +129,9 @@ class SingularValues(OfLayer, kind="singular_values"):
     """How many, the largest first."""
 
     def measure(self, state: State) -> Floats:
-        """Return (top,) values, NaN beyond the smaller side, and where a weight is not finite; rows
-        of a convolution are kernels.
+        """Return (top,) values, NaN beyond the smaller side or where a weight is not finite.
+
+        Rows of a convolution are kernels.
         """
         W = self.chosen(state.problem, state.parameters)
         if not np.isfinite(W).all():

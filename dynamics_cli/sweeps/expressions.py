@@ -93,8 +93,9 @@ def parse_let(text: str) -> tuple[str, str]:
 def computed(
     expressions: Mapping[str, str], settings: Mapping[str, Any], config: Any
 ) -> dict[str, Any]:
-    """Return settings and the settings computed from them, in order; other names are keys of the
-    plain config.
+    """Return settings, and those computed from them, in order.
+
+    Other names are keys of the plain config.
 
     Raises UsageError: it is no expression, a name is no number, or the arithmetic fails.
     """

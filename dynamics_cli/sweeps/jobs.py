@@ -51,8 +51,7 @@ class Job:
 def read_sweep_section(
     source: Any, overrides: Sequence[str] = ()
 ) -> tuple[list[Axis], list[dict[str, Any]], list[AskedColumn], SweepSection]:
-    """Return axes, points and columns that the section `sweep` of a config asks for, and the
-    section.
+    """Return axes, points, columns and section that `sweep` of a config asks for.
 
     Raises:
         ConfigError: the section is not valid; each problem with its line.
@@ -206,8 +205,7 @@ class PlannedSweep(list[Job]):
 
     @property
     def hash(self) -> str:
-        """The identity of the sweep: its runs' in their order, with device and backend as
-        requested.
+        """The identity of the sweep: its runs in order, with device and backend as requested.
 
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.

@@ -133,8 +133,9 @@ def run_sweep(
 def _measuring_workers(
     directory: Path, planned: PlannedSweep, messages: Callable[[str], None] | None
 ) -> int | None:
-    """Return the cores as workers where measures take long, since one process takes them in turn;
-    None elsewhere.
+    """Return the cores as workers where measures take long; None elsewhere.
+
+    One process takes measures in turn.
     """
     described = known_sweep(directory, planned)
     if cores() == 1 or (described is not None and described.table is not None):

@@ -167,8 +167,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
 
 
 def measuring_seconds(problem: Problem) -> float:
-    """Return the seconds that the measures of a run will take on this machine, by a trial at its
-    start.
+    """Return the seconds of the measures of a run on this machine, by a trial at its start.
 
     Raises:
         DynError: the run cannot begin.

@@ -1,5 +1,6 @@
-"""Refusal of code of others that draws random numbers of its own, so that the same config gave
-another run.
+"""Refuse third-party code that draws unseeded random numbers.
+
+The same config would give different runs.
 
 Runs draw from the streams of their seed. PyTorch's, NumPy's and Python's global generators go on
 from wherever the process left them, so a run that draws from them cannot be trained again, resumed,
@@ -50,8 +51,7 @@ UNTRIED = (KindError, RuntimeError, TypeError, ValueError, ArithmeticError, Look
 
 
 def refuse_random_numbers(problem: Problem) -> None:
-    """Refuse a problem whose network, loss, optimizer or initialisation of others draws numbers
-    that no seed gives.
+    """Refuse a problem whose third-party parts draw unseeded random numbers.
 
     Raises:
         InputError: one does; the message names it.
@@ -230,9 +230,7 @@ def _training(network: Any, x: Any) -> bool:
 
 
 def _drawing_modules(network: Any) -> list[str]:
-    """Return a list that fills with the layers whose call moves a global generator, inner layers
-    first.
-    """
+    """Return a list that fills with layers that move a global generator, inner ones first."""
     drawing: list[str] = []
 
     def watch(name: str, module: Any) -> None:
@@ -274,9 +272,7 @@ def _loss(problem: Problem) -> Iterator[str]:
 
 
 def _optimizer(problem: Problem) -> Iterator[str]:
-    """Yield that an update draws, unless it is a formula, or that it goes on from more than its
-    memory.
-    """
+    """Yield that an update draws, unless it is a formula, or uses more than its memory."""
     import torch
 
     optimizer = problem.config.optimizer

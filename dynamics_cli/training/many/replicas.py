@@ -100,9 +100,7 @@ def divide(configs: Sequence[RunConfig], parts: int = 1) -> Division:
 
 @plain_torch()
 def _as_alone(problem: Problem, configs: Sequence[RunConfig]) -> bool:
-    """Return whether networks trained together have the bits that each has alone, so that it is
-    worth it.
-    """
+    """Return whether networks trained together have the bits that each has alone."""
     if _way_of_all(problem) != "torch" or problem.config.device == "cuda":
         return True
     from dynamics_cli.training.steppers.autograd import AutogradStepper
@@ -115,9 +113,7 @@ def _as_alone(problem: Problem, configs: Sequence[RunConfig]) -> bool:
 
 
 def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
-    """Return a top-level key as text, kept in `texts`, without numbers that may differ in a
-    batch.
-    """
+    """Return a top-level key as text, kept in `texts`, without numbers that may differ."""
     if key in ("seed", "name"):
         return ""
     if not isinstance(value, Section):

@@ -1,5 +1,6 @@
-"""Training several configs: alike networks side by side, others in processes of their own or on a
-cluster.
+"""Training several configs.
+
+Alike networks train side by side, others in processes of their own or on a cluster.
 
 Sweeps, figures, their seeds and audits train by `train_all`. A run that is finished is reused, an
 interrupted one goes on; so any driver, executor or worker may die, and the same call goes on.
