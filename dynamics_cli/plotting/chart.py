@@ -548,7 +548,7 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         form |= {
             "ls": dash if line.joined else "none",
             "marker": line.marker,
-            "ms": 5 if line.hollow else 3 if line.marker == MARKER else 4,
+            "ms": 5 if line.marker in "x+_" else 4 if line.hollow or line.marker != MARKER else 3,
             "mfc": PALETTE.ground if line.hollow else color,
         }
         if line.stat and m != 1:

@@ -13,9 +13,10 @@ from dynamics_cli import kit
 
 from .theory.deep_mode import deep_logit, even_start
 from .trained import (
+    TRAINED,
     ModeCurve,
     confidence,
-    draw_trained,
+    dots,
     if_learnt,
     largest_error,
     layers,
@@ -24,7 +25,6 @@ from .trained import (
     reached,
     sigmoidal,
     times,
-    trained_handle,
 )
 
 CONFIG = "tachet2018/deep.yaml"
@@ -211,38 +211,32 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
-    lines = []
     end = min(float(curve.t[-1]) for curve in e.curves)
-    for k, curve in enumerate(e.curves):
-        color = f"C{k}"
-        dots = np.arange(6 + 4 * k, len(curve.t), max(int((curve.t < end).sum()) // 12, 1))
-        for panel, theory, trained in (
-            (axes[0], curve.y_theory, curve.y),
-            (axes[1], curve.P_theory, curve.P),
-        ):
-            (line,) = panel.plot(curve.t, theory, color=color, label=curve.name)
-            draw_trained(panel, curve.t, trained, color, at=dots)
-        lines.append(line)
-    for shallow, deep in zip(e.curves[:2], e.curves[2:], strict=True):
-        (mark,) = axes[1].plot(
-            *overtaking(shallow, deep),
-            "x",
-            color="black",
-            ms=5,
-            mew=1.1,
-            zorder=5,
-            ls="none",
-            label="deeper gets ahead",
-        )
-    axes[1].axhline(1.0, color=kit.PALETTE.muted, lw=0.5)
-    for panel, label in zip(axes, ("logit $u(t)$", "confidence $P_t$"), strict=True):
-        panel.set(xlim=(0, end), xlabel="time $t$", ylabel=label)
-    axes[0].set_ylim(0, None)
-    axes[1].set_ylim(0.5, 1.01)
-    kit.panel_labels(axes, "Logit", "Confidence")
-    kit.figure_legend(figure, [*lines, trained_handle(), mark], columns=3)
-    return figure
+    ahead = [overtaking(*pair) for pair in zip(e.curves[:2], e.curves[2:], strict=True)]
+
+    def over_time(title: str, ylabel: str, key: str, *more: kit.Line) -> kit.Chart:
+        lines = [TRAINED]
+        for k, curve in enumerate(e.curves):
+            at = np.arange(6 + 4 * k, len(curve.t), max(int((curve.t < end).sum()) // 12, 1))
+            theory = getattr(curve, f"{key}_theory")
+            lines += [
+                kit.line(curve.t, theory, curve.name, f"C{k}"),
+                dots(curve.t, getattr(curve, key), at, f"C{k}"),
+            ]
+        return kit.chart(title, ylabel, *lines, *more, limits=(0.5, 1.01) if more else (0, None))
+
+    return kit.charts(
+        over_time("Logit", "logit $u(t)$", "y"),
+        over_time(
+            "Confidence",
+            "confidence $P_t$",
+            "P",
+            kit.line(*np.transpose(ahead), "deeper gets ahead", "theory x"),
+            kit.level(1, look="muted 0.5"),
+        ),
+        xlabel="time $t$",
+        limits_x=(0, end),
+    )
 
 
 def _figure(number: int, source: str, depths: tuple[int, int]) -> kit.Figure:

@@ -6,17 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
 from .theory.confidence_times import required_logit
 from .theory.shared_neuron import hyperboloid
 from .theory.starvation import Neuron, simple_bound, starvation_path, stopping_points, theorem_d2
-from .trained import LEARNT, confidence, draw_trained, layers, times, trained_handle
+from .trained import LEARNT, TRAINED, confidence, dots, layers, times
 
 LAMBDAS = (0.5, 0.2, 0.1, 0.01)
 """Of Table 1 (printed); one of 1 / lambda points of the class has both features."""
@@ -178,26 +177,34 @@ def worst(e: Evidence, measure: Callable[[Starved], kit.Floats | float]) -> floa
     return float(max(part.max(initial=-np.inf) for part in late)) if all(map(len, late)) else np.nan
 
 
-def draw(e: Evidence, columns: int) -> kit.Drawing:
-    figure, (axes,) = kit.new_figure(aspect=0.92, extra_height=0.3)
-    handles: list[Line2D] = []
-    looks: list[dict[str, Any]] = [{"ls": kit.DASHED, "lw": 1.2}, {"ls": (0, (1, 1.2)), "lw": 1.4}]
-    for run, color, *values in zip(e.fine, kit.SERIES, *e.bounds.values(), strict=False):
-        for bound, look in zip(values, looks, strict=False):
-            axes.plot(1 - DELTAS, bound, color=color, **look)
-        axes.plot(1 - DELTAS, run.truth, color=color, lw=1.3)
-        dots = np.searchsorted(run.frequent, np.arange(0.56 + 0.015 * len(handles), 0.99, 0.08))
-        draw_trained(axes, run.frequent, run.rare, color, at=dots)
-        handles.append(Line2D([], [], color=color, label=rf"$\lambda={run.lambda_:g}$"))
-    axes.plot([0.5, 1.0], [0.5, 1.0], color=kit.PALETTE.muted, lw=0.6)
-    axes.set(xlim=(0.5, 1.0), ylim=(0.5, 1.0), xlabel=r"confidence in $x_1$, $1-\delta$")
-    axes.set_ylabel(r"confidence in $x_2$ alone")
-    named = [("Eq. 8", {"lw": 1.3}), *zip(e.bounds, looks, strict=False)]
-    handles += [
-        Line2D([], [], label=name, color=kit.PALETTE.theory, **look) for name, look in named
+def draw(e: Evidence) -> kit.Drawing:
+    looks = ("dashed 1.2", "dotted 1.4")
+    lines = [
+        kit.entry("Eq. 8", "theory"),
+        *(kit.entry(name, f"theory {look}") for name, look in zip(e.bounds, looks, strict=False)),
+        TRAINED,
     ]
-    kit.figure_legend(figure, [*handles, trained_handle()], columns=columns)
-    return figure
+    for k, (run, *values) in enumerate(zip(e.fine, *e.bounds.values(), strict=False)):
+        at = np.searchsorted(run.frequent, np.arange(0.56 + 0.015 * k, 0.99, 0.08))
+        lines += [
+            *(
+                kit.line(1 - DELTAS, y, "", f"C{k} {look}")
+                for y, look in zip(values, looks, strict=False)
+            ),
+            kit.line(1 - DELTAS, run.truth, rf"$\lambda={run.lambda_:g}$", f"C{k}"),
+            dots(run.frequent, run.rare, at, f"C{k}"),
+        ]
+    return kit.charts(
+        kit.chart(
+            "",
+            r"confidence in $x_2$ alone",
+            *lines,
+            kit.line([0.5, 1], [0.5, 1], look="muted 0.6"),
+            xlabel=r"confidence in $x_1$, $1-\delta$",
+            limits=(0.5, 1),
+            limits_x=(0.5, 1),
+        )
+    )
 
 
 def evidence_fig6(runs: kit.Runs) -> Evidence:
@@ -331,7 +338,6 @@ FIGURE_6 = kit.Figure(
         " lambda alpha0), L = log((1 - delta) / delta), which is likely what the paper draws."
     ),
     configs=configs(fair=True),
-    draw=lambda e: draw(e, columns=3),
     passes={"linear": {"overlay starvation bound": ACTIVE}},
 )
 
@@ -405,7 +411,6 @@ FIGURE_10 = kit.Figure(
             "record.snapshots.interval=50",
         ),
     },
-    draw=lambda e: draw(e, columns=4),
     passes={"linear": {"overlay bound example": ACTIVE}},
 )
 

@@ -5,7 +5,6 @@ the logit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,13 +15,13 @@ from dynamics_cli import kit
 from .theory.confidence_times import cross_entropy_time
 from .theory.deep_mode import deep_logit
 from .trained import (
-    draw_trained,
+    TRAINED,
+    dots,
     if_learnt,
     layers,
     one_point,
     outputs,
     times,
-    trained_handle,
 )
 
 TWO_CLASSES = "tachet2018/two_classes.yaml"
@@ -299,45 +298,50 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (modes, ratio, logits, rate) = kit.new_figure(2, 2, aspect=0.78, extra_height=0.2)
-    kept = e.independent.own
-    other = e.independent.other
-    for values, color, name in (
-        (kept, kit.PALETTE.measured, "own class, least"),
-        (other, "C1", "other class, largest"),
-    ):
-        lines = modes.plot(e.independent.steps, values, color=color, lw=0.9)
-        lines[0].set_label(name)
-    modes.axhline(0.0, color=kit.PALETTE.theory, lw=0.6)
-    kit.set_time_axis(modes, [0.0, float(e.independent.steps[-1])], label="step")
-    modes.set_ylabel("preactivation")
-    low, high = modes.get_ylim()
-    modes.set_ylim(low, high + 0.35 * (high - low))  # room for the legend
-    modes.legend(fontsize=kit.SMALL, loc="upper left")
-    ratio.semilogx(DELTAS, e.ratios, color=kit.PALETTE.measured, lw=1.2)
-    ratio.axhline(e.limit, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
-    draw_trained(ratio, np.array([DELTA]), np.array([e.trained_ratio]), kit.PALETTE.measured)
-    ratio.invert_xaxis()
-    ratio.set(xlabel=r"$\delta$", ylabel=r"$t_2^*/t_1^*$")
-    handles: list[Any] = []
+    modes = e.independent
+    logits = []
     for k, (m, one) in enumerate(e.of_m.items()):
         name = f"{m} points" if m > 1 else "1 point"
+        at = np.searchsorted(one.t, np.linspace(0.5, SHOWN_UNTIL, 9))
         theory = deep_logit(one.t, U0, 2, np.sqrt(m))
-        handles += logits.plot(one.t, theory, color=f"C{k}", lw=1.1, label=name)
-        dots = np.searchsorted(one.t, np.linspace(0.5, SHOWN_UNTIL, 9))
-        draw_trained(logits, one.t, one.u, f"C{k}", at=dots)
-    logits.legend(handles=[*handles, trained_handle()], fontsize=kit.SMALL)
-    logits.set(xlim=(0, SHOWN_UNTIL), ylim=(None, 7.5), xlabel="time $t$", ylabel="logit")
-    rate.plot(LOG_TIMES, e.rates, color=kit.PALETTE.measured, lw=1.2)
-    rate.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
-    rate.set(xlabel=r"$\log_{10} t$", ylabel=r"$u(t)\,/\,\log t$")
-    kit.panel_labels(
-        (modes, ratio, logits, rate),
-        "Independent modes",
-        "Ratio of times",
-        "Orthogonal points",
-        "Rate of the logit",
+        logits += [kit.line(one.t, theory, name, f"C{k} 1.1"), dots(one.t, one.u, at, f"C{k}")]
+    figure = kit.charts(
+        kit.chart(
+            "Independent modes",
+            "preactivation",
+            kit.line(modes.steps, modes.own, "own class, least", "measured 0.9"),
+            kit.line(modes.steps, modes.other, "other class, largest", "C1 0.9"),
+            kit.level(0, look="theory 0.6"),
+            xlabel="step",
+        ),
+        kit.chart(
+            "Ratio of times",
+            r"$t_2^*/t_1^*$",
+            kit.line(DELTAS, e.ratios, look="measured 1.2"),
+            kit.line([DELTA], [e.trained_ratio], look="measured hollow"),
+            kit.level(e.limit),
+            xlabel=r"$\delta$",
+            log="x",
+        ),
+        kit.chart(
+            "Orthogonal points",
+            "logit",
+            *logits,
+            TRAINED,
+            xlabel="time $t$",
+            limits_x=(0, SHOWN_UNTIL),
+            limits=(None, 7.5),
+        ),
+        kit.chart(
+            "Rate of the logit",
+            r"$u(t)\,/\,\log t$",
+            kit.line(LOG_TIMES, e.rates, look="measured 1.2"),
+            kit.level(1),
+            xlabel=r"$\log_{10} t$",
+        ),
+        legend="below",
     )
+    figure.axes[1].invert_xaxis()
     return figure
 
 

@@ -247,6 +247,16 @@ def draw_trained(
     axes.plot(x[shown], y[shown], kit.MARKER, ms=size, mfc="white", mec=color, mew=edge)
 
 
+def dots(x: kit.Floats, y: kit.Floats, at: kit.Ints, color: str) -> kit.Line:
+    """Return values (K,) of a trained network in those of the states `at` that there are."""
+    at = at[at < len(x)]
+    return kit.line(x[at], y[at], look=f"{color} hollow")
+
+
+TRAINED = kit.entry("trained", "theory hollow")
+"""What the legend says of `dots`."""
+
+
 def trained_handle(size: float = 2.8) -> Line2D:
     """Return the legend handle of trained networks."""
     look = {
