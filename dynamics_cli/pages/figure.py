@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.mathematics import in_html
-from dynamics_cli.pages.document import Html, Page, folded, image, items, joined, table, tag
+from dynamics_cli.mathematics import in_html, with_formulas
+from dynamics_cli.pages.document import Html, Page, folded, image, items, joined, shown, table, tag
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audits import Audit, Longer, read_report
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, explained, summary
@@ -124,7 +124,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
     outcome = [f"A setting was chosen by outcome: {text}" for text in chosen_by_outcome(origins)]
     parts = [
         tag(level, f"{name}: {document.get('title', '')}", id=name),
-        tag("p", document.get("caption", "")),
+        tag("p", Html(in_html(with_formulas(shown(document.get("caption", "")))))),
         _damage(page, file, document),
         *_pictures(file, document),
         tag("p", tag("strong", f"{summary(claims)}.")),
@@ -169,14 +169,16 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     if not claims:
         return None
     seeds = max(len(claim.each) for claim in claims)
-    header = ["statement", "source", "expected", "measured", "verdict"]
+    # the verdict beside the statement, so that a phone shows both
+    header = ["statement", "verdict", "expected", "measured", "source"]
     if seeds > 1:
-        header = ["statement", "source", "expected", "median", "verdict", "seeds"]
+        header = ["statement", "verdict", "expected", "median", "source", "seeds"]
     rows = []
     for claim in claims:
         because = [tag("div", text) for text in claim.why]
         said = tag("td", claim.verdict, *because, class_=CLASSES.get(claim.verdict, "failed"))
-        cells = [*_cells(claim), said]
+        statement, source, expected, measured = _cells(claim)
+        cells = [statement, said, expected, measured, source]
         if seeds > 1:
             each = ", ".join(
                 f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(claim.each)

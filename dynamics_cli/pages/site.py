@@ -209,16 +209,16 @@ def _verdicts(figures: Sequence[_Figure]) -> Iterator[Html]:
         rows.append(
             [
                 Html(in_html(first.statement)),
-                tag("a", figure.name, href=f"{figure.name}.html"),
+                verdict,
                 first.expected,
                 claim.shown,
-                verdict,
+                tag("a", figure.name, href=f"{figure.name}.html"),
                 claim.count or ("theory" if first.kind == "theory" else "one seed"),
                 figure.failing(claim),
                 figure.after(claim),
             ]
         )
-    header = ["statement", "figure", "expected", "measured", "verdict", "seeds"]
+    header = ["statement", "verdict", "expected", "measured", "figure", "seeds"]
     header += ["fails under nulls", "trained longer"]
     kept = [k for k in range(len(header)) if any(row[k] for row in rows)]
     yield table(

@@ -146,6 +146,13 @@ def meant(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known)
 
 
+def loading(figure_id: str) -> list[str]:
+    """Return `--with FOLDER` for a figure of a folder that is named so; nothing for others."""
+    named = [Path(path).name for path in os.environ.get("DYN_WITH", "").split(os.pathsep) if path]
+    tops = {listed.module.partition(".")[0] for listed in figures() if listed.id == figure_id}
+    return [word for folder in named if folder in tops for word in ("--with", folder)]
+
+
 def _bundled() -> dict[str, PaperEntry]:
     index: dict[str, PaperEntry] = importlib.import_module(f"{EXPERIMENTS}.index").PAPERS
     return index

@@ -160,7 +160,7 @@ def command(document: Mapping[str, Any]) -> str:
     """Return the command that makes a figure again."""
     name = str(document["figure"])
     figure = catalogue.figure_names().get(name, name)
-    words = ["dyn", "reproduce", figure]
+    words = ["dyn", *catalogue.loading(figure), "reproduce", figure]
     if name != figure:
         words += ["--variant", name.removeprefix(f"{figure}-")]
     if document.get("preset") == "full":

@@ -15,6 +15,7 @@ from dynamics_cli.kinds import registry
 from dynamics_cli.pages.make import page
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import audit
+from dynamics_cli.reproduction.document import command
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.reproduce import one_by_one, reproduce_figures
@@ -130,3 +131,6 @@ def test_the_folder_of_a_paper_stands_for_the_paper(tmp_path, monkeypatch):
             ask(name)
     registry.use(tmp_path / "mine2026")
     assert "mine2026" in page("mine2026").title
+    again = command({"figure": "mine2026-fig1"})
+    assert again == "dyn --with mine2026 reproduce mine2026-fig1"
+    assert command({"figure": "boursier2022-fig2"}) == "dyn reproduce boursier2022-fig2"
