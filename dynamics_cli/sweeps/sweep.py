@@ -33,6 +33,7 @@ from dynamics_cli.sweeps.directory import (
 )
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.text import duration
+from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import measuring_seconds
 from dynamics_cli.training.many.replicas import divide
 from dynamics_cli.training.many.train import Task, train_all
@@ -143,8 +144,10 @@ def _measuring_workers(
     seconds = 0.0
     with suppress(DynError):  # told when the job is trained
         problem = build_problem(planned[-1].config)
-        if problem.measures and len(planned) * len(problem.recorded_states) > FEW_STATES:
-            seconds = measuring_seconds(problem) * len(planned)
+        choice = choose([problem], [])
+        several = len(planned) * len(problem.recorded_states) > FEW_STATES
+        if problem.measures and several and choice.device == "cpu":
+            seconds = measuring_seconds(problem, choice) * len(planned)
     if seconds < LONG_MEASURING:
         return None
     if messages is not None:

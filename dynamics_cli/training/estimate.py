@@ -166,7 +166,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     )
 
 
-def measuring_seconds(problem: Problem) -> float:
+def measuring_seconds(problem: Problem, choice: Choice) -> float:
     """Return the seconds of the measures of a run on this machine, by a trial at its start.
 
     Raises:
@@ -174,7 +174,7 @@ def measuring_seconds(problem: Problem) -> float:
     """
     measuring = Measuring([problem])
     with hushed(), plain_torch(), holding(problem.config)(), blamed(problem.config.architecture):
-        stepper = build_stepper([problem], choose([problem], []))
+        stepper = build_stepper([problem], choice)
         weights = stepper.parameters()
         diagonal = stepper.preconditioner() if measuring.preconditioned else {}
         for _ in range(2):  # the first time it compiles

@@ -44,7 +44,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     # jobs that are trained by themselves: a process takes seconds to start
     monkeypatch.setattr(train, "Processes", lambda count=None: ThreadPoolExecutor(1))
-    for name in ("DYN_OUTPUTS", "DYN_TRACEBACK"):
+    for name in ("DYN_OUTPUTS", "DYN_TRACEBACK", "SLURM_JOB_ID"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "toy.yaml").write_text(CONFIG)
     return tmp_path
