@@ -213,6 +213,7 @@ def numbers(e: Evidence) -> dict[str, float]:
 def draw(e: Evidence) -> kit.Drawing:
     end = min(float(curve.t[-1]) for curve in e.curves)
     ahead = [overtaking(*pair) for pair in zip(e.curves[:2], e.curves[2:], strict=True)]
+    times, confidences = zip(*ahead, strict=True)
 
     def over_time(title: str, ylabel: str, key: str, *more: kit.Line) -> kit.Chart:
         lines = [TRAINED]
@@ -231,7 +232,7 @@ def draw(e: Evidence) -> kit.Drawing:
             "Confidence",
             "confidence $P_t$",
             "P",
-            kit.line(*np.transpose(ahead), "deeper gets ahead", "theory x"),
+            kit.line(times, confidences, "deeper gets ahead", "theory x"),
             kit.level(1, look="muted 0.5"),
         ),
         xlabel="time $t$",
