@@ -385,6 +385,10 @@ def explained(
     ]
 
 
+NARROW = 20
+"""A range whose ends are so many times its tolerance is narrow."""
+
+
 def as_compared(measured: float | None, low: float | None, high: float | None) -> str:
     """Return a number with three digits, or as many as its comparison with a range needs.
 
@@ -400,10 +404,9 @@ def as_compared(measured: float | None, low: float | None, high: float | None) -
         tolerance = (ends[1] - ends[0]) / 2
         # the width of the widest range is no float
         share = max(abs(end) / tolerance for end in ends) if math.isfinite(tolerance) else 1.0
-        needed = math.ceil(1 + math.log10(share))
-        if needed > digits:
+        digits = max(digits, math.ceil(1 + math.log10(share)))
+        if share > NARROW:
             form = "#"
-            digits = needed
 
     # rounding must not move the number to, from or over an end
     for count in range(digits, 17):
