@@ -114,28 +114,23 @@ def corrupted(run: kit.Run) -> Corrupted:
     )
 
 
-def draw_parts(
-    axes: kit.Axes, x: kit.Floats | kit.Ints, parts: Mapping[str, kit.Floats], plateau: float
-) -> None:
-    """Draw accuracies against x by part of the pairs, and the plateau where labels are replaced
+def accuracies(
+    x: kit.Floats | kit.Ints, parts: Mapping[str, kit.Floats], plateau: float
+) -> list[kit.Line]:
+    """Return accuracies against x by part of the pairs, and the plateau where labels are replaced
     (`plateau` < 1).
     """
-    looks = {
-        "kept labels": ("kept", "C2"),
-        "replaced labels": ("replaced", "C3"),
-        "training pairs": ("train", kit.PALETTE.measured),
-        "test pairs": ("test", kit.PALETTE.rank),
-    }
-    for label, (part, color) in looks.items():
-        if plateau < 1 or part in ("train", "test"):
-            axes.plot(
-                x, parts[part], color=color, ls="--" if "labels" in label else "-", label=label
-            )
+    found = [
+        kit.line(x, parts["train"], "training pairs", "measured"),
+        kit.line(x, parts["test"], "test pairs", "rank"),
+    ]
     if plateau < 1:
-        axes.axhline(
-            plateau, color=kit.PALETTE.theory, ls=":", lw=0.8, label="$1 - \\xi (1 - 1/p)$"
-        )
-    axes.set_ylim(-0.03, 1.05)
+        found += [
+            kit.line(x, parts["kept"], "kept labels", "C2 dashed"),
+            kit.line(x, parts["replaced"], "replaced labels", "C3 dashed"),
+            kit.level(plateau, r"$1 - \xi (1 - 1/p)$", "theory dotted 0.8"),
+        ]
+    return found
 
 
 def mean_ipr(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> kit.Floats:

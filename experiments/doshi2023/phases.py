@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .corruption import COEXISTENCE, Corrupted, corrupted, draw_parts, smaller
+from .corruption import COEXISTENCE, Corrupted, accuracies, corrupted, smaller
 
 GROKKING = "grokking"
 COEXIST = "coexistence"
@@ -196,18 +196,18 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 2, aspect=0.8, extra_height=0.45)
-    for k, (name, run) in enumerate(e.items()):
-        draw_parts(axes[k], run.epochs, vars(run), run.plateau)
-        shown = [(epoch, value) for epoch, key, value in reached(name, run) if key != "test_loss"]
-        axes[k].plot(*np.array(shown).reshape(-1, 2).T, "k+", ms=6, label="printed")
-        kit.set_time_axis(axes[k], run.epochs, label="step" if name == BATCHES else "epoch")
+    def over_time(name: str, run: Corrupted) -> kit.Chart:
+        marks = [(at, value) for at, key, value in reached(name, run) if key != "test_loss"]
         size = "" if run.p == RELEASED else f", $p = {run.p}$"
-        kit.panel_label(axes[k], k, f"{name.capitalize()}{size}")
-    for k in (0, 3):
-        axes[k].set_ylabel("accuracy")
-    kit.figure_legend(figure, kit.labelled(axes[1]))
-    return figure
+        return kit.chart(
+            f"{name.capitalize()}{size}",
+            "accuracy",
+            accuracies(run.epochs, vars(run), run.plateau),
+            kit.line(*np.array(marks).reshape(-1, 2).T, "printed", "theory +"),
+            xlabel="step" if name == BATCHES else "epoch",
+        )
+
+    return kit.charts(*(over_time(*item) for item in e.items()), limits=(-0.03, 1.05))
 
 
 def _decay(value: float, epochs: int, every: int, *more: str) -> kit.Wanted:

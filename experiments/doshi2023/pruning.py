@@ -11,7 +11,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from ..gromov2023.grokking import layers
-from .corruption import COEXISTENCE, Corrupted, corrupted, draw_parts, mean_ipr
+from .corruption import COEXISTENCE, Corrupted, accuracies, corrupted, mean_ipr
 
 LOWEST = "lowest"
 HIGHEST = "highest"
@@ -152,15 +152,17 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (low, high, neurons) = kit.new_figure(3, aspect=0.95, extra_height=0.45)
-    for axes, end in ((low, LOWEST), (high, HIGHEST)):
-        draw_parts(axes, e.curves[end]["share"], e.curves[end], e.run.plateau)
-        axes.set(xlabel="share of pruned neurons", xlim=(0, SHOWN[end]))
-    low.set_ylabel("accuracy")
-    neurons.hist(e.ipr, bins=np.linspace(0, 1, 41).tolist(), color=kit.PALETTE.measured)
-    neurons.set(xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
-    kit.panel_labels(figure.axes, "Lowest IPR first", "Highest IPR first", "All neurons")
-    kit.figure_legend(figure, kit.labelled(low))
+    figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.45)
+    titles = {LOWEST: "Lowest IPR first", HIGHEST: "Highest IPR first"}
+    for k, (end, title) in enumerate(titles.items()):
+        curves = accuracies(e.curves[end]["share"], e.curves[end], e.run.plateau)
+        words = {"xlabel": "share of pruned neurons", "limits_x": (0, SHOWN[end])}
+        shown = kit.chart(title, "accuracy", curves, limits=(-0.03, 1.05), **words)
+        handles = kit.panel(axes[k], k, shown)
+    axes[2].hist(e.ipr, bins=np.linspace(0, 1, 41).tolist(), color=kit.PALETTE.measured)
+    axes[2].set(xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
+    kit.panel_label(axes[2], 2, "All neurons")
+    kit.figure_legend(figure, handles)
     return figure
 
 
