@@ -421,33 +421,41 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 2, aspect=0.78, extra_height=0.2)
-    losses, limits, norms, ratios = axes
-    for k, (scale, curve) in enumerate(e.curves.items()):
-        x, y = kit.decimate(curve.iterations, curve.losses)
-        losses.plot(x, y, color=f"C{k}", lw=1.1, label=f"scale {scale:g}")
-    kit.set_time_axis(losses, [0.0, max(SCALES.values())], label="iteration")
-    losses.set(ylim=(-0.03, 1.12), ylabel=r"training loss $L(\theta^t)$")
-    losses.legend(fontsize=kit.SMALL)
-    limits.loglog(LARGER, e.distances, kit.MARKER, color=kit.PALETTE.measured)
-    limits.set(xlabel="scale of the initial weights", ylabel="distance from the limit at 1e-9")
-    runs = [
-        ("400 neurons", e.wide),
-        *((f"16, seed {s}", n) for s, n in zip(NARROW, e.narrow, strict=True)),
-    ]
-    for k, (name, run) in enumerate(runs):
-        norms.plot(run.iterations, run.norms, color=f"C{k}", lw=1.1, label=name)
-    norms.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
-    kit.set_time_axis(norms, [0.0, float(e.wide.iterations[-1])], label="iteration")
-    norms.set_ylabel(r"$\Vert\theta\Vert^2$ over the least")
-    norms.legend(fontsize=kit.SMALL)
-    ratios.plot(e.wide.iterations, e.wide.ratios, color=kit.PALETTE.measured, lw=1.1)
-    ratios.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
-    ratios.set_yscale("log")
-    kit.set_time_axis(ratios, [0.0, float(e.wide.iterations[-1])], label="iteration")
-    ratios.set_ylabel("both sides of Eq. 31, ratio")
-    kit.panel_labels(axes, "Loss, two points", "Limits", "Norm, eight points", "Lemma 14")
-    return figure
+    narrow = zip(NARROW, e.narrow, strict=True)
+    runs = {"400 neurons": e.wide, **{f"16, seed {seed}": run for seed, run in narrow}}
+    return kit.charts(
+        kit.chart(
+            "Loss, two points",
+            r"training loss $L(\theta^t)$",
+            [
+                kit.line(curve.iterations, curve.losses, f"scale {scale:g}", "1.1")
+                for scale, curve in e.curves.items()
+            ],
+            limits_x=(0, max(SCALES.values())),
+            limits=(-0.03, 1.12),
+        ),
+        kit.chart(
+            "Limits",
+            "distance from the limit at 1e-9",
+            kit.line(LARGER, e.distances, look="measured points"),
+            xlabel="scale of the initial weights",
+            log="xy",
+        ),
+        kit.chart(
+            "Norm, eight points",
+            r"$\Vert\theta\Vert^2$ over the least",
+            [kit.line(run.iterations, run.norms, name, "1.1") for name, run in runs.items()],
+            kit.level(1),
+        ),
+        kit.chart(
+            "Lemma 14",
+            "both sides of Eq. 31, ratio",
+            kit.line(e.wide.iterations, e.wide.ratios, look="measured 1.1"),
+            kit.level(1),
+            log="y",
+        ),
+        legend="inside",
+    )
 
 
 OF_EIGHT = ("proposition-1", "lemma-14")
