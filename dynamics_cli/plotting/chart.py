@@ -89,8 +89,6 @@ TITLE = 60
 """Characters of the titles of a row of panels."""
 INCH = 17.0
 """Characters of a legend in an inch."""
-MARKED = 32
-"""Characters that stand along the line of a mark."""
 SHORTEST = 8
 """Characters of a line of a word along an axis."""
 
@@ -366,6 +364,12 @@ def _within(values: Floats, limits: Limits) -> Floats:
     return np.append(np.fmax(np.fmin(values, ends[1]), ends[0]), ends[np.isfinite(ends)])
 
 
+def numbered(charts: Sequence[Chart]) -> dict[str, int]:
+    """Return the words of the marks of charts, each with its number."""
+    words = dict.fromkeys(words for chart in charts for _, words in chart.marks if words)
+    return {said: k for k, said in enumerate(words, 1)}
+
+
 def remarks(charts: Sequence[Chart]) -> list[str]:
     """Return what readers of charts must know: bands, medians of some jobs, values at an edge."""
     lines = [line for chart in charts for line in chart.lines if line.stat]
@@ -480,8 +484,8 @@ def _early(line: Line, log: bool) -> float:
 
 
 @styled
-def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
-    """Draw a chart, and return the handles of a legend.
+def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = None) -> list[Artist]:
+    """Draw a chart, and return the handles of a legend; marks have the `numbers` of their words.
 
     Long curves are decimated without losing their extremes. Raises ValueError for x and y of
     unequal lengths, and for x that decreases.
@@ -508,16 +512,13 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
     for at, words in chart.marks:
         axes.axvline(at, color=PALETTE.color("theory"), lw=0.6, zorder=1.5)
         axes.annotate(
-            textwrap.shorten(words, MARKED, placeholder=" ..."),
-            (at, 0.98),
+            str((numbers or numbered([chart])).get(words, "")),
+            (at, 1.0),
             xycoords=axes.get_xaxis_transform(),
-            xytext=(2, 0),
-            textcoords="offset points",
-            rotation=90,
-            va="top",
+            ha="center",
+            va="bottom",
             fontsize=SMALL,
             color=PALETTE.color("theory"),
-            parse_math=False,  # words of users, which may have dollars
         )
     if chart.note:
         note(axes, chart.note)
@@ -715,13 +716,16 @@ def draw_charts(
     if height is not None:
         figure.set_figheight(height)
     told = [*notes]
+    numbers = numbered([chart for chart in charts if isinstance(chart, Chart)])
+    # words of users may have dollars
+    listed = [f"{k}: {words}".replace("$", r"\$") for words, k in numbers.items()]
     legends: list[list[Artist]] = []
     for axes, chart in zip(panels, charts, strict=False):
         if isinstance(chart, Phase):
             told += draw_phase(axes, chart, room=min(ROOM, 2 * ROOM // (1 + columns)))
             legends.append([])
         else:
-            legends.append(draw_chart(axes, chart))
+            legends.append(draw_chart(axes, chart, numbers))
             if mark is not None and chart.xlabel == "iteration":
                 _mark(axes, mark)
     _place_legends(figure, panels, legends, legend, columns)
@@ -735,7 +739,7 @@ def draw_charts(
         unused.remove()
     if noted:
         of_curves = remarks([chart for chart in charts if isinstance(chart, Chart)])
-        figure_note(figure, dict.fromkeys([*told, *of_curves]))
+        figure_note(figure, dict.fromkeys([*told, *of_curves, *listed]))
     return figure
 
 

@@ -12,6 +12,9 @@ from dynamics_cli.config.changes import segments_of
 from dynamics_cli.config.dump import flat
 from dynamics_cli.runs.run import Run
 
+NAMED = 3
+"""Runs that a mark names at most."""
+
 
 class Mark(NamedTuple):
     """An iteration, and what happened there."""
@@ -54,18 +57,15 @@ def _changes(run: Run) -> list[Mark]:
 
 
 def marks_of_all(runs: Sequence[Run]) -> list[Mark]:
-    """Return the marks of several runs, one at an iteration.
-
-    It has no words where the runs differ in them; legends say how they differ.
-    """
-    words: dict[float, set[str]] = {}
+    """Return the marks of several runs; the words of a mark that few of them have name these."""
+    having: dict[Mark, list[str]] = {}
     for run in runs:
-        at_each: dict[float, list[str]] = {}
         for mark in marks_of(run):
-            at_each.setdefault(mark.at, []).append(mark.words)
-        for at, said in at_each.items():
-            words.setdefault(at, set()).add("; ".join(said))
-    return [Mark(at, said.pop() if len(said) == 1 else "") for at, said in sorted(words.items())]
+            having.setdefault(mark, []).append(run.path.name)
+    return [
+        Mark(at, words if len(names) == len(runs) else f"{words} ({', '.join(names[:NAMED])})")
+        for (at, words), names in sorted(having.items())
+    ]
 
 
 def _said(key: str, value: Any) -> str:

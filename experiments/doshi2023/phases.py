@@ -197,13 +197,14 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 def draw(e: Evidence) -> kit.Drawing:
     def over_time(name: str, run: Corrupted) -> kit.Chart:
-        marks = [(at, value) for at, key, value in reached(name, run) if key != "test_loss"]
+        marks = [(i, value) for i, key, value in reached(name, run) if key != "test_loss"]
+        at, values = np.array(marks).reshape(-1, 2).T
         size = "" if run.p == RELEASED else f", $p = {run.p}$"
         return kit.chart(
             f"{name.capitalize()}{size}",
             "accuracy",
             accuracies(run.epochs, vars(run), run.plateau),
-            kit.line(*np.array(marks).reshape(-1, 2).T, "printed", "theory +"),
+            kit.line(at, values, "printed", "theory +"),
             xlabel="step" if name == BATCHES else "epoch",
         )
 

@@ -563,7 +563,7 @@ def test_branches_are_called_by_what_they_change(tmp_path):
     ]
     (chart,) = dyn.picture(runs[:2], y="loss").charts
     assert [line.name for line in chart.lines] == ["no change", "lr 0.005 from 2"]
-    assert chart.marks == [(2, "lr 0.005")]
+    assert chart.marks == [(2, "lr 0.005 (branch)")]
     assert [line.x[0] for line in chart.lines] == [0, 2]  # what they share is the parent's
     (chart,) = dyn.picture(runs, y="loss").charts
     names = ["seed = 0, no change", "seed = 0, lr 0.005 from 2", "seed = 3, lr 0.005 from 2"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from dynamics_cli.plotting.chart import (
     Chart,
@@ -157,3 +158,15 @@ def test_the_band_of_few_jobs_goes_from_the_least_to_the_largest():
     error = np.arange(9.0).std(ddof=1) / 3
     assert mean.bands.ravel() == pytest.approx([4 - error, 4 + error])
     assert statistics(values, band="none").bands.size == 0
+
+
+def test_marks_are_numbered_and_listed_once():
+    marks = [(1.0, "lr 0.04"), (1.1, "costs $5 and $6"), (9.0, "lr 0.04")]
+    charts = [Chart(lines=[Line(x=[0, 9], y=[1, 2])], ylabel=name, marks=marks) for name in "ab"]
+    figure = draw_charts(charts)
+    figure.draw_without_rendering()
+    (first, _) = figure.axes
+    texts = [text.get_text() for text in first.texts]
+    assert [text for text in texts if text.isdigit()] == ["1", "2", "1"]
+    said = " ".join(text.get_text() for text in figure.findobj(Text))
+    assert said.count("1: lr 0.04") == 1

@@ -145,6 +145,10 @@ class Chart {
       label.prepend(swatch);
       legend.append(label);
     });
+    const marks = new Map(
+      (panel.marks ?? []).map((/** @type {any[]} */ [, k, words]) => [k, words]),
+    );
+    for (const [k, words] of marks) if (k) legend.append(make("span", {}, `${k}: ${words}`));
     place.append(settings, this.drawing, this.readout, legend);
     this.mark = make("div", { class: "mark" });
     this.build();
@@ -377,10 +381,11 @@ class Chart {
     }
     ctx.setLineDash([]);
     ctx.fillStyle = ctx.strokeStyle = color("unsigned");
-    for (const [at, words] of this.panel.marks ?? []) {
+    for (const [at, number] of this.panel.marks ?? []) {
       const x = u.valToPos(at, "x", true);
       ctx.strokeRect(x, top - 2, 0, height + 4);
-      ctx.fillText(words, x + 4 * devicePixelRatio, top + 13 * devicePixelRatio);
+      const room = x > left + 0.97 * width ? -12 : 4;
+      ctx.fillText(number ?? "", x + room * devicePixelRatio, top + 13 * devicePixelRatio);
     }
     ctx.strokeStyle = color("highlight");
     ctx.lineWidth = 6 * devicePixelRatio;
