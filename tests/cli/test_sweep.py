@@ -86,7 +86,7 @@ def test_replicas(dyn, place):
     alone = dyn("train", "toy.yaml", "--seed", 3, "--json").json
     assert answer.json["jobs"][3]["final_loss"] == pytest.approx(alone["final_loss"], rel=1e-5)
     batch = Path(answer.json["path"]) / "batches" / "000000"
-    refused = dyn("plot", batch, "--list")
+    refused = dyn("page", batch)
     assert (refused.code, refused.err) == (
         7,
         f"Error: {batch} holds several runs trained together: name one, {batch}:0 to {batch}:4\n",
