@@ -13,7 +13,7 @@ from dynamics_cli.analysis.view import Detail, spread
 from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.pages.document import Html, Page, image, tag
-from dynamics_cli.plotting.chart import Chart, Line, draw_charts, numbered, remarks
+from dynamics_cli.plotting.chart import Chart, Line, draw_charts, numbered_marks, remarks
 from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.scene import Scene, SceneLayer
 from dynamics_cli.text import cell
@@ -93,7 +93,7 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         ticks=[*chart.ticks.items()],
         levels=[(in_unicode(name), value, color) for name, value, color in chart.near],
         plateaus=chart.plateaus,
-        marks=[(at, numbered([chart]).get(words), words) for at, words in chart.marks],
+        marks=[(at, numbered_marks([chart]).get(words), words) for at, words in chart.marks],
     )
 
 

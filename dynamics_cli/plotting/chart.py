@@ -364,7 +364,7 @@ def _within(values: Floats, limits: Limits) -> Floats:
     return np.append(np.fmax(np.fmin(values, ends[1]), ends[0]), ends[np.isfinite(ends)])
 
 
-def numbered(charts: Sequence[Chart]) -> dict[str, int]:
+def numbered_marks(charts: Sequence[Chart]) -> dict[str, int]:
     """Return the words of the marks of charts, each with its number."""
     words = dict.fromkeys(words for chart in charts for _, words in chart.marks if words)
     return {said: k for k, said in enumerate(words, 1)}
@@ -512,7 +512,7 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
     for at, words in chart.marks:
         axes.axvline(at, color=PALETTE.color("theory"), lw=0.6, zorder=1.5)
         axes.annotate(
-            str((numbers or numbered([chart])).get(words, "")),
+            str((numbers or numbered_marks([chart])).get(words, "")),
             (at, 1.0),
             xycoords=axes.get_xaxis_transform(),
             ha="center",
@@ -716,7 +716,7 @@ def draw_charts(
     if height is not None:
         figure.set_figheight(height)
     told = [*notes]
-    numbers = numbered([chart for chart in charts if isinstance(chart, Chart)])
+    numbers = numbered_marks([chart for chart in charts if isinstance(chart, Chart)])
     # words of users may have dollars
     listed = [f"{k}: {words}".replace("$", r"\$") for words, k in numbers.items()]
     legends: list[list[Artist]] = []

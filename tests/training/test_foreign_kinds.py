@@ -182,7 +182,7 @@ def test_weights_and_their_measures_go_by_the_network(folder):
     assert [*run.measures] == [*(f"distance_{name}" for name in ORDER[:6]), "mine"]
     train(MEASURE.format(body=body), config, "--grid", "seed=0,1", command="sweep")
     (table,) = folder.glob("outputs/sweeps/*/results.csv")
-    columns = table.read_text().splitlines()[0].split(",")[5:-4]
+    columns = table.read_text().splitlines()[0].split(",")[5:-1]
     assert columns == [
         *(f"distance_{name}" for name in ORDER[:6]),
         *(f"mine.{k}" for k in range(1, 13)),
