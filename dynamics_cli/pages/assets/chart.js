@@ -193,8 +193,7 @@ class Chart {
               points: {
                 show: true,
                 size: 6,
-                fill: () =>
-                  line.partial || line.hollow ? color("ground") : roleColor(line.color),
+                fill: () => (line.partial || line.hollow ? color("ground") : roleColor(line.color)),
               },
               ...(line.joined ? {} : { paths: () => null }),
             }
