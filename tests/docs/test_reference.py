@@ -59,7 +59,7 @@ def test_every_kind_has_a_page_that_its_section_names(pages):
     written = {path.relative_to(pages).with_suffix("").as_posix() for path in pages.rglob("*.md")}
     kinds = {f"{section}/{name}" for section, name in KINDS}
     assert len(kinds) > 90
-    included = {"_changes", "_config", "_record", "_sweep", "_formulas", "_kit"}
+    included = {"_changes", "_config", "_record", "_pictures", "_sweep", "_formulas", "_kit"}
     assert written == kinds | {f"{section}/index" for section in SECTIONS} | {"index"} | included
     for section, name in KINDS:
         assert f"[`{name}`]({name}.md)" in (pages / section / "index.md").read_text()
