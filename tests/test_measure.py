@@ -37,6 +37,7 @@ from dynamics_cli.recording.activations import watched
 from dynamics_cli.recording.weights import OfLayer
 from dynamics_cli.runs.run import columns_of
 from tests.cases import config_of, problem_of
+from tests.conftest import stranger_to_kinds
 from tests.dense import EXPECTED, Dense, largest
 
 torch.manual_seed(0)
@@ -365,9 +366,10 @@ def test_the_kernel_of_a_convolution_is_a_matrix():
     def by_rows(state: State) -> Any:
         return ByRows(kind="by_rows", layer="0.weight").measure(state)
 
-    (row,) = dyn.measure(
-        model, torch.ones(3, 2, 4, 4), torch.ones(3), loss="mse", measures=[by_rows]
-    )
+    with stranger_to_kinds():
+        (row,) = dyn.measure(
+            model, torch.ones(3, 2, 4, 4), torch.ones(3), loss="mse", measures=[by_rows]
+        )
     expected = np.linalg.svd(kernel.reshape(3, 18), compute_uv=False)
     np.testing.assert_allclose(trained, expected, rtol=1e-12)
     np.testing.assert_allclose([row[f"by_rows.{k}"] for k in (1, 2, 3)], expected, rtol=1e-6)
