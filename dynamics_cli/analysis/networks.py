@@ -123,7 +123,9 @@ class Network:
         if self.run is None:
             return nothing
         if not is_expression(quantity):
-            return self.recorded(quantity) if self.has(quantity) else nothing
+            if quantity.startswith(THEORY) and not self.has(quantity):
+                return nothing
+            return self.recorded(quantity)
         parts = {name: self.recorded(name) for name in self.curves_in(quantity)}
         if not parts or not all(len(steps) for steps, _ in parts.values()):
             return nothing

@@ -73,9 +73,11 @@ def kinds(section: str | None, as_json: bool) -> None:
     from dynamics_cli.kinds.registry import SECTIONS, all_kinds, general_kinds
 
     for of in [section] if section else SECTIONS:
-        of_papers = ", ".join(all_kinds(of).keys() - general_kinds(of).keys())
+        general = general_kinds(of)
+        of_papers = [name for name in all_kinds(of) if name not in general]
         if of_papers:
-            say(f"{of} of single papers, which `dyn explain` knows too: {of_papers}", quiet=as_json)
+            names = ", ".join(of_papers)
+            say(f"{of} of single papers, which `dyn explain` knows too: {names}", quiet=as_json)
 
 
 @documented("list_runs", name="runs", epilog="Example: dyn list runs --status interrupted")

@@ -70,20 +70,18 @@ def _message(detail: ErrorDetails, data: dict[str, Any]) -> tuple[KeyPath, str]:
         case "missing":
             return path, "is missing"
         case "union_tag_not_found":
-            return (
-                *path,
-                "kind",
-            ), f"is missing; allowed are {_general(node_at(path, data).kinds())}"
-        case "union_tag_invalid":
             known = node_at(path, data).kinds()
+            return (*path, "kind"), f"is missing; allowed are {_general(known)}"
+        case "union_tag_invalid":
+            node = node_at(path, data)
+            assert node.choice is not None
+            known = node.kinds()
             kind = given
             if not isinstance(given, str):
                 kind = given["kind"]
                 path = (*path, "kind")
             close = did_you_mean(str(kind), known)
-            choice = node_at(path[:-1] if path[-1] == "kind" else path, data).choice
-            assert choice is not None
-            close = close or speaking_of(str(kind), all_kinds(choice.section))
+            close = close or speaking_of(str(kind), all_kinds(node.choice.section))
             return path, f"unknown kind {kind!r}; allowed are {_general(known)}{close}{OTHERS}"
 
     expected = re.sub(r"^\w+ should", "must", detail["msg"].partition(" after validation")[0])

@@ -51,7 +51,7 @@ class Loss(Kind):
     def derivatives(self, h: Array, y: Array) -> Array:
         """Return `dl/dh` per sample, of the shape of `h`.
 
-        NotAFormulaError: the loss is no formula.
+        Raises NotAFormulaError: the loss is no formula.
         """
         return tracing.loss_slopes(self, h, y)
 

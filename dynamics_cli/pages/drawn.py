@@ -46,9 +46,8 @@ def add_charts(page: Page, charts: Iterable[Chart | Phase]) -> Iterator[Html]:
         said = f"{chart.ylabel} over {chart.xlabel}"
         if isinstance(chart, Phase):
             said = f"{chart.label} by {chart.xlabel} and {chart.ylabel}"
-        yield tag(
-            "figure", image(png, said), tag("figcaption", chart.title or said), class_="panel"
-        )
+        title = tag("figcaption", in_unicode(chart.title or said))
+        yield tag("figure", title, image(png, said), class_="panel")
 
 
 def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
@@ -67,8 +66,7 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
     drawn_here = f"{some} of {every} curves" * (some < every)
     title = ", ".join(filter(None, [title, chart.note, drawn_here, *remarks([chart])]))
     lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
-    if ends := [*chart.reach_x]:  # of a common axis
-        lines.append(page.curve(ends, [np.nan] * len(ends), "", color="theory", width=0))
+    numbers = numbered_marks([chart])
     names = [*dict.fromkeys(line["name"] for line in lines if line["name"])]
     of = ", ".join(names[:6]) or title
     if len(names) > 6:
@@ -85,6 +83,7 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         lines=lines,
         log={"x": chart.log_x, "y": chart.log_y},
         label=in_unicode(chart.xlabel),
+        reach_x=chart.reach_x,
         reach=[
             *chart.reach,
             *(end for end in chart.limits if end is not None),
@@ -93,7 +92,7 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         ticks=[*chart.ticks.items()],
         levels=[(in_unicode(name), value, color) for name, value, color in chart.near],
         plateaus=chart.plateaus,
-        marks=[(at, numbered_marks([chart]).get(words), words) for at, words in chart.marks],
+        marks=[(at, numbers.get(words), words) for at, words in chart.marks],
     )
 
 

@@ -12,7 +12,8 @@ from dynamics_cli.analysis.networks import Networks, sources_of
 from dynamics_cli.analysis.picture import Picture, defaults_of
 from dynamics_cli.config.dump import flat
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
-from dynamics_cli.pages.drawn import add_chart
+from dynamics_cli.pages.drawn import add_charts
+from dynamics_cli.plotting.chart import Chart
 from dynamics_cli.sweeps.directory import ENDINGS, Sweep
 from dynamics_cli.text import cell, counted
 
@@ -48,12 +49,14 @@ def add_sweep(page: Page, directory: Path) -> None:
                 if name in results.columns:
                     offered[name] = described({"y": [name]})
         parts.append(_jobs(page, results))
-        panels = []
+        panels: list[Html] = []
         for description in offered.values():
-            picture = Picture(description, [sweep])
-            for chart in picture.curves:
-                title = ", ".join(filter(None, [chart.ylabel, chart.title]))
-                panels.append(add_chart(page, replace(chart, title=title)))
+            charts = Picture(description, [sweep]).charts
+            for k, chart in enumerate(charts):
+                if isinstance(chart, Chart):
+                    title = ", ".join(filter(None, [chart.ylabel, chart.title]))
+                    charts[k] = replace(chart, title=title)
+            panels += add_charts(page, charts)
         parts.append(tag("div", *panels, class_="panels"))
     config = [
         [key, value] for key, value in flat(sweep.described.config).items() if value is not None

@@ -526,6 +526,15 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
     return [handle for name, handle in [*named.items()][::-1] if name and name[0] != "_"]
 
 
+def _marker_size(line: Line) -> int:
+    """Return the size in points of a line's markers: strokes and outlines need more than disks."""
+    if line.marker in "x+_":
+        return 5
+    if line.hollow or line.marker != MARKER:
+        return 4
+    return 3
+
+
 def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D:
     """Draw a line and return its handle; what a log axis cannot show is at its lower edge."""
     if line.path:
@@ -549,7 +558,7 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         form |= {
             "ls": dash if line.joined else "none",
             "marker": line.marker,
-            "ms": 5 if line.marker in "x+_" else 4 if line.hollow or line.marker != MARKER else 3,
+            "ms": _marker_size(line),
             "mfc": PALETTE.ground if line.hollow else color,
         }
         if line.stat and m != 1:

@@ -86,7 +86,9 @@ def read_points(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"points: {path} cannot be read: {error}") from error
     if path.suffix != ".csv":
         return points_of(_value(str(path), text))
-    header, *rows = csv.reader(text.splitlines()) or [[]]
+    header, *rows = [*csv.reader(text.splitlines())] or [[]]
+    if not rows:
+        raise UsageError(f"points: {path} holds no points")
     if any(len(row) != len(header) for row in rows):
         raise UsageError(f"points: {path} has rows that are not as long as its header")
     return points_of(

@@ -254,8 +254,8 @@ class Chart {
    */
   reduced() {
     const xs = new Set();
-    for (const { curve } of this.drawn)
-      for (const v of curve.x) if (!this.log.x || v > 0) xs.add(v);
+    for (const values of [this.panel.reach_x ?? [], ...this.drawn.map(({ curve }) => curve.x)])
+      for (const v of values) if (!this.log.x || v > 0) xs.add(v);
     const x = Float64Array.from(xs).sort();
     this.least = Infinity;
     const ys = this.drawn.map(({ curve }) => {

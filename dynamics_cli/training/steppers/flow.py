@@ -185,7 +185,7 @@ class FlowStepper(Stepper):
     def _step(self) -> None:
         """Do one step.
 
-        FloatingPointError: no step, however small, meets the tolerance.
+        Raises FloatingPointError: no step, however small, meets the tolerance.
         """
         solver = self._solver
         evaluations = self._solver.nfev
@@ -244,7 +244,7 @@ def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
 def _conserved(
     problem: Problem, initial: dict[str, Floats], factors: Floats
 ) -> Callable[[Floats], Floats]:
-    """Return a function from trained weights (P,) to output weights, given the hidden ones.
+    """Return a function that gives trained weights (P,) the output weights of their hidden ones.
 
     Where both layers of a two-layer network with a homogeneous activation are trained, `a_j^2 -
     ||w_j||^2` is conserved (Boursier et al. 2022, Lemma 1). Where it is not negative, `a_j` keeps
