@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dynamics_cli.pages.site import site as site
     from dynamics_cli.recorder import Recorder as Recorder
     from dynamics_cli.reproduction.audit import audit as audit
-    from dynamics_cli.reproduction.audit import longer as longer
     from dynamics_cli.reproduction.catalogue import list_configs as list_configs
     from dynamics_cli.reproduction.catalogue import list_figures as list_figures
     from dynamics_cli.reproduction.catalogue import list_papers as list_papers
@@ -58,7 +57,7 @@ MODULES = {
     "pages.make": "page",
     "pages.site": "site",
     "recorder": "Recorder",
-    "reproduction.audit": "audit longer",
+    "reproduction.audit": "audit",
     "reproduction.catalogue": "list_configs list_figures list_papers",
     "reproduction.document": "verify",
     "reproduction.reproduce": "reproduce",

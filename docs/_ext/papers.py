@@ -19,7 +19,7 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 from markup import folded, gallery, inline, table, toctree, write_changed
 
 from dynamics_cli.mathematics import with_formulas
-from dynamics_cli.reproduction.audits import Audit, read_report
+from dynamics_cli.reproduction.audits import Audit, read_audit
 from dynamics_cli.reproduction.claims import (
     DEPENDS,
     KINDS,
@@ -90,7 +90,7 @@ def import_figures(folder: Path) -> Iterator[str]:
             write_sealed(beside(figure, SEEDS), without_machine(over_seeds))
         elif beside(source, SEEDS).is_file():
             yield f"{beside(source, SEEDS)}: stale, its claims are not those of the figure"
-        audit = read_report(beside(source, AUDIT), Audit)
+        audit = read_audit(beside(source, AUDIT))
         if audit is not None and belongs(audit, document):
             write_sealed(beside(figure, AUDIT), audit_without_paths(audit).as_dict())
         elif audit is not None:
@@ -427,7 +427,7 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
     """Return which claims hold under nulls, as `dyn audit` prints it, where it was committed for
     this figure.
     """
-    audit = read_report(FIGURES / f"{name}{AUDIT}.json", Audit)
+    audit = read_audit(FIGURES / f"{name}{AUDIT}.json")
     if audit is None or not belongs(audit, document) or not audit.nulls:
         return ""
     words = {"HOLDS": badge("partly", "HOLDS"), "fails": badge("reproduced", "fails")}
@@ -439,9 +439,7 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
         [f"`{first}`", *(words.get(cell, inline(cell)) for cell in others)]
         for first, *others in rows
     ]
-    said = [
-        f"- `{outcome.null}`: {inline(outcome.reason)}" for outcome in audit.nulls if outcome.reason
-    ]
+    said = [f"- {inline(outcome.remark)}" for outcome in audit.nulls if outcome.remark]
     title = f"Audit: {plural(len(rows), 'claim')} under {plural(len(audit.nulls), 'null')}"
     return folded(title, table(header, cells, "audit"), "\n".join(said))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,7 @@ from dynamics_cli.errors import DynError
 from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
-    from dynamics_cli.reproduction.audits import Audit, Longer
+    from dynamics_cli.reproduction.audits import Audit
 
 EXAMPLES = """\b
 Examples:
@@ -35,10 +35,9 @@ Examples:
 @click.option("--null", "nulls", multiple=True, metavar="NAME")
 @click.option(
     "--longer",
-    "factor",
     type=float,
     metavar="N",
-    help="Instead of nulls, train N times as long, and say which claims change.",
+    help="Train N times as long, and say which claims change.",
 )
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default")
 @arguments.set_option
@@ -57,7 +56,7 @@ def audit(
     figures: tuple[str, ...],
     everything: bool,
     nulls: tuple[str, ...],
-    factor: float | None,
+    longer: float | None,
     preset: str,
     overrides: tuple[str, ...],
     device: str | None,
@@ -66,23 +65,19 @@ def audit(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    from dynamics_cli.reproduction.audit import audit, longer
+    from dynamics_cli.reproduction.audit import audit
     from dynamics_cli.reproduction.obtain import RunSource
     from dynamics_cli.reproduction.reproduce import one_by_one
 
-    if nulls and factor is not None:
-        raise click.UsageError("--null and --longer are two audits: take one of them")
     chosen = chosen_figures(figures, everything=everything)
     source = RunSource(
         device=device,
         messages=partial(say, quiet=quiet or as_json),
         progress=lambda name, total: TrainingBar(total, label=name, shown=not (quiet or as_json)),
     )
-    results: dict[str, Audit | Longer | DynError] = {}
+    results: dict[str, Audit | DynError] = {}
     options: dict[str, Any] = {"preset": preset, "overrides": overrides, "out": out}
-    make: Callable[[str], Audit | Longer] = partial(audit, nulls=nulls, source=source, **options)
-    if factor is not None:
-        make = partial(longer, factor=factor, source=source, **options)
+    make = partial(audit, nulls=nulls, longer=longer, source=source, **options)
     for figure, outcome in one_by_one(chosen, make, overrides):
         results[figure] = outcome
         if isinstance(outcome, DynError):
@@ -103,18 +98,15 @@ def audit(
         raise click.exceptions.Exit(NOT_REPRODUCED)
 
 
-def _unexplained(report: Audit | Longer) -> Iterator[str]:
+def _unexplained(report: Audit) -> Iterator[str]:
     """Yield a line for each null under which claims hold that must fail or say why.
 
     Of longer training, a line for the claims that change.
     """
     from dynamics_cli.reproduction.audit import MUST_FAIL
-    from dynamics_cli.reproduction.audits import Audit
 
-    if not isinstance(report, Audit):
-        if report.changed:
-            yield f"{report.figure}: {report.summary}"
-        return
+    if changed := report.changed():
+        yield f"{report.figure}: longer training changes {', '.join(changed)}"
     for null in MUST_FAIL:
         ids = report.survivors(null)
         if ids:
@@ -125,15 +117,8 @@ def _unexplained(report: Audit | Longer) -> Iterator[str]:
             )
 
 
-def _report(report: Audit | Longer) -> None:
-    from dynamics_cli.reproduction.audits import Audit
-
+def _report(report: Audit) -> None:
     header, rows = report.table()
-    if not isinstance(report, Audit):
-        emit(f"{report.figure}: {report.summary}\n")
-        if rows:
-            emit(text_table(header, rows) + "\n")
-        return
     emit(
         f"{report.figure}: claims that networks decide: {len(report.claims)}, nulls:"
         f" {len(report.nulls)}\n"
@@ -141,5 +126,5 @@ def _report(report: Audit | Longer) -> None:
     if rows:
         emit(text_table(header, rows) + "\n")
     for outcome in report.nulls:
-        if outcome.reason:
-            emit(f"{outcome.null}: {outcome.reason}\n")
+        if outcome.remark:
+            emit(f"{outcome.remark}\n")

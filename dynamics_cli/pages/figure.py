@@ -11,11 +11,10 @@ from typing import Any
 from dynamics_cli.mathematics import in_html, with_formulas
 from dynamics_cli.pages.document import Html, Page, folded, image, items, joined, shown, table, tag
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.audits import Audit, Longer, read_report
+from dynamics_cli.reproduction.audits import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, explained, summary
 from dynamics_cli.reproduction.document import (
     AUDIT,
-    LONGER,
     OTHER_RUNS,
     audit_belongs,
     beside,
@@ -135,7 +134,6 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
         *(tag("p", text) for text in outcome),
         items(f"{key}: {number(value)}" for key, value in numbers.items()),
         _audit(file, document),
-        _longer(file, document),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
             "Origins of the settings",
@@ -190,31 +188,18 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
 
 def _audit(file: Path, document: Mapping[str, Any]) -> Html | None:
     """Return which claims hold under nulls, where `dyn audit` has left its table."""
-    if (audit := read_report(beside(file, AUDIT), Audit)) is None:
+    if (audit := read_audit(beside(file, AUDIT))) is None:
         return None
     if not audit_belongs(audit, document):
         return tag("p", f"The audit {beside(file, AUDIT).name} is not shown: {OTHER_RUNS}.")
-    reasons = [f"{outcome.null}: {outcome.reason}" for outcome in audit.nulls if outcome.reason]
     return folded(
         "Claims under nulls",
         table(
             *audit.table(),
             f"Which claims of {audit.figure} hold for other networks than the figure's",
         ),
-        items(reasons),
+        items(filter(None, (outcome.remark for outcome in audit.nulls))),
     )
-
-
-def _longer(file: Path, document: Mapping[str, Any]) -> Html | None:
-    """Return which claims change after longer training, where `dyn audit --longer` has left it."""
-    if (longer := read_report(beside(file, LONGER), Longer)) is None:
-        return None
-    if not audit_belongs(longer, document):
-        return tag("p", f"The audit {beside(file, LONGER).name} is not shown: {OTHER_RUNS}.")
-    said = f"{longer.summary[0].upper()}{longer.summary[1:]}"
-    if not longer.changed:
-        return tag("p", f"{said}.")
-    return folded(said, table(*longer.table(), f"Claims of {longer.figure} that change"))
 
 
 def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:

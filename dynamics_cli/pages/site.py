@@ -24,7 +24,7 @@ from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.claims import DEPENDS, ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import config_files, read_document
 from dynamics_cli.reproduction.entries import PaperEntry
-from dynamics_cli.reproduction.publish import audit_of, longer_of, published
+from dynamics_cli.reproduction.publish import audit_of, published
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import files, manifest
 
@@ -53,20 +53,21 @@ class _Figure:
         self.document = read_document(file)
         self.claims = claims_of(file, self.document)
         self.audit = audit_of(file, self.document)
-        self.longer = longer_of(file, self.document)
 
     def failing(self, claim: ClaimOverSeeds) -> str:
         """Return under how many nulls a claim fails, such as `7 of 9`; empty without an audit."""
         if self.audit is None:
             return ""
-        held = [outcome.held.get(claim.first.id) for outcome in self.audit.nulls]
+        nulls = [outcome for outcome in self.audit.nulls if outcome.factor is None]
+        held = [outcome.held.get(claim.first.id) for outcome in nulls]
         asked = [holds for holds in held if holds is not None]
         return f"{asked.count(False)} of {len(asked)}" if asked else ""
 
     def after(self, claim: ClaimOverSeeds) -> str:
-        """Return the verdict after longer training; empty where that was not tried."""
-        later = None if self.longer is None else self.longer.after(claim.first.id)
-        return "" if later is None else later.verdict
+        """Return whether longer training changes a verdict; empty where that was not tried."""
+        nulls = [] if self.audit is None else self.audit.nulls
+        longer = [one for one in nulls if one.factor is not None and one.held]
+        return "".join(outcome.said(claim.first) for outcome in longer)
 
 
 def site(paper: str, out: str | Path) -> list[Path]:

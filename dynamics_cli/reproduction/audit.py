@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent
 from dynamics_cli.process import ignored_warnings
-from dynamics_cli.reproduction.audits import Audit, Longer, NullOutcome
+from dynamics_cli.reproduction.audits import Audit, NullOutcome, read_audit
 from dynamics_cli.reproduction.claims import Claim
-from dynamics_cli.reproduction.document import AUDIT, LONGER, figures_folder
+from dynamics_cli.reproduction.document import AUDIT, figures_folder
 from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
@@ -49,6 +49,8 @@ WRONG = -3.0
 """Factor of the updates of the last weight matrix under a wrong gradient."""
 DATA = "data"
 """The null of a figure with data that break the premise of its theorem (`Figure.nulls`)."""
+LONGER = "longer"
+"""The null of networks that are trained for longer."""
 MUST_FAIL = (
     *("untrained", "one_step", "early", "slow", "random_features", "linear", "decay"),
     *("wrong_gradient", DATA),
@@ -211,6 +213,7 @@ def audit(
     figure: str,
     *,
     nulls: Sequence[str] = (),
+    longer: float | None = None,
     preset: str = "default",
     overrides: Overrides = (),
     out: str | Path | None = None,
@@ -229,126 +232,87 @@ def audit(
     program. A dash stands where a null changes nothing or does not apply, or where the claim is not
     reproduced anyway.
 
+    A claim about the end of training can be true of the moment at which the paper stopped, and of
+    no later one: `longer` multiplies the iterations, the epochs, or the time of gradient flow, and
+    says which verdicts change. States are recorded on along the schedule of the config, listed
+    iterations stay. A schedule of steps over the whole run, such as cosine, is stretched; a run
+    that stops below a loss stops there as before.
+
+    What is asked joins the table that an earlier audit of the same runs has left.
+
     Args:
         figure: its id, such as `boursier2022-fig2`.
         nulls: untrained, one_step, early, slow, random_features, shuffled, larger, smaller, linear,
-            decay, wrong_gradient, data, or another null of the figure (default: all).
+            decay, wrong_gradient, data, or another null of the figure (default: all, or none
+            beside `longer`).
+        longer: how many times as long networks are trained, such as 4 (default: not tried).
         preset: as for `reproduce`.
         overrides: as for `reproduce`; the nulls change them further.
         out: folder of the JSON files (default: outputs/figures).
         source: gives the runs, in place of a new one.
 
-    Raises as `reproduce`; UsageError too where there is no such null, or the JSON file is somebody
-    else's.
+    Raises as `reproduce`; UsageError too where there is no such null, `longer` is not above 1, or
+    the JSON file is somebody else's.
     """
     asked = chosen_figure(figure, preset)
+    changes = _chosen(asked, nulls, longer)
+    source = source or RunSource()
+    given = override_texts(overrides)
+    file = figures_folder(out).absolute() / f"{asked.id}{AUDIT}.json"
+    manifest.refuse_foreign(file.parent, [file.name])
+    wanted = {
+        role: replace(run, overrides=(*run.overrides, *given))
+        for role, run in asked.wanted(preset).items()
+    }
+    planned: dict[str, Mapping[str, Wanted] | str] = dict.fromkeys(changes, "no run is trained")
+    if wanted:
+        planned = {null: changed_runs(change, wanted) for null, change in changes.items()}
+    source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
+    runs = source.obtain(wanted)
+    of_figure = asked.claims(asked.evidence(by_role(runs)))
+    claims = [claim for claim in of_figure if claim.kind == "claim"]
+    outcomes = []
+    for null, changed in planned.items():
+        if isinstance(changed, str):
+            outcome = NullOutcome(null=null, held={}, reason=changed)
+        else:
+            outcome = _outcome(asked, null, claims, claims_under(asked, source, changed))
+        factor = longer if null == LONGER else None
+        outcomes.append(outcome.model_copy(update={"factor": factor}))
+    hashes = {run.role: run.run.hash for run in runs}
+    audited = Audit(figure=asked.id, claims=claims, nulls=outcomes, hashes=hashes)
+    audited = _joined(asked, read_audit(file), audited)
+    manifest.write_listed(file.parent, {file.name: seal(audited.as_dict())})
+    return audited
+
+
+def _chosen(figure: Figure, nulls: Sequence[str], longer: float | None) -> dict[str, Change]:
+    """Return the changes that are asked for, by the names of their nulls."""
     known = dict(NULLS)
-    for name, texts in asked.nulls.items():
+    for name, texts in figure.nulls.items():
         known[name] = partial(_given, texts)
     if wrong := [name for name in nulls if name not in known]:
         raise UsageError(
             f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}"
         )
-    chosen = {null: known[null] for null in nulls or known}
-    trials = _tried(asked, AUDIT, chosen, preset, overrides, out, source)
-    reproduced = [claim.id for claim in trials.claims if claim.verdict == "reproduced"]
-    outcomes = [_outcome(asked, null, *answer, reproduced) for null, answer in trials.under.items()]
-    audited = Audit(figure=asked.id, claims=trials.claims, nulls=outcomes, hashes=trials.hashes)
-    manifest.write_listed(trials.file.parent, {trials.file.name: seal(audited.as_dict())})
-    return audited
+    if longer is None:
+        return {null: known[null] for null in nulls or known}
+    if not (math.isfinite(longer) and longer > 1):
+        raise UsageError(f"longer must be a number above 1, not {longer:g}")
+    return {**{null: known[null] for null in nulls}, LONGER: partial(_lengthened, longer)}
 
 
-def longer(
-    figure: str,
-    factor: float = 4.0,
-    *,
-    preset: str = "default",
-    overrides: Overrides = (),
-    out: str | Path | None = None,
-    source: RunSource | None = None,
-) -> Longer:
-    """Check which claims of figures change when networks are trained for longer.
-
-    A claim about the end of training can be true of the moment at which the paper stopped, and of
-    no later one. Multiplies the iterations, the epochs, or the time of gradient flow. States are
-    recorded on along the schedule of the config, listed iterations stay. A schedule of steps over
-    the whole run, such as cosine, is stretched; a run that stops below a loss stops there as
-    before.
-
-    Args:
-        figure: its id, such as `boursier2022-fig2`.
-        factor: how many times as long, such as 4.
-        preset: as for `reproduce`.
-        overrides: as for `reproduce`.
-        out: folder of the JSON files (default: outputs/figures).
-        source: gives the runs, in place of a new one.
-
-    Raises as `reproduce`; UsageError too where the factor is not above 1, or the JSON file is
-    somebody else's.
-    """
-    if not (math.isfinite(factor) and factor > 1):
-        raise UsageError(f"longer must be a number above 1, not {factor:g}")
-    asked = chosen_figure(figure, preset)
-    longer = {"longer": partial(_lengthened, factor)}
-    trials = _tried(asked, LONGER, longer, preset, overrides, out, source)
-    _, later = trials.under.get("longer", (False, "no run is trained"))
-    reason = later if isinstance(later, str) else ""
-    ids = {claim.id for claim in trials.claims}
-    compared = Longer(
-        figure=asked.id,
-        longer=factor,
-        claims=trials.claims,
-        later=[] if isinstance(later, str) else [claim for claim in later if claim.id in ids],
-        reason=reason,
-        hashes=trials.hashes,
-    )
-    manifest.write_listed(trials.file.parent, {trials.file.name: seal(compared.as_dict())})
-    return compared
-
-
-class _Trials(NamedTuple):
-    """The claims of a figure that networks decide, as its own runs and changed runs give them."""
-
-    file: Path
-    claims: list[Claim]
-    under: dict[str, tuple[bool, list[Claim] | str]]
-    """Change -> whether it applies, and the claims under it, or why there are none."""
-    hashes: dict[str, str | None]
-    """Role -> hash of the figure's runs."""
-
-
-def _tried(
-    figure: Figure,
-    ending: str,
-    changes: Mapping[str, Change],
-    preset: str,
-    overrides: Overrides,
-    out: str | Path | None,
-    source: RunSource | None,
-) -> _Trials:
-    """Train the runs of a figure, and changed runs, and return the claims of each."""
-    source = source or RunSource()
-    given = override_texts(overrides)
-    file = figures_folder(out).absolute() / f"{figure.id}{ending}.json"
-    manifest.refuse_foreign(file.parent, [file.name])
-    wanted = {
-        role: replace(run, overrides=(*run.overrides, *given))
-        for role, run in figure.wanted(preset).items()
-    }
-    planned = {}
-    if wanted:
-        planned = {name: changed_runs(change, wanted) for name, change in changes.items()}
-    source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
-    runs = source.obtain(wanted)
-    of_figure = figure.claims(figure.evidence(by_role(runs)))
-    claims = [claim for claim in of_figure if claim.kind == "claim"]
-    under: dict[str, tuple[bool, list[Claim] | str]] = {}
-    for name, changed in planned.items():
-        if isinstance(changed, str):
-            under[name] = (False, changed)
-        else:
-            under[name] = (True, claims_under(figure, source, changed))
-    return _Trials(file, claims, under, {run.role: run.run.hash for run in runs})
+def _joined(figure: Figure, before: Audit | None, audited: Audit) -> Audit:
+    """Return an audit with the nulls of an earlier one of the same runs and claims."""
+    if before is None or (before.hashes, before.claims) != (audited.hashes, audited.claims):
+        return audited
+    names = [outcome.null for outcome in audited.nulls]
+    kept = []
+    for outcome in before.nulls:
+        if outcome.null not in names:
+            why = reasons(figure, outcome.null, outcome.held)
+            kept.append(outcome.model_copy(update={"why": why}))
+    return audited.model_copy(update={"nulls": [*kept, *audited.nulls]})
 
 
 def _given(changes: NullChanges, config: RunConfig) -> list[str]:
@@ -390,15 +354,22 @@ def _same_run(before: RunConfig, after: RunConfig) -> bool:
 
 
 def _outcome(
-    figure: Figure, null: str, applies: bool, answer: list[Claim] | str, ids: Sequence[str]
+    figure: Figure, null: str, claims: Sequence[Claim], answer: list[Claim] | str
 ) -> NullOutcome:
+    """Return which claims hold under a null that applies, given those of the changed runs."""
+    reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     if isinstance(answer, str):
-        held = dict.fromkeys(ids, False) if applies else {}
+        held = {} if null == LONGER else dict.fromkeys(reproduced, False)
         return NullOutcome(null=null, held=held, reason=answer)
-    holding = {claim.id: claim.measured for claim in answer if claim.holds and claim.id in ids}
-    held = {key: key in holding for key in ids}
-    why = dict(reasons(figure, null, held))
-    return NullOutcome(null=null, held=held, why=why, measured=holding)
+    if null == LONGER:
+        later = {claim.id: claim.verdict for claim in answer}
+        # a claim that the evidence no longer has is not reproduced
+        held = {one.id: later.get(one.id, "not reproduced") == one.verdict for one in claims}
+        return NullOutcome(null=null, held=held, measured={one.id: one.measured for one in answer})
+    holding = {claim.id: claim.measured for claim in answer if claim.holds}
+    held = {key: key in holding for key in reproduced}
+    measured = {key: holding[key] for key, holds in held.items() if holds}
+    return NullOutcome(null=null, held=held, why=reasons(figure, null, held), measured=measured)
 
 
 def claims_under(

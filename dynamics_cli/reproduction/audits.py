@@ -1,16 +1,14 @@
-"""What stands beside a figure: its claims under nulls, and after longer training."""
+"""What stands beside a figure: its claims under nulls, longer training among them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from dynamics_cli.reproduction.claims import Claim, as_compared
 from dynamics_cli.runs.store.sealed import FileName, read_form
-
-Report = TypeVar("Report", bound=BaseModel)
 
 
 class NullOutcome(BaseModel):
@@ -20,13 +18,44 @@ class NullOutcome(BaseModel):
 
     null: str
     held: dict[str, bool]
-    """Id of every claim that was reproduced without the null -> whether it still is."""
+    """Id of every claim that was reproduced without the null -> whether it still is.
+
+    Of longer training, id of every claim -> whether its verdict is the same.
+    """
     reason: str = ""
     """Why all claims failed at once, or why the null does not apply: then `held` is empty."""
     why: dict[str, str] = {}
     """Id of a claim that holds -> why it does, as `Figure.passes` says."""
     measured: dict[str, float | None] = {}
-    """Id of a claim that holds -> its number under the null, to read the sentence beside."""
+    """Id of a claim that holds -> its number under the null, to read the sentence beside.
+
+    Of longer training, of every claim.
+    """
+    factor: float | None = None
+    """How many times as long the networks were trained; None where their length is no null."""
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        return self.null if self.factor is None else f"{self.factor:g} times as long"
+
+    def said(self, claim: Claim) -> str:
+        """Return what a table says of a claim: a dash where there is nothing to ask."""
+        held = self.held.get(claim.id)
+        if held is None:
+            return "–"
+        if self.factor is None:
+            return "HOLDS" if held else "fails"
+        number = as_compared(self.measured.get(claim.id), claim.low, claim.high)
+        return "same" if held else f"changes ({number})"
+
+    @property
+    def remark(self) -> str:
+        """A line below the table: why nothing held, or how many claims change; often empty."""
+        if self.reason or self.factor is None:
+            return self.reason and f"{self.title}: {self.reason}"
+        changing = [*self.held.values()].count(False)
+        return f"{self.title}: {changing} of {len(self.held)} claims change"
 
 
 class Audit(BaseModel):
@@ -38,6 +67,11 @@ class Audit(BaseModel):
     nulls: list[NullOutcome]
     hashes: dict[str, str | None] | None = None
     """Role -> hash of the figure's runs; None in audits of before, which did not keep it."""
+
+    def changed(self) -> list[str]:
+        """Return the ids of claims whose verdict is another after longer training."""
+        outcomes = [outcome for outcome in self.nulls if outcome.factor is not None]
+        return [key for outcome in outcomes for key, same in outcome.held.items() if not same]
 
     def survivors(self, null: str) -> list[str]:
         """Return the ids of claims that still hold under a null, and do not say why."""
@@ -51,7 +85,6 @@ class Audit(BaseModel):
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null; a dash where there is nothing to ask."""
-        words = {None: "–", True: "HOLDS", False: "fails"}
         rows = []
         for claim in self.claims:
             why = [claim.always] if claim.always else []
@@ -59,84 +92,23 @@ class Audit(BaseModel):
                 if claim.id in outcome.why:
                     number = as_compared(outcome.measured.get(claim.id), claim.low, claim.high)
                     why.append(f"{outcome.null} ({number}): {outcome.why[claim.id]}")
-            held = (words[outcome.held.get(claim.id)] for outcome in self.nulls)
-            rows.append([claim.id, *held, "; ".join(why)])
-        return ["claim", *(outcome.null for outcome in self.nulls), "why it holds"], rows
+            said = (outcome.said(claim) for outcome in self.nulls)
+            rows.append([claim.id, *said, "; ".join(why)])
+        return ["claim", *(outcome.title for outcome in self.nulls), "why it holds"], rows
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
         return self.model_dump(exclude={"hashes"} if self.hashes is None else None)
 
 
-class Longer(BaseModel):
-    """The claims of a figure that networks decide, and the same claims after longer training."""
-
-    figure: FileName
-    longer: float
-    """How many times as long the networks were trained."""
-    claims: list[Claim]
-    """As the figure's own runs give them."""
-    later: list[Claim]
-    """As the longer runs give them; a claim that these do not have is missing."""
-    reason: str
-    """Why there are no longer runs, or why they gave no claims; then `later` is empty."""
-    hashes: dict[str, str | None]
-    """Role -> hash of the figure's runs."""
-
-    def verdict(self, id: str) -> str:
-        """Return a later verdict; a claim that the evidence no longer has is not reproduced."""
-        found = self.after(id)
-        return "not reproduced" if found is None else found.verdict
-
-    def after(self, id: str) -> Claim | None:
-        """Return a claim after longer training; None where it is missing."""
-        return next((claim for claim in self.later if claim.id == id), None)
-
-    @property
-    def changed(self) -> list[Claim]:
-        """The claims whose verdict is another after longer training, as before it."""
-        if self.reason:
-            return []
-        return [claim for claim in self.claims if self.verdict(claim.id) != claim.verdict]
-
-    @property
-    def summary(self) -> str:
-        """A sentence on how many claims change, or why that is not known."""
-        trained = f"trained {self.longer:g} times as long"
-        if self.reason:
-            return f"{trained}: {self.reason}"
-        return f"{trained}, {len(self.changed)} of {len(self.claims)} claims change"
-
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and rows: the claims that change, with numbers and verdicts."""
-        header = ["claim", "expected", "measured", f"{self.longer:g} times as long", "verdict"]
-        rows = []
-        for claim in self.changed:
-            later = self.after(claim.id)
-            numbers = [claim.measured, None if later is None else later.measured]
-            rows.append(
-                [
-                    claim.id,
-                    claim.expected,
-                    *(as_compared(number, claim.low, claim.high) for number in numbers),
-                    f"{claim.verdict}, then {self.verdict(claim.id)}",
-                ]
-            )
-        return header, rows
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figure's entry in the output of `--json`."""
-        return {**self.model_dump(), "changed": [claim.id for claim in self.changed]}
-
-
-def read_report(path: Path, form: type[Report]) -> Report | None:
-    """Return the `Audit` or the `Longer` that a file holds; None where there is no file.
+def read_audit(path: Path) -> Audit | None:
+    """Return the `Audit` that a file holds; None where there is no file.
 
     Raises:
         CorruptRunError: it cannot be read, was changed, or is not one of `dyn audit`.
         RunError: another version of dyn wrote it.
     """
     try:
-        return read_form(path, form)
+        return read_form(path, Audit)
     except FileNotFoundError:
         return None

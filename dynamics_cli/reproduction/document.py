@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from dynamics_cli._bundled import CONFIGS, bundled_configs
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.audits import Audit, Longer
+from dynamics_cli.reproduction.audits import Audit, read_audit
 from dynamics_cli.reproduction.claims import ClaimForm, ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
@@ -28,7 +28,7 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import is_locked
-from dynamics_cli.runs.store.sealed import FileName, read_form, read_sealed, seal
+from dynamics_cli.runs.store.sealed import FileName, read_sealed, seal
 from dynamics_cli.runs.verify import Fault, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 from dynamics_cli.sweeps.find import (
@@ -41,11 +41,8 @@ from dynamics_cli.sweeps.find import (
 from dynamics_cli.text import Table
 
 AUDIT = ".audit"
-LONGER = ".longer"
 SEEDS = ".seeds"
-"""Stand before `.json` in the names of a table of nulls, of claims after longer training, and of
-claims over seeds.
-"""
+"""Stand before `.json` in the names of a table of nulls, and of claims over seeds."""
 OTHER_RUNS = "it was made of other runs than the figure"
 BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
@@ -99,10 +96,6 @@ class _DocumentForm(BaseModel):
         if self.files != [*self.sha256]:
             raise ValueError("files: each needs a checksum")
         return self
-
-
-REPORTS: Mapping[str, type[Audit] | type[Longer]] = {AUDIT: Audit, LONGER: Longer}
-"""What `dyn audit` leaves beside the JSON of a figure."""
 
 
 def figures_folder(out: str | Path | None = None) -> Path:
@@ -217,7 +210,7 @@ def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     return claims
 
 
-def audit_belongs(audit: Audit | Longer, document: Mapping[str, Any]) -> bool:
+def audit_belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
     """Return whether an audit is of the runs that a figure was drawn from, given its JSON.
 
     An audit of before, without hashes of runs, is compared by its claims and their verdicts.
@@ -284,7 +277,7 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
             file_of(file, document, name)
         except CorruptRunError as error:
             yield Fault.of(error, file)
-    for what in (*REPORTS, SEEDS):
+    for what in (AUDIT, SEEDS):
         if (extra := beside(file, what)).exists():
             try:
                 runs += _runs_beside(file, what, document)
@@ -312,10 +305,10 @@ def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dic
     """
     extra = beside(file, what)
     figure = document["figure"]
-    if what in REPORTS:
-        if not audit_belongs(read_form(extra, REPORTS[what]), document):
-            option = " --longer N" if what == LONGER else ""
-            again = f"`dyn audit {figure}{option}` makes it again"
+    if what == AUDIT:
+        audit = read_audit(extra)
+        if audit is not None and not audit_belongs(audit, document):
+            again = f"`dyn audit {figure}` makes it again"
             raise CorruptRunError(extra, OTHER_RUNS, again)
         return []
     if not seeds_of(file, document):
@@ -385,5 +378,5 @@ def _everything() -> list[Path]:
 
 def figures_in(folder: str | Path) -> list[Path]:
     """Return the JSON files of the figures in a folder, beside which their pictures may stand."""
-    extra = tuple(f"{what}.json" for what in (*REPORTS, SEEDS))
+    extra = tuple(f"{what}.json" for what in (AUDIT, SEEDS))
     return sorted(file for file in Path(folder).glob("[!.]*.json") if not file.name.endswith(extra))

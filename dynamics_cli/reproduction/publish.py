@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.reproduction.audits import Audit, Longer, read_report
+from dynamics_cli.reproduction.audits import Audit, read_audit
 from dynamics_cli.reproduction.document import (
     AUDIT,
-    LONGER,
     SEEDS,
     audit_belongs,
     beside,
@@ -51,18 +50,10 @@ def audit_of(file: Path, document: Mapping[str, Any]) -> Audit | None:
 
     Raises RunError: it is damaged.
     """
-    audit = read_report(beside(file, AUDIT), Audit)
+    audit = read_audit(beside(file, AUDIT))
     if audit is None or not audit_belongs(audit, document):
         return None
     return audit_without_paths(audit)
-
-
-def longer_of(file: Path, document: Mapping[str, Any]) -> Longer | None:
-    """Return the claims after longer training beside the JSON of a figure, as `audit_of` does."""
-    longer = read_report(beside(file, LONGER), Longer)
-    if longer is None or not audit_belongs(longer, document):
-        return None
-    return longer.model_copy(update={"reason": without_paths(longer.reason)})
 
 
 def published(
@@ -80,9 +71,8 @@ def published(
     if seeds_of(file, document):
         over_seeds = {**read_document(beside(file, SEEDS)), "runs": []}
         yield beside(file, SEEDS).name, seal(_elsewhere(over_seeds, configs))
-    for what, found in ((AUDIT, audit_of(file, document)), (LONGER, longer_of(file, document))):
-        if found is not None:
-            yield beside(file, what).name, seal(found.as_dict())
+    if (audit := audit_of(file, document)) is not None:
+        yield beside(file, AUDIT).name, seal(audit.as_dict())
 
 
 def _elsewhere(document: Mapping[str, Any], configs: Mapping[str, str]) -> dict[str, Any]:

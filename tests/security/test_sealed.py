@@ -85,20 +85,14 @@ def secret(tmp_path):
 
 
 @some
-@pytest.mark.parametrize("ending", ["", ".audit", ".longer", ".seeds"])
+@pytest.mark.parametrize("ending", ["", ".audit", ".seeds"])
 def test_the_json_of_a_figure(every, ending, place, secret, tmp_path):
     figures = place / "outputs/figures"
     shutil.copytree(CORPUS / "figures", figures)
     figure = figures / "boursier2022-fig2.json"
     document = read_sealed(figure)
     claims = document["claims"]
-    if ending == ".longer":
-        content = {
-            **{"figure": figure.stem, "longer": 4.0, "claims": claims, "later": claims},
-            **{"changed": [], "reason": "", "hashes": {"orthogonal": document["runs"][0]["hash"]}},
-        }
-        figure.with_suffix(".longer.json").write_bytes(seal(content))
-    elif ending == ".seeds":
+    if ending == ".seeds":
         per_seed = [{key: claims[0][key] for key in ("measured", "verdict", "low", "high")}] * 4
         over = [{**claim, "per_seed": per_seed} for claim in claims]
         figure.with_suffix(".seeds.json").write_bytes(seal({**document, "claims": over}))
