@@ -133,7 +133,7 @@ def plan_train(
 
 
 def _changed_at(config: Config, overrides: Overrides, at: int) -> tuple[RunConfig, Path | None]:
-    """Return a config, or that of a run, with a change; and the run."""
+    """Return a config, or the config of a run, with a change; and the run."""
     from dynamics_cli.config.load import with_change
     from dynamics_cli.config.reader import override_texts
     from dynamics_cli.sweeps.find import open_run, stands_for_run
@@ -588,7 +588,7 @@ def picture(runs: Drawn | Mapping[str, Any], /, **words: Any) -> Picture:
 
 
 def _is_picture(which: object) -> bool:
-    """Return whether a name is that of a file which describes a picture."""
+    """Return whether a name is a file which describes a picture."""
     return isinstance(which, str | Path) and Path(which).suffix in (".yaml", ".yml")
 
 

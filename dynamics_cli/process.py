@@ -162,7 +162,7 @@ _PLAIN = Shared(_plain_settings)
 
 @contextmanager
 def own_modes(device: str = "cpu") -> Iterator[None]:
-    """Compute in the modes of runs, whatever those of the calling thread are.
+    """Compute in the modes of runs, whatever modes the calling thread has.
 
     They are gradients, no inference mode, no autocast, and tensors on a `device` by default.
     """

@@ -85,10 +85,10 @@ class Recorder:
         parameters: which weights are recorded: "none", "all", or names.
         test: held-out inputs and labels, for `test_loss` and `test_accuracy`.
         scalars: numbers of your own by name, as functions that are called when a record is due.
-        seed: of random vectors; give that of your loop.
+        seed: of random vectors; give the seed of your loop.
         device: where the copy of the network is measured.
         dtype: its precision, as in `dyn.measure`.
-        name: of the run (default: that of the directory).
+        name: of the run (default: the name of the directory).
         force: start over where the directory holds a run.
         live: draw the losses and the measures while they are recorded, as in `dyn.train`.
 
@@ -227,7 +227,7 @@ class Recorder:
     def step(self, *, loss: Tensor | float = math.nan) -> None:
         """Count an update that was made, and record the network where that is due.
 
-        `loss` is that of the batch, recorded as `batch_loss`.
+        `loss` is the loss of the batch, recorded as `batch_loss`.
 
         Raises:
             UsageError: the directory holds an unfinished run, or the recorder is closed.

@@ -52,7 +52,7 @@ class OfImages(Architecture):
 
     own_precision = True
     image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)]
-    """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
+    """Channels, rows and columns of an image; inputs are flattened images."""
 
     @abstractmethod
     def layers(self) -> list[ImageLayer]:
@@ -159,7 +159,7 @@ initialization: {kind: default_scaled}
     image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(
         default=[1, 28, 28]
     )
-    """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
+    """Channels, rows and columns of an image; inputs are flattened images."""
     convolutions: list[Convolution] = Field(min_length=1)
     """Layers `[kernels, size, stride, padding]`, square, from the input on."""
     widths: list[PositiveInt] = Field(default_factory=list)

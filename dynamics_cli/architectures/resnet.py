@@ -35,7 +35,7 @@ initialization: {kind: as_built}
     image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(
         default=[3, 32, 32]
     )
-    """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
+    """Channels, rows and columns of an image; inputs are flattened images."""
     depth: Annotated[int, Field(ge=8, le=1202)] = 20
     """Number of layers with weights, 6n + 2: 8, 14, 20, 32, 44, 56, ..."""
     width: PositiveInt = 16

@@ -30,7 +30,7 @@ class OfSequences(OfTokens):
 
     @abstractmethod
     def module(self, columns: int) -> nn.Module:
-        """Return the network for blocks of so many numbers."""
+        """Return the network for blocks of a given size."""
 
     def build(self, d: int) -> nn.Module:
         """Return the network for samples of `d` columns."""
@@ -122,7 +122,7 @@ loss: {kind: cross_entropy}
 class Recurrent(OfSequences, kind="recurrent"):
     """A recurrent network: `s_t = cell(x_t, s_(t-1))` from `s_0 = 0` in layers, `h = W s_T + b`.
 
-    The cell is that of `torch.nn.RNN` with tanh (Elman 1990), `torch.nn.GRU` (Cho et al. 2014) or
+    The cell is from `torch.nn.RNN` with tanh (Elman 1990), `torch.nn.GRU` (Cho et al. 2014) or
     `torch.nn.LSTM` (Hochreiter and Schmidhuber 1997). Dropout is on the outputs of each layer but
     the last. The initialization `as_built` draws weights as torch does.
     """

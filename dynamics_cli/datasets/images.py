@@ -31,11 +31,11 @@ class OfClasses(Dataset):
     """Number of classes."""
 
     per_class: PositiveInt | None = None
-    """Train on the first so many images of each class; by default on all that the source has."""
+    """Number of training images of each class, from the start (default: all of the source)."""
     test: bool = True
     """Hold out images of the published test set."""
     test_per_class: PositiveInt | None = None
-    """Hold out the first so many images of each class; by default all that the source has."""
+    """Number of held-out images of each class, from the start (default: all of the source)."""
     center: bool = False
     """Subtract the mean training image from all images, held-out images included."""
     append_bias: bool = False

@@ -24,8 +24,8 @@ class InContextRegression(Dataset, kind="in_context_regression"):
     which a two-layer linear network equals linear attention; or the D (D + 1) `averaged` features
     `x_q [(D/N) sum_n y_n x_n, (1/N) sum_n y_n^2]` by rows, on which a linear model is reduced
     linear attention (Lu et al. 2025). As `interleaved` tokens `(x_1, 0), (0, y_1), (x_2, 0), ...`
-    of D + 1 numbers, 2 N + 1 in all, there is a label at each position: y_n at that of x_n, none at
-    the others (Garg et al. 2022).
+    of D + 1 numbers, 2 N + 1 in all, there is a label at each position: y_n where x_n stands,
+    elsewhere none (Garg et al. 2022).
     """
 
     example = """\

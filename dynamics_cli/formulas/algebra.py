@@ -64,7 +64,7 @@ class Expression:
         self.arguments = arguments
         self.level = level
         self.key = len(table)
-        """Its number: that of an argument is smaller."""
+        """Its number: arguments have smaller numbers."""
 
     def __bool__(self) -> bool:
         raise NotAFormulaError(
@@ -303,7 +303,7 @@ def _pick_of_tensors(torch: Any, h: Any, y: Any) -> Any:
 
 
 def _maximum_of_tensors(torch: Any, a: Any, b: Any) -> Any:
-    """Return the greater of both; where they are equal, the derivative is that of `b`.
+    """Return the greater of both; where they are equal, the derivative is taken of `b`.
 
     NaN of `a` stays. A number `b` is a threshold: torch takes one pass forward and one backward.
     """

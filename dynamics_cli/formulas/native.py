@@ -71,7 +71,7 @@ _C: dict[Any, Any] = {
 def features_compiled_for() -> frozenset[str]:
     """Return the instruction sets that numba compiles for, by LLVM's names.
 
-    They are those of this processor, or of `NUMBA_CPU_FEATURES`.
+    They describe this processor, or are `NUMBA_CPU_FEATURES`.
     """
     given = _numba.core.codegen.get_host_cpu_features()
     if _numba.config.CPU_FEATURES is not None:

@@ -292,7 +292,7 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     nodes = [weight, *memory.values(), *whole.values()]
     if {node.operation for node in formulas.ordered(nodes)}.issuperset(formulas.SUMS):
         if optimizer.clip is not None:
-            raise NotAFormulaError("its sums are over a tensor, those of clip over all weights")
+            raise NotAFormulaError("its sums are over a tensor, the sums of clip over all weights")
         raise InputError(
             f"optimizer.kind {optimizer.kind!r}: an update has `total` or `total_of_all`, not both"
         )

@@ -122,7 +122,7 @@ class FanScaled(PerMatrix):
 
 
 class Lecun(FanScaled, kind="lecun"):
-    """Variance `1 / fan_in`: linear networks keep that of preactivations (LeCun et al. 1998)."""
+    """Variance `1 / fan_in`: preactivations of linear networks keep theirs (LeCun et al. 1998)."""
 
     def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
         """Return `1 / fan_in`."""

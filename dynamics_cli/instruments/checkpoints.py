@@ -22,7 +22,7 @@ PREFIXES = ("module.", "model.")
 NESTED = ("state_dict", "model_state_dict", "model")
 """Keys under which checkpoints of training loops hold the state dict."""
 OPTIMIZERS = ("optimizer_state_dict", "optimizer", "optimizer_states", "optim")
-"""Keys under which they hold that of the optimizer, Lightning a list of them."""
+"""Keys under which they hold the optimizer's state, Lightning a list of them."""
 _UNITS = {
     "step": r"(?:global[_-]?)?steps?|iter(?:ation)?s?|it",
     "epoch": r"epochs?|ep",
@@ -187,7 +187,7 @@ def _loaded(file: str) -> Any:
 def fitting(tensors: dict[str, Tensor], names: Collection[str]) -> dict[str, Tensor]:
     """Return tensors without the prefixes of wrappers, unless a name fits as it is.
 
-    `module.` stands before names of parallel and averaged models, `model.` before those of
+    `module.` stands before names of parallel and averaged models, `model.` before names of
     Lightning; what else such a checkpoint holds is left out.
     """
     while not set(names) & set(tensors):

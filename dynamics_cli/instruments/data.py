@@ -1,4 +1,4 @@
-"""Inputs and labels of others: looked up by numbers of samples, all labels in memory."""
+"""Inputs and labels of users: looked up by numbers of samples, all labels in memory."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ FEW = 8
 
 @contextmanager
 def measuring(device: str) -> Iterator[None]:
-    """Compute in the modes of runs, whatever those of the calling thread are.
+    """Compute in the modes of runs, whatever modes the calling thread has.
 
     Settings of the whole process stay the user's: a loop in another thread may be at work.
 
@@ -232,7 +232,7 @@ class Instrument:
     ) -> Mapping[str, kinds.Floats]:
         """Return the optimizer's preconditioner for the trained weights of a problem.
 
-        It is that of the optimizer as it is, or of its state dict; empty where no measure needs it.
+        The optimizer is taken as it is, or by its state dict; empty where no measure needs it.
 
         Raises InputError: the optimizer does not update all trained weights.
         """
@@ -293,7 +293,7 @@ class Instrument:
         """Yield name and numbers of each measure of a state, or of the measures of some names.
 
         `before` are the problems one update ago, two updates ago, ..., where they are known;
-        `preconditioner` that of the state.
+        `preconditioner` belongs to the state.
 
         Raises InputError: samples are mixed, or torch cannot compute a measure.
         """
@@ -340,7 +340,7 @@ def given_network(problem: Problem) -> Given:
 
 
 def _training(problem: Problem, names: Collection[str]) -> Problem:
-    """Return the problem of another state, whose trained weights are those of now."""
+    """Return the problem of another state, which trains the weights that are trained now."""
     network = given_network(problem)
     if network.trained == names:
         return problem

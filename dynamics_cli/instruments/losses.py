@@ -255,11 +255,11 @@ def _weighted(function: nn.Module) -> Form:
 
 
 def _miscounts(form: Form, h: Tensor, y: Tensor) -> str | None:
-    """Return that a sum is not that of samples, or that a count depends on outputs."""
+    """Return that a sum does not add up over samples, or that a count depends on outputs."""
     summed, count = map(torch.as_tensor, form.whole(h, y))
     values = form.each(h, y).sum()
     if not torch.allclose(summed.to(values), values, rtol=ROUNDING):
-        return "its sum is not that of single samples"
+        return "the sum does not add up over samples"
     _, elsewhere = map(torch.as_tensor, form.whole(_elsewhere(h.shape, h.device).to(h), y))
     if count.ndim or not torch.allclose(count.double(), elsewhere.double(), rtol=CLOSE):
         return "the count depends on the outputs"

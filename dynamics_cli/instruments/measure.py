@@ -58,7 +58,7 @@ def measure(
     At its weights, or at each of several checkpoints. A whole copy of the model computes, with its
     attributes and forward hooks, in its eval mode, in blocks of samples, outside of
     `torch.autocast`, `torch.no_grad` and `torch.inference_mode`; the model itself stays as it is.
-    In eval mode dropout is off, so measures are those of the whole network, not of the loss with
+    In eval mode dropout is off, so measures describe the whole network, not the loss with
     dropout that your loop descends; a model that draws random numbers in eval mode too is refused.
     No derivative is taken of weights without `requires_grad`; a warning names them.
 
@@ -77,13 +77,13 @@ def measure(
             that gives the mean loss of a batch, which is `x` or what the `DataLoader` gives. Both
             functions may give `(sum, count)`, the sum of losses over labels and their number, where
             samples have different numbers of labels. Measures of outputs, such as `gauss_newton`
-            and those of the kernel, cannot see them behind a function of model and batch.
+            and measures of the kernel, cannot see them behind a function of model and batch.
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or
             functions of a state. All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, a module, or a
             list of them, in the order of training; with their iterations as `{100: state_dict}` or
             `[(100, state_dict)]`. Measures of the last update, such as `update`, compare a
-            checkpoint with that of the iteration before, and are NaN where it is not given.
+            checkpoint with the checkpoint one iteration before, and are NaN where it is not given.
         step: the iteration of a single checkpoint, or of the model's own weights.
         progress: called with how many numbers are measured, of how many.
         given: further settings, as follows.

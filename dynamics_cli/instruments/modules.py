@@ -46,7 +46,7 @@ def opened(model: nn.Module) -> nn.Module:
 def copied(module: nn.Module) -> nn.Module:
     """Return a whole copy of a module: weights, buffers, attributes, modes and forward hooks.
 
-    Weights that hooks compute, as those of `weight_norm`, are copied by value, which torch refuses.
+    Weights that hooks compute, as `weight_norm` does, are copied by value, which torch refuses.
     """
     memo: dict[int, Any] = {}
     for inner in module.modules():
@@ -122,7 +122,7 @@ def model_copy(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
 
 
 def computing_dtype(module: nn.Module) -> torch.dtype:
-    """Return the precision in which a module computes, of complex weights that of their parts."""
+    """Return the precision in which a module computes; complex weights count by their parts."""
     return next(module.parameters()).dtype.to_real()
 
 

@@ -153,7 +153,7 @@ class Given(kinds.Architecture):
 
     @property
     def device(self) -> str:
-        """That of the module."""
+        """The device of the module."""
         return next(self._module.parameters()).device.type  # type: ignore[no-any-return]
 
     @property

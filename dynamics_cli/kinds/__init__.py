@@ -1,9 +1,9 @@
 """Kinds: the classes that a config can name, and all that they are made of and given.
 
-Every room imports from here, as does code of others: `from dynamics_cli.kinds import Loss, Measure,
-...`. Begin with `base`, what a kind is, and `registry`, where kinds come from; each base class has
-a module named as its section, and `problem` has what kinds are given. `formulas`, the functions
-that formulas are made of, is the room beside it.
+Every room imports from here, and so does third-party code: `from dynamics_cli.kinds import Loss`.
+Begin with `base`, what a kind is, and `registry`, where kinds come from; each base class has a
+module named as its section, and `problem` has what kinds are given. `formulas`, the functions that
+formulas are made of, is the room beside it.
 """
 
 from dynamics_cli.formulas import algebra as formulas

@@ -24,7 +24,7 @@ Labels = Literal["real", "signs", "classes"]
 
 
 AVERAGE = "average."
-"""Begins the names of averages of weights, beside those of the weights themselves."""
+"""Begins the names of averages of weights, which stand beside the weights themselves."""
 
 
 def averages_among(state: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -43,11 +43,11 @@ RECORDED = "recorded"
 (`dyn.Recorder`).
 """
 OTHERS: set[str] = set()
-"""Modules and top packages with code of others, as they are imported."""
+"""Modules and top packages with third-party code, as they are imported."""
 
 
 def from_outside(cls: type) -> bool:
-    """Return whether a class is code of others."""
+    """Return whether a class is third-party code."""
     return cls.__module__.partition(".")[0] in OTHERS
 
 
@@ -114,7 +114,7 @@ def loaded(section: T, name: str) -> T:
 
     Raises:
         InputError: it, or a section in it, is a plain dictionary, since its kind is not loaded, or
-            it was that of a loop outside of dyn.
+            it belonged to a loop outside of dyn.
     """
     if isinstance(section, dict) and section.get("kind") == RECORDED:
         raise InputError(f"the {name} is not kept: a training loop outside of dyn made the run")

@@ -22,7 +22,7 @@ class Initialization(Kind):
     section: ClassVar[str] = "initialization"
 
     seed: Annotated[int, Field(ge=0)] | None = None
-    """Seed of the initial weights; by default that of the run."""
+    """Seed of the initial weights (default: the run's seed)."""
     rescale: Positive | None = None
     """Multiplies all initial weights; by default 1."""
 

@@ -46,7 +46,7 @@ class Measure(Kind):
     density.
     """
     linear: ClassVar[bool] = False
-    """Whether its axis, or its colours, are never logarithmic, as those of an accuracy."""
+    """Whether axis and colour scale are always linear, as for accuracies."""
     preconditioned: ClassVar[bool] = False
     """Whether it needs the preconditioner of the optimizer, `State.preconditioner`."""
     at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
@@ -59,7 +59,7 @@ class Measure(Kind):
 
     @property
     def updates(self) -> int:
-        """How many of the updates before a state it needs: so many weights `State.before` has."""
+        """Number of earlier states that it needs in `State.before`."""
         return 0
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:

@@ -104,7 +104,7 @@ def layers_seed(seed: int, iteration: int) -> int:
 def train_repeatedly(module: nn.Module, seed: int, *, apart: bool) -> None:
     """Put a module into training mode in which each call is the same function.
 
-    Random layers draw the same numbers in each call, those of a seed; `apart` as in `RandomLayers`.
+    Random layers draw the same numbers in each call, from a seed; `apart` as in `RandomLayers`.
     Batch normalisation takes the statistics of the samples of a call, and keeps none.
     """
     from torch.func import replace_all_batch_norm_modules_

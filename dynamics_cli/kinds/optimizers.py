@@ -131,7 +131,7 @@ class Descent(Optimizer):
     """
 
     adaptive: ClassVar[bool] = False
-    """Whether the size of an update does not depend on that of the gradient, as for Adam."""
+    """Whether updates are invariant to the scale of the gradient, as in Adam."""
     titles: ClassVar[Mapping[str, str]] = {
         "lr": "step size η",
         "momentum": "momentum μ",

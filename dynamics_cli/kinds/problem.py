@@ -89,7 +89,7 @@ changes:
     record: dict[str, Any] | None = None
     """`snapshots` and `loss_every` from here on."""
     freeze: list[str] | None = None
-    """The weights that are not trained from here on, instead of those of an earlier change; `[]`
+    """The weights that are not trained from here on, instead of an earlier change's; `[]`
     trains all again.
     """
     reset: dict[str, float] | None = None
@@ -171,7 +171,7 @@ class Problem:
 
     @property
     def smallest_batch(self) -> int:
-        """Samples of the last update of an epoch, which may be fewer than those of the others."""
+        """Samples of the last update of an epoch, which may be fewer than in other updates."""
         n = self.dataset.n
         size = self.batch_size or n
         drawn = self.fresh or getattr(self.config.optimizer, "replacement", False)
@@ -310,7 +310,7 @@ class Problem:
         return factors | named
 
     def starting_parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return the weights from which training goes on: the initial ones, or those of a change.
+        """Return the weights from which training goes on: initially, or at a change.
 
         Measures, and networks that subtract their initial outputs, take the initial ones.
         """

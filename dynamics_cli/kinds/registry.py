@@ -97,7 +97,7 @@ class KindSource:
 
 
 _SOURCES: dict[str, KindSource] = {}
-"""Top-level module of others -> its source, read when it was imported."""
+"""Top-level third-party module -> its source, read when it was imported."""
 
 
 def find_kind(section: str, name: str) -> type[Kind] | None:
@@ -118,7 +118,7 @@ def get_kind(section: str, name: str) -> type[Kind]:
 
 
 def loaded_kinds(section: str) -> dict[str, type[Kind]]:
-    """Return the bundled kinds of a section and those of `--with`, in alphabetical order.
+    """Return the kinds of a section, bundled and by `--with`, in alphabetical order.
 
     Packages are not asked.
     """

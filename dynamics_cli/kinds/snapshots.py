@@ -22,7 +22,7 @@ class Snapshots(Kind):
 
     section: ClassVar[str] = "snapshots"
     include: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=list)
-    """Iterations kept besides those of the schedule; those after the end of the run are not
+    """Iterations kept besides the schedule; iterations after the end of the run are not
     reached.
     """
 

@@ -110,7 +110,7 @@ def torch_preconditioner(
     Args:
         optimizer: an Adam, AdamW or RMSprop of torch.
         named: the tensors by name.
-        saved: its state at another time, by `optimizer.state_dict()`; by default that of now.
+        saved: its state at another time, by `optimizer.state_dict()` (default: its state now).
 
     Raises:
         InputError: the optimizer does not update one of the tensors, or the state is of another.

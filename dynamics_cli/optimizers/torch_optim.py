@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 REFUSED = {
     "LBFGS": "it asks for the gradient several times an update, and dyn computes it once",
-    "SparseAdam": "it needs sparse gradients, and those of a network are dense",
+    "SparseAdam": "it needs sparse gradients, and networks give dense ones",
 }
 """Class of `torch.optim` -> why it cannot train."""
 READ_ONCE = {

@@ -35,7 +35,7 @@ _NO_UNITS = ("MultiheadAttention", "Softmax", "Softmax2d", "Softmin", "LogSoftma
 
 
 def gives_units(module: nn.Module) -> bool:
-    """Return whether a module is an activation: one of torch, or that of a network of `dyn`."""
+    """Return whether a module is an activation of torch or of a network of `dyn`."""
     from dynamics_cli.architectures._networks import Units
 
     cls = type(module)
@@ -341,7 +341,7 @@ class DeadUnits(OfModules, kind="dead_units"):
     A sample activates a unit whose output is positive, at any position: so it is with ReLU, and for
     activations with the sign of their argument, such as leaky ReLU, tanh and GELU, where the
     preactivation is positive. A number for each module, or for each call of a module that the
-    network calls several times; units are as those of `activations`. Where a network calls a
+    network calls several times; units are as in `activations`. Where a network calls a
     function instead of a module, name the layer before it: its outputs are the preactivations. A
     state takes a pass over the training samples, which measures of the same modules share.
     """

@@ -75,7 +75,7 @@ def watched_attention(see: Callable[[Tensor], None]) -> Iterator[None]:
 
 
 def samples_first(weights: Tensor, alone: Tensor, count: int) -> Tensor:
-    """Return attention (count, H, T, T) of `count` samples, given that of the first one.
+    """Return attention (count, H, T, T) of `count` samples, given the attention of the first one.
 
     The axis of samples is the axis that is longer for more samples; samples and heads that share an
     axis may stand in either order. Attention that does not depend on samples is the same for all.
@@ -110,9 +110,9 @@ class Attention(Measure, kind="attention"):
     """Entropy of attention, or its weight on the previous, the first or the induction token.
 
     A number for each head, layer by layer: the mean over samples and queries t of the entropy
-    `-sum_s a_ts log a_ts` in nats; of the weight `a_{t, t-1}`; of that of the first token, for t >
-    1; or, for `induction`, of the weight on all tokens up to t behind an earlier occurrence of
-    the token at t, `sum_{s < t, x_s = x_t} a_{t, s+1}`, over the queries that have such tokens
+    `-sum_s a_ts log a_ts` in nats; of the weight `a_{t, t-1}`; of the weight on the first token,
+    for t > 1; or, for `induction`, of the weight on all tokens up to t behind an earlier occurrence
+    of the token at t, `sum_{s < t, x_s = x_t} a_{t, s+1}`, over the queries that have such tokens
     (Olsson et al. 2022), where inputs are symbols: whole numbers or vectors of a 1 and else 0.
     A query that attends to no token, whose weights are all 0 or NaN, does not count, nor does one
     of `padding`. Attention is what a network computes by a softmax over the last axis of square

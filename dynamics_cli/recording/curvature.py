@@ -101,7 +101,7 @@ class OfMode(Curvature):
 
     @property
     def name(self) -> str:
-        """The kind, and the mode if it is that of training."""
+        """The kind, and the mode if it is the training mode."""
         return f"{self.kind}_in_training" if self.mode else self.kind
 
     def derivatives(self, state: State) -> Derivatives:
@@ -492,7 +492,7 @@ class BatchSharpness(OfMode, kind="batch_sharpness"):
 
     example = "{kind: batch_sharpness, batch_size: 1, batches: 20}"
     batch_size: PositiveInt | None = None
-    """Samples of a batch; by default that of the optimizer, and without one all samples, which make
+    """Samples of a batch; by default the optimizer's batch, and without one all samples, which make
     a single batch. `dyn.measure` and `dyn.Recorder` do not know the batches of a loop: give it.
     """
     batches: PositiveInt = 50

@@ -52,7 +52,7 @@ class WeightNorm(Measure, kind="weight_norm"):
 
 
 def classifies(problem: Problem) -> bool:
-    """Return whether labels are classes: those of the loss; if real, all ±1, or one-hot vectors."""
+    """Return whether labels are classes: the loss decides; if real, all ±1, or one-hot vectors."""
     y = problem.dataset.y
     if problem.loss.labels != "real":
         return True
@@ -161,7 +161,7 @@ class OfSamples(Measure):
 class TrainLoss(OfSamples, kind="train_loss"):
     """Loss of the training samples at the recorded states, beyond the array `losses`.
 
-    Like `losses` it is that of the network in evaluation mode. With `mode: train` all samples are
+    Like `losses` it is computed in evaluation mode. With `mode: train` all samples are
     one batch of the network in training mode: a full-batch update descends this loss.
     """
 
@@ -171,7 +171,7 @@ class TrainLoss(OfSamples, kind="train_loss"):
 
     @property
     def name(self) -> str:
-        """The kind, the mode if it is that of training, and whether it is by replaced labels."""
+        """The kind, the mode if it is the training mode, and whether labels are replaced."""
         in_training = "_in_training" * (self.mode is not None)
         return super().name.replace(self.kind, f"{self.kind}{in_training}")
 

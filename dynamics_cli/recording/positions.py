@@ -21,7 +21,7 @@ SINGULAR = 1e-10
 def tokens_of(problem: Problem, x: Floats, positions: int) -> Floats:
     """Return the inputs of samples as vectors of numbers for each position (n, T, k).
 
-    Raises InputError: they are not so many positions of equal size.
+    Raises InputError: the positions have other numbers or sizes.
     """
     from torch import Tensor
     from torch.utils._pytree import tree_leaves
@@ -137,7 +137,7 @@ class ByPosition(Measure, kind="by_position"):
 
     A number for each position, or bin of positions: the mean over its labels, NaN where it has
     none. `kl_...` is the divergence `KL(p || q) = sum_c p_c log(p_c / q_c)` of the network's
-    probabilities q from those of a predictor p, in nats: `uniform`; `unigram` and `bigram` of the
+    probabilities q from a predictor's p, in nats: `uniform`; `unigram` and `bigram` of the
     training samples, the shares of labels, overall and at the same symbol; `context_unigram` and
     `context_bigram` of the sequence up to the position, the shares of symbols, overall and behind
     the same symbol, each counted once more (Edelman et al. 2024). They need inputs that are symbols

@@ -78,7 +78,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     %.
     """
     draws: PositiveInt | None = None
-    """Steps that count, those of a chain in a row; by default as many as the burn-in, twice as many
+    """Steps that count, all of a chain in a row; by default as many as the burn-in, twice as many
     anew while R-hat is above 1.05, up to 10 000.
     """
     batch_size: PositiveInt | None = None

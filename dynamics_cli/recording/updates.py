@@ -59,7 +59,7 @@ class Update(OfUpdates, OfBlocks, kind="update"):
     example = "{kind: update, of: cosine_gradient}"
     bounded = False
     of: Literal["norm", "relative", "cosine_last", "cosine_gradient"] = "norm"
-    """Norm; norm over that of the weights before; cosine with the update before; cosine with
+    """Norm; norm over the norm of the weights before; cosine with the update before; cosine with
     minus the gradient of the training loss at the weights before.
     """
 
@@ -74,7 +74,7 @@ class Update(OfUpdates, OfBlocks, kind="update"):
         return 1 + (self.of == "cosine_last")
 
     def measure(self, state: State) -> float | Floats:
-        """Return the number, or that of each block."""
+        """Return the number, or a number for each block."""
         derivatives = derivatives_of(state)
         places = self.places(derivatives)
         u = last_update(state)

@@ -356,7 +356,7 @@ def _same_run(before: RunConfig, after: RunConfig) -> bool:
 def _outcome(
     figure: Figure, null: str, claims: Sequence[Claim], answer: list[Claim] | str
 ) -> NullOutcome:
-    """Return which claims hold under a null that applies, given those of the changed runs."""
+    """Return which claims hold under a null that applies, given the claims of the changed runs."""
     reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     if isinstance(answer, str):
         held = {} if null == LONGER else dict.fromkeys(reproduced, False)

@@ -386,7 +386,7 @@ def explained(
 
 
 NARROW = 20
-"""A range whose ends are so many times its tolerance is narrow."""
+"""A range is narrow when its ends are at least this many times its tolerance."""
 
 
 def as_compared(measured: float | None, low: float | None, high: float | None) -> str:

@@ -299,7 +299,7 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
 
 
 def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the runs of the claims over seeds beside a figure; those of audits are not kept.
+    """Return the runs of the claims over seeds beside a figure; runs of audits are not kept.
 
     Raises CorruptRunError: the file is damaged, or was made of other runs than the figure.
     """

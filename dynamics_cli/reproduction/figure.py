@@ -37,7 +37,7 @@ class Wanted:
 
     @property
     def root(self) -> Path | None:
-        """The folder of the run directory; None for that of all runs."""
+        """The folder of the run directory; None for the folder of all runs."""
         if self.null:
             return audits_root()
         return None
@@ -88,7 +88,7 @@ class Figure:
     configs: Mapping[str, str | Wanted] = field(default_factory=dict)
     """Role -> config below `configs/`, or a config with changes; empty for pure theory."""
     presets: Mapping[str, Mapping[str, str | Wanted]] = field(default_factory=dict)
-    """Preset name, such as `full` -> runs that replace those of the same role, or are added."""
+    """Preset name, such as `full` -> runs that replace runs of the same role, or are added."""
     variants: Mapping[str, Variant] = field(default_factory=dict)
     """Variant name -> other runs for the same evidence, claims and drawing."""
     seed_configs: Mapping[str, str | Wanted] = field(default_factory=dict)

@@ -44,7 +44,7 @@ class FigureResult:
     """A reproduced figure."""
 
     figure: str
-    """Its id, and that of the variant if it is one: the name of its files."""
+    """Its id, and the variant's id if it is one: the name of its files."""
     files: list[Path]
     """Absolute paths of the files written: pictures, a table, the JSON of seeds, the JSON."""
     over_seeds: list[ClaimOverSeeds]

@@ -215,7 +215,7 @@ def test_a_mean_over_tokens_does_not_depend_on_blocks(loss, rows, monkeypatch):
 @pytest.mark.parametrize(
     ("loss", "told"),
     [
-        (lambda h, y: (sum_and_count(h, y)[0] ** 2, 4), "its sum is not that of single samples"),
+        (lambda h, y: (sum_and_count(h, y)[0] ** 2, 4), "the sum does not add up over samples"),
         (lambda h, y: (h.sum(), (h > 0).sum()), "the count depends on the outputs"),
         (lambda h, y: sum_and_count(h, y)[0] / sum_and_count(h, y)[1], r"return \(sum, count\)"),
     ],
