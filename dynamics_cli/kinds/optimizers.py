@@ -130,8 +130,6 @@ class Descent(Optimizer):
     around it.
     """
 
-    adaptive: ClassVar[bool] = False
-    """Whether updates are invariant to the scale of the gradient, as in Adam."""
     titles: ClassVar[Mapping[str, str]] = {
         "lr": "step size η",
         "momentum": "momentum μ",

@@ -156,7 +156,6 @@ class Adam(Minibatch, kind="adam"):
     """
 
     example = "{kind: adam, lr: 1.0e-3, iterations: 1000}"
-    adaptive = True
     decoupled: ClassVar[bool] = False
     titles: ClassVar[Mapping[str, str]] = {"beta1": "β₁", "beta2": "β₂", "eps": "ε"}
     beta1: Beta = 0.9
@@ -218,7 +217,6 @@ class RMSprop(Minibatch, kind="rmsprop"):
     """
 
     example = "{kind: rmsprop, lr: 1.0e-3, iterations: 1000}"
-    adaptive = True
     decay: Beta = 0.99
     """Share of the mean square that is kept."""
     eps: Positive = 1e-8
@@ -284,7 +282,6 @@ class Muon(Minibatch, kind="muon"):
     """
 
     example = "{kind: muon, lr: 1.0e-2, iterations: 1000}"
-    adaptive = True
     momentum: Beta = 0.95
     """mu; b is 0 at first."""
     nesterov: bool = True

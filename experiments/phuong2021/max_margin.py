@@ -171,7 +171,7 @@ class LayerMeasures:
 
     Of its singular `values`, descending, `third` is the third over the first and `gap` the second
     over the third, NaN where there is none; `grown` is `third` of what training has added to
-    `start`, and `early` and `early_grown` are both after `EARLY` updates. `points` (m, 2) are rows
+    `start`, and `early` is the same after `EARLY` updates. `points` (m, 2) are rows
     on the two leading right-singular directions, `basis` (2, d), and `angles` (m,) the degrees
     there between a row and the closer of the two main directions, `means` (2, 2). `chance` is the
     95 % point of the share within `ALONG` degrees, of Gaussian rows with the same two singular
@@ -183,7 +183,6 @@ class LayerMeasures:
     gap: float
     early: float
     grown: float
-    early_grown: float
     basis: kit.Floats
     points: kit.Floats
     means: kit.Floats
@@ -211,7 +210,6 @@ def measure_layer(
         gap=second / third,
         early=third_over_first(early),
         grown=third_over_first(W - start),
-        early_grown=third_over_first(early - start),
         basis=basis,
         points=points,
         means=means,

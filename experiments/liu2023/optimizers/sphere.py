@@ -23,7 +23,6 @@ class SphereAdam(Minibatch, kind="liu2023_adam"):
     """
 
     example = "{kind: liu2023_adam, lr: 3.0e-4, iterations: 100}"
-    adaptive = True
     eps: Positive = 1e-8
     """Added to the denominator."""
 
