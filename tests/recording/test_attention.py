@@ -1,4 +1,4 @@
-"""Measures of attention, by hand on constructed heads, however a network computes attention."""
+"""Measures of attention, by hand, however a network computes attention."""
 
 from __future__ import annotations
 
@@ -22,51 +22,24 @@ n = 6
 T = 7
 X = torch.tensor(np.random.default_rng(0).integers(3, size=(n, T)))
 X[0] = torch.arange(T) % 3  # which repeats itself
-SHARP = 60.0
 
 
-class Heads(nn.Module):
-    """Four heads: of equal weights, of the token before, of the first, and of induction."""
-
-    def __init__(self, by):
-        super().__init__()
-        self.by = by
-        self.scale = nn.Parameter(torch.tensor(1.0))
-
-    def forward(self, x):
-        places = torch.eye(T).expand(len(x), T, T).to(self.scale)
-        symbols = nn.functional.one_hot(x, T).to(self.scale)
-        zero = torch.zeros_like(places)
-        first = zero.clone()
-        first[:, :, 0] = 1.0
-        before = torch.roll(places, -1, 2)
-        before[:, 0] = 0.0
-        former = torch.roll(symbols, 1, 1)
-        former[:, 0] = 0.0
-        q = SHARP * torch.stack([zero, places, first, symbols], 1)
-        k = torch.stack([zero, torch.roll(places, 1, 2), places, former], 1)
-        if self.by == "softmax":
-            later = torch.ones(T, T, dtype=torch.bool).triu(1)
-            weights = (q @ k.mT).masked_fill(later, -torch.inf).softmax(-1)
-            mixed = weights @ symbols[:, None]
-        else:
-            mixed = scaled_dot_product_attention(
-                q, k, symbols[:, None].expand(q.shape), is_causal=True, scale=1.0
-            )
-        return self.scale * mixed.mean(1)[:, -1, :3]
-
-
-def by_hand(attention, x):
-    """Return the four numbers of each head (4, H) of weights (n, H, T, T), one after the other."""
+def by_hand(attention, x, there=None):
+    """Return the four numbers of each head (4, H) of weights (n, H, T, T), one after the other;
+    queries and tokens of padding, which are not `there` (n, T), do not count.
+    """
     numbers = []
     for head in attention.swapaxes(0, 1):
         told = {of: [] for of in OF}
-        for a, s in zip(head, x, strict=True):
-            for t in range(T):
+        for k, (a, s) in enumerate(zip(head, x, strict=True)):
+            real = np.ones(len(s), bool) if there is None else there[k]
+            first = np.flatnonzero(real)[0]
+            for t in np.flatnonzero(real & ~np.isnan(a).any(1)):
                 told["entropy"].append(-sum(w * np.log(w) for w in a[t] if w))
-                if t:
+                if t and real[t - 1]:
                     told["previous"].append(a[t, t - 1])
-                    told["first"].append(a[t, 0])
+                if t > first:
+                    told["first"].append(a[t, first])
                 if behind := [a[t, j + 1] for j in range(t) if s[j] == s[t]]:
                     told["induction"].append(sum(behind))
         numbers.append([np.mean(told[of]) for of in OF])
@@ -78,21 +51,6 @@ def measured(model, **options):
     (row,) = dyn.measure(model, X, y, measures=MEASURES, **options)
     count = (len(row) - 1) // 4
     return np.array([[row[f"attention_{of}.{k + 1}"] for k in range(count)] for of in OF])
-
-
-@pytest.mark.parametrize("rows", [100, 4], ids=["at once", "in blocks"])
-@pytest.mark.parametrize("by", ["softmax", "scaled_dot_product_attention"])
-def test_constructed_heads(by, rows, monkeypatch):
-    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
-    found = measured(Heads(by))
-    t = np.arange(1, T + 1)
-    assert_allclose(found[0, 0], np.log(t).mean())  # equal weights on t tokens
-    assert_allclose(found[1:3, 0], (1 / t[1:]).mean())
-    assert_allclose(found[1, 1], 1.0)  # the token before
-    assert_allclose(found[2, 2], 1.0)  # the first
-    assert_allclose(found[3, 3], 1.0)  # behind the same symbol
-    assert found[3, 0] < 0.7
-    assert_allclose(found[0, 2], 0.0, atol=1e-20)
 
 
 @pytest.mark.parametrize("needs_weights", [True, False])
@@ -183,13 +141,16 @@ def test_a_transformer_in_a_run_and_by_dyn_measure(keys, initialization, tmp_pat
 
 
 class Padded(nn.Module):
-    """Causal attention of two heads that does not see padding, in one of several layouts."""
+    """Causal attention of two heads that does not see padding, in one of several layouts; of the
+    way "causal" it sees padding.
+    """
 
     def __init__(self, by, layout="samples first"):
         super().__init__()
         torch.manual_seed(0)
         self.by = by
         self.layout = layout
+        self.root = 3.0 if by == "causal" else 2.0
         self.embedding = nn.Embedding(5, 8)
         self.queries = nn.Linear(8, 8)
         self.head = nn.Linear(4, 2)
@@ -199,17 +160,20 @@ class Padded(nn.Module):
         h = self.embedding(tokens)
         q, k = (z.unflatten(-1, (2, 4)).transpose(1, 2) for z in (self.queries(h), h))
         later = torch.ones(*q.shape[-2:-1], q.shape[-2], dtype=torch.bool).triu(1)
-        return q, k, ~(later | (tokens == 0)[:, None])[:, None]
+        hidden = later | (tokens == 0)[:, None] & (self.by != "causal")
+        return q, k, ~hidden[:, None]
 
     def attention(self, tokens):
         """Return attention (n, 2, T, T) by hand."""
         q, k, sees = self.parts(tokens)
-        return (q @ k.mT / 2).masked_fill(~sees, -torch.inf).softmax(-1)
+        return (q @ k.mT / self.root).masked_fill(~sees, -torch.inf).softmax(-1)
 
     def forward(self, tokens, mask=None):
         q, k, sees = self.parts(tokens)
         if self.by == "sdpa":
             mixed = scaled_dot_product_attention(q, k, k, attn_mask=sees)
+        elif self.by == "causal":
+            mixed = scaled_dot_product_attention(q, k, k, is_causal=True, scale=1 / self.root)
         else:
             scores = (q @ k.mT / 2).masked_fill(~sees, -torch.inf)
             if self.layout == "heads first":
@@ -229,35 +193,12 @@ LEFT = torch.tensor([[0, 0, 0, 1, 2], [0, 0, 3, 1, 3], [2, 1, 4, 2, 1], [0, 0, 0
 RIGHT = torch.tensor([[3, 1, 1, 0, 0], [2, 1, 0, 0, 0], [4, 3, 4, 2, 1], [1, 2, 1, 2, 0]])
 
 
-def of_queries(model, tokens, *, real):
-    """Return the four numbers of each head (4, 2); `real`: of positions without padding alone."""
-    attention = model.double().attention(tokens).detach().numpy()
-    numbers = np.empty((4, 2))
-    for head in range(2):
-        told = {of: [] for of in OF}
-        for a, s in zip(attention[:, head], tokens.numpy(), strict=True):
-            there = (s != 0) | (not real)
-            first = np.flatnonzero(there)[0]
-            for t in range(len(s)):
-                if not there[t] or np.isnan(a[t]).any():
-                    continue
-                told["entropy"].append(-sum(w * np.log(w) for w in a[t] if w))
-                if t and there[t - 1]:
-                    told["previous"].append(a[t, t - 1])
-                if t > first:
-                    told["first"].append(a[t, first])
-                if behind := [a[t, j + 1] for j in range(t) if s[j] == s[t]]:
-                    told["induction"].append(sum(behind))
-        numbers[:, head] = [np.mean(told[of]) for of in OF]
-    return numbers
-
-
 LAYOUTS = ("samples first", "heads first", "heads of a sample", "samples of a head")
 
 
 @pytest.mark.parametrize("rows", [100, 3], ids=["at once", "in blocks"])
 @pytest.mark.parametrize("tokens", [LEFT, RIGHT, LEFT[:2]], ids=["left", "right", "two samples"])
-@pytest.mark.parametrize("by", ["sdpa", *LAYOUTS])
+@pytest.mark.parametrize("by", ["sdpa", "causal", *LAYOUTS])
 def test_padding_and_heads_in_other_layouts(by, tokens, rows, monkeypatch):
     monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
     model = Padded(by, by)
@@ -266,7 +207,9 @@ def test_padding_and_heads_in_other_layouts(by, tokens, rows, monkeypatch):
         measures = [{**asked, **padding} for asked in MEASURES]
         (row,) = dyn.measure(model, inputs, tokens[:, -1] % 2, measures=measures)
         found = [[row[f"attention_{of}.{k}"] for k in (1, 2)] for of in OF]
-        assert_allclose(found, of_queries(model, tokens, real=bool(padding)), rtol=1e-10)
+        there = (tokens != 0).numpy() if padding else None
+        attention = model.double().attention(tokens).detach().numpy()
+        assert_allclose(found, by_hand(attention, tokens.numpy(), there), rtol=1e-10)
 
 
 def test_padding_that_is_not_there_is_refused():
