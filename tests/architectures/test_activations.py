@@ -69,6 +69,12 @@ def test_values_and_derivatives_also_at_the_kink(sigma, values, derivatives):
     assert_allclose(values, np.maximum(Z, 0) + alpha * np.minimum(Z, 0), rtol=1e-15)
 
 
+@pytest.mark.parametrize(("sigma", "value", "derivative"), SMOOTH, ids=lambda one: str(one)[:30])
+def test_values_and_derivatives_at_1(sigma, value, derivative):
+    assert sigma.value(np.ones(1))[0] == pytest.approx(value, rel=1e-14)
+    assert sigma.derivative(np.ones(1))[0] == pytest.approx(derivative, rel=1e-14)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("sigma", [example[0] for example in SMOOTH], ids=str)
 def test_second_derivatives_by_torch_hold_far_from_0(sigma, dtype):
