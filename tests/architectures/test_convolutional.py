@@ -1,4 +1,4 @@
-"""Convolutional networks: their layers, the network like VGG16, training and resuming."""
+"""Convolutional networks: their layers, and the network like VGG16."""
 
 from __future__ import annotations
 
@@ -42,16 +42,6 @@ def test_named_layers_and_their_outputs():
     assert config.layer_outputs(weights, x, 1).shape == (4, 108)
     with pytest.raises(ValueError, match="no layer 5"):
         config.layer_outputs(weights, x, 5)
-
-
-CONFIG = read("""
-name: images
-dataset: {kind: mnist_pair, digits: [1, 0], source: subset, per_class: 8, test: false}
-architecture: {kind: convolutional, convolutions: [[2, 4, 4, 0]], widths: [6]}
-initialization: {kind: default_scaled, factor: 0.05, only: [weight_2, weight_3]}
-loss: {kind: logistic}
-optimizer: {kind: adam, lr: 0.01, batch_size: 4, epochs: 20}
-""")
 
 
 def test_full_size_has_the_138_million_weights_of_the_paper():

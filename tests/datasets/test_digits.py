@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from dynamics_cli.datasets.files.mnist import load_mnist
 from dynamics_cli.datasets.images import MnistPair, light_effect
 from dynamics_cli.kinds import Samples, Streams
-from tests.cases import read
 
 
 def pair(**settings: Any) -> MnistPair:
@@ -66,13 +65,3 @@ def test_the_light_effect_scales_every_pixel_value(shape):
     assert (data.x[:1000].max(), data.x[1000:].min()) == (127 / 255, 128 / 255)
     assert data.x_test is not None
     assert data.x_test[200:].min() == 128 / 255
-
-
-CONFIG = read("""
-name: digits
-dataset: {kind: mnist_pair, digits: [1, 0], per_class: 5}
-architecture: {kind: two_layer, width: 4}
-initialization: {kind: balanced, scale: 0.001}
-loss: {kind: exponential}
-optimizer: {kind: gd, lr: 0.01, iterations: 3}
-""")

@@ -24,8 +24,6 @@ NONE = []
 W = np.array([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]])
 PAIR = np.array([[3.0, 4.0], [0.0, 1.0]])
 OUT = np.array([-5.0, 2.0])
-STILL = np.array([[3.0, 4.0], [0.0, 0.0]])
-MOVED = np.array([[3.0, 5.0], [1.0, 0.0]])
 DIAGONAL = np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
 PARALLEL = np.outer(
     [1.0, 2.0, 3.0], [1.0, 1.0]
@@ -43,7 +41,6 @@ DIVERGED = [1.0, 0.1, np.inf, 0.001]
 TURNED = 30 * np.pi / 180 + np.array([0.0, 0.0, np.pi])
 OPPOSITE = np.stack([np.cos(TURNED), np.sin(TURNED)], 1)
 TINY = np.outer([1.0, 1e-3, 7.0], [0.3, -0.7, 0.1]) * 1e-20
-THREE = np.arange(3)
 
 EXACT = [
     (lambda: norms(W), [5.0, 0.0, 13.0]),
