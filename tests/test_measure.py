@@ -169,21 +169,6 @@ def test_measures_are_those_of_dense_matrices(dense, rows, monkeypatch):
     ).all()  # of signs the variance is at most 2 spread^2 / 100
 
 
-def test_batch_sharpness_is_a_mean_over_batches(dense):
-    name, oracle = dense
-    module, x, y, _, loss, _ = NETWORKS[name]
-    asked = {"kind": "batch_sharpness", "batch_size": 2, "batches": 3}
-    (row,) = dyn.measure(module, x, y, loss=loss, measures=[asked], seed=5, step=40)
-    rng = stream(5, "batch_sharpness", 40)
-    ratios = []
-    for _ in range(3):
-        batch = torch.from_numpy(rng.choice(len(y), 2, replace=False))
-        g = grad(oracle.total)(oracle.theta, batch)
-        H = hessian(oracle.total)(oracle.theta, batch).detach()
-        ratios.append(float(g @ H @ g / (g @ g)))
-    assert row["batch_sharpness"] == pytest.approx(np.mean(ratios), rel=1e-9)
-
-
 def test_sharpness_in_single_precision(dense):
     name, oracle = dense
     module, x, y, _, loss, _ = NETWORKS[name]
@@ -208,47 +193,28 @@ STATISTICS = {
     "zeros": lambda A: np.mean(A == 0),
     "stable_rank": lambda A: np.linalg.norm(A) ** 2 / np.linalg.norm(A, 2) ** 2,
 }
+
+
+def with_dead_units(layer: nn.Module) -> nn.Module:
+    with torch.no_grad():
+        layer.bias[:2] = -50.0
+    return layer
+
+
 RECTIFIED = nn.Sequential(
-    nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 5), nn.LeakyReLU(), nn.Linear(5, 2)
+    *(with_dead_units(nn.Conv2d(1, 3, 3)), nn.ReLU(), nn.Flatten()),
+    *(with_dead_units(nn.Linear(48, 5)), nn.LeakyReLU(), nn.Linear(5, 2)),
 )
-with torch.no_grad():
-    RECTIFIED[0].bias[1] = -50.0
-    RECTIFIED[3].bias[:2] = -50.0
-
-
-@pytest.mark.parametrize("rows", [100, 3], ids=["at once", "in blocks"])
-def test_activations_are_those_of_the_first_layers_alone(rows, monkeypatch):
-    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
-    x = torch.randn(7, 1, 6, 6)
-    measures = [{"kind": "activations", "of": of} for of in STATISTICS]
-    asked = {"kind": "activations", "of": "mean", "modules": ["[05]", "2"]}
-    (row,) = dyn.measure(
-        RECTIFIED, x, x[:, 0, 0, :2], loss="mse", measures=[*measures, "dead_units"]
-    )
-    (named,) = dyn.measure(RECTIFIED, x, x[:, 0, 0, :2], loss="mse", measures=[asked])
-    outputs = {}
-    for k in range(6):
-        h = copy.deepcopy(RECTIFIED[: k + 1]).double()(x.double()).detach().numpy()
-        outputs[str(k)] = np.moveaxis(h, 1, -1).reshape(-1, h.shape[1])
-    expected = {f"dead_units.{k}": np.mean(~(outputs[k] > 0).any(axis=0)) for k in ("1", "4")}
-    assert expected["dead_units.1"] >= 1 / 3
-    assert expected["dead_units.4"] >= 0.4
-    for of, number in STATISTICS.items():
-        expected |= {f"activations_{of}.{k}": number(outputs[k]) for k in ("1", "4")}
-    assert row == pytest.approx({"iteration": 0, **expected}, rel=1e-12)
-    means = {f"activations_mean.{k}": outputs[k].mean() for k in ("0", "5", "2")}
-    assert list(named)[1:] == list(means)
-    assert named == pytest.approx({"iteration": 0, **means}, rel=1e-12)
 
 
 class Shared(nn.Module):
-    """One ReLU that is called after two layers, in the second of which units may be dead."""
+    """One ReLU that is called after two layers, in the second of which units are dead."""
 
-    def __init__(self, second: nn.Module, *, wide: int) -> None:
+    def __init__(self, wide: int = 6) -> None:
         super().__init__()
         torch.manual_seed(0)
         self.first = nn.Linear(4, 6)
-        self.second = second
+        self.second = with_dead_units(nn.Linear(6, wide))
         self.relu = nn.ReLU()
         self.last = nn.Linear(wide, 1)
 
@@ -256,26 +222,6 @@ class Shared(nn.Module):
         h = self.relu(self.first(x))
         h = self.relu(self.second(h))
         return self.last(h)[:, 0]
-
-
-@pytest.mark.parametrize("rows", [100, 4], ids=["at once", "in blocks"])
-@pytest.mark.parametrize("wide", [6, 8])
-def test_a_module_that_is_called_twice_is_measured_by_call(wide, rows, monkeypatch):
-    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
-    second = nn.Linear(6, wide)
-    with torch.no_grad():
-        second.bias[:2] = -50.0
-    model = Shared(second, wide=wide).double()
-    x = torch.randn(10, 4).double()
-    asked = ["dead_units", *({"kind": "activations", "of": of} for of in STATISTICS)]
-    (row,) = dyn.measure(model, x, x[:, 0], loss="mse", measures=asked)
-    a = model.first(x).relu()
-    for k, outputs in enumerate((a, model.second(a).relu()), start=1):
-        h = outputs.detach().numpy()
-        assert row[f"dead_units.{k}"] == np.mean(~(h > 0).any(0))
-        for of, number in STATISTICS.items():
-            assert row[f"activations_{of}.{k}"] == pytest.approx(number(h), rel=1e-12)
-    assert row["dead_units.2"] >= 2 / wide
 
 
 class Often(Shared):
@@ -289,7 +235,7 @@ class Often(Shared):
 def test_calls_that_depend_on_samples_are_refused(monkeypatch):
     monkeypatch.setattr(Problem, "block_samples", lambda *_: 4)
     monkeypatch.setattr(Given, "refuse_mixing", lambda *_: None)
-    model = Often(nn.Linear(6, 6), wide=6)
+    model = Often()
     x = torch.randn(8, 4)
     for k in (0, 4):
         rows = x.clone()
@@ -305,40 +251,78 @@ class Permuted(nn.Module):
         return x.permute(0, 2, 3, 1)
 
 
-def with_dead_units(layer: nn.Module) -> nn.Module:
-    with torch.no_grad():
-        layer.bias[:2] = -50.0
-    return layer
+def read_out(*layers: nn.Module) -> nn.Module:
+    return nn.Sequential(*layers, nn.ReLU(), nn.Flatten(), nn.LazyLinear(1))
 
 
-LAST = (nn.Flatten(), nn.LazyLinear(1), nn.Flatten(0))
-UNITS = {
-    "conv1d": ((6, 9), (with_dead_units(nn.Conv1d(6, 5, 3)), nn.ReLU()), 1),
-    "conv1d transposed": ((6, 9), (with_dead_units(nn.ConvTranspose1d(6, 5, 3)), nn.ReLU()), 1),
-    "batch norm": ((6, 9), (nn.Conv1d(6, 5, 3), with_dead_units(nn.BatchNorm1d(5)), nn.ReLU()), 1),
-    "pooled": ((6, 9), (with_dead_units(nn.Conv1d(6, 5, 3)), nn.MaxPool1d(2), nn.ReLU()), 1),
-    "conv2d": ((3, 6, 6), (with_dead_units(nn.Conv2d(3, 5, 3)), nn.ReLU()), 1),
-    "channels last": ((3, 6, 6), (Permuted(), with_dead_units(nn.Linear(3, 5)), nn.ReLU()), -1),
-    "tokens": ((9, 6), (with_dead_units(nn.Linear(6, 5)), nn.ReLU()), -1),
+def first(k: int, axis: int = 1) -> Any:
+    """Return the outputs of the first k layers, units last."""
+    return lambda model, x: model[:k](x).movedim(axis, -1)
+
+
+def at_first(model: Any, x: Tensor) -> Tensor:
+    return model.first(x).relu()
+
+
+def at_second(model: Any, x: Tensor) -> Tensor:
+    return model.second(at_first(model, x)).relu()
+
+
+CALLS = {".1": at_first, ".2": at_second}
+CONV = nn.Conv1d(6, 5, 3)
+OF_CONV = with_dead_units(copy.deepcopy(CONV))
+TRANSPOSED = with_dead_units(nn.ConvTranspose1d(6, 5, 3))
+# model, shape of a sample, label of an activation -> its outputs
+ACTIVATED = {
+    "two layers": (RECTIFIED, (1, 6, 6), {".1": first(2), ".4": first(5)}),
+    "called twice": (Shared(6), (4,), CALLS),
+    "called twice, wider": (Shared(8), (4,), CALLS),
+    "conv1d": (read_out(OF_CONV), (6, 9), {"": first(2)}),
+    "conv1d transposed": (read_out(TRANSPOSED), (6, 9), {"": first(2)}),
+    "batch norm": (read_out(CONV, with_dead_units(nn.BatchNorm1d(5))), (6, 9), {"": first(3)}),
+    "pooled": (read_out(OF_CONV, nn.MaxPool1d(2)), (6, 9), {"": first(3)}),
+    "conv2d": (read_out(with_dead_units(nn.Conv2d(3, 5, 3))), (3, 6, 6), {"": first(2)}),
+    "channels last": (
+        read_out(Permuted(), with_dead_units(nn.Linear(3, 5))),
+        (3, 6, 6),
+        {"": first(3, -1)},
+    ),
+    "tokens": (read_out(with_dead_units(nn.Linear(6, 5))), (9, 6), {"": first(2, -1)}),
     "tokens of a convolution": (
+        read_out(CONV, with_dead_units(nn.Linear(7, 5))),
         (6, 9),
-        (nn.Conv1d(6, 5, 3), with_dead_units(nn.Linear(7, 5)), nn.ReLU()),
-        -1,
+        {"": first(3, -1)},
     ),
 }
 
 
-@pytest.mark.parametrize("case", UNITS)
-def test_units_are_channels_of_convolutions_and_the_last_axis_of_layers(case):
-    shape, layers, axis = UNITS[case]
+@pytest.mark.parametrize("rows", [100, 3], ids=["at once", "in blocks"])
+@pytest.mark.parametrize("case", ACTIVATED)
+def test_units_are_channels_of_convolutions_and_the_last_axis_of_layers(case, rows, monkeypatch):
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
+    given, shape, outputs = ACTIVATED[case]
+    model = copy.deepcopy(given).eval()
     x = torch.randn(8, *shape, generator=torch.Generator().manual_seed(0))
-    model = nn.Sequential(*copy.deepcopy(layers), *copy.deepcopy(LAST)).eval()
-    model(x)
-    asked = ["dead_units", {"kind": "activations", "of": "stable_rank"}]
-    (row,) = dyn.measure(model, x, x.flatten(1)[:, 0], loss="mse", measures=asked)
-    h = model[: len(layers)].double()(x.double()).movedim(axis, -1).flatten(0, -2).detach().numpy()
-    assert row["dead_units"] == np.mean(~(h > 0).any(0)) >= 2 / 5
-    assert row["activations_stable_rank"] == pytest.approx(STATISTICS["stable_rank"](h), rel=1e-12)
+    y = model(x).detach()
+    asked = ["dead_units", *({"kind": "activations", "of": of} for of in STATISTICS)]
+    (row,) = dyn.measure(model, x, y, loss="mse", measures=asked)
+    expected = {"iteration": 0}
+    for label, function in outputs.items():
+        h = function(model.double(), x.double()).flatten(0, -2).detach().numpy()
+        expected[f"dead_units{label}"] = np.mean(~(h > 0).any(0))
+        expected |= {f"activations_{of}{label}": number(h) for of, number in STATISTICS.items()}
+    assert row == pytest.approx(expected, rel=1e-12)
+    assert max(row[f"dead_units{label}"] for label in outputs) >= 1 / 4
+
+
+def test_activations_of_modules_that_are_named():
+    x = torch.randn(7, 1, 6, 6)
+    asked = {"kind": "activations", "of": "mean", "modules": ["[05]", "2"]}
+    (named,) = dyn.measure(RECTIFIED, x, x[:, 0, 0, :2], loss="mse", measures=[asked])
+    model = copy.deepcopy(RECTIFIED).double()
+    means = {f"activations_mean.{k}": model[: k + 1](x.double()).mean().item() for k in (0, 5, 2)}
+    assert list(named)[1:] == list(means)
+    assert named == pytest.approx({"iteration": 0, **means}, rel=1e-12)
 
 
 class ByRows(OfLayer):
@@ -656,136 +640,160 @@ def weighted(h: Tensor, y: Tensor) -> Tensor:
     return cross_entropy(h, y, weight=torch.arange(1.0, 6.0, dtype=h.dtype))
 
 
+def penalised(h: Tensor, y: Tensor) -> Tensor:
+    return cross_entropy(h, y) + 0.1 * MODULE.readout.weight.norm()
+
+
+def nested() -> nn.Module:
+    """Attention whose fast path, without gradients, leaves padding out."""
+    layer = nn.TransformerEncoderLayer(4, 2, 4, batch_first=True)
+
+    class Nested(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = nn.TransformerEncoder(layer, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            mask = torch.tensor([False, True]).expand(len(x), 2)
+            return self.encoder(x, src_key_padding_mask=mask).flatten(1)[:, -3:]
+
+    return Nested()
+
+
+def softened(layer: nn.Module) -> nn.Module:
+    return nn.Sequential(nn.Linear(3, 1), layer)
+
+
+COMPLEX = nn.Linear(3, 3, dtype=torch.cfloat)
+SQUARES = {"x": ROWS, "y": ROWS[:, 0], "loss": "mse"}
+LOADERS = {
+    "stream": DataLoader(Stream()),
+    "shuffled": DataLoader(Files(), 2, shuffle=True, drop_last=True),
+    "replaced": DataLoader(Files(), 2, sampler=RandomSampler(Files(), replacement=True)),
+    "padded": DataLoader(Padded(), 4, collate_fn=pad),
+}
+PENALTY = r"the loss takes weights from the model itself, .*: give a function \(model, batch\)"
+# what the call has in place of the transformer, its inputs and its labels, or beside them
 REFUSED = {
-    "batch statistics": (
-        lambda: dyn.measure(
-            nn.Sequential(nn.Linear(3, 1), nn.Softmax(0)), ROWS, ROWS[:, 0], loss="mse"
-        ),
-        "mixes samples",
-    ),
+    "batch statistics": ({"model": softened(nn.Softmax(0)), **SQUARES}, "mixes samples"),
     "random numbers": (
-        lambda: dyn.measure(
-            nn.Sequential(nn.Linear(3, 1), Jitter()), ROWS, ROWS[:, :1], loss="mse"
-        ),
+        {"model": softened(Jitter()), **SQUARES, "y": ROWS[:, :1]},
         "the model draws random numbers in its eval mode",
     ),
-    "weighted mean": (
-        lambda: dyn.measure(MODULE, X, Y, loss=weighted),
-        "for 7 samples, neither a number for each",
-    ),
-    "other labels": (
-        lambda: dyn.measure(MODULE, X, Y[:, None].expand(7, 4), loss=cross_entropy),
-        "the loss of out",
-    ),
-    "no such class": (
-        lambda: dyn.measure(MODULE, X, Y + 3),
-        "y.2. is 5, the cross_entropy loss needs a class number",
-    ),
-    "shapes": (
-        lambda: dyn.measure(MODULE, X.float().reshape(7, 3, 1), Y),
-        r"does not take inputs \(2, 3, 1\): ",
-    ),
-    "no loader": (lambda: dyn.measure(MODULE, X), "a DataLoader of pairs"),
+    "weighted mean": ({"loss": weighted}, "for 7 samples, neither a number for each"),
+    "other labels": ({"y": Y[:, None].expand(7, 4), "loss": cross_entropy}, "the loss of out"),
+    "no such class": ({"y": Y + 3}, "y.2. is 5, the cross_entropy loss needs a class number"),
+    "shapes": ({"x": X.float().reshape(7, 3, 1)}, r"does not take inputs \(2, 3, 1\): "),
+    "no loader": ({"y": None}, "a DataLoader of pairs"),
     "a list of batches": (
-        lambda: dyn.measure(MODULE, [(X[:4], Y[:4]), (X[4:], Y[4:])]),
+        {"x": [(X[:4], Y[:4]), (X[4:], Y[4:])], "y": None},
         "x is a list of batches: join inputs and labels by torch.cat, or give a DataLoader",
     ),
     "a dictionary as argument": (
-        lambda: dyn.measure(OfDictionary(), {"data": ROWS}, ROWS[:, 0], loss="mse"),
+        {"model": OfDictionary(), **SQUARES, "x": {"data": ROWS}},
         r"keyword argument 'data'; its argument is one dictionary: give \(x,\) in place of x",
     ),
     "single precision only": (
-        lambda: dyn.measure(Single(), ROWS, ROWS[:, 0], loss="mse"),
+        {"model": Single(), **SQUARES},
         'it computes in float32 only: give dtype="float32"',
     ),
     "a stream": (
-        lambda: dyn.measure(MODULE, DataLoader(Stream())),
+        {"x": LOADERS["stream"], "y": None},
         "a data set whose samples have numbers",
     ),
     "other samples in each epoch": (
-        lambda: dyn.measure(MODULE, DataLoader(Files(), 2, shuffle=True, drop_last=True)),
+        {"x": LOADERS["shuffled"], "y": None},
         "other samples in each epoch, .*: give one without shuffle or without drop_last",
     ),
     "samples drawn with replacement": (
-        lambda: dyn.measure(
-            MODULE, DataLoader(Files(), 2, sampler=RandomSampler(Files(), replacement=True))
-        ),
+        {"x": LOADERS["replaced"], "y": None},
         "other samples in each epoch",
     ),
     "token means": (
-        lambda: dyn.measure(MODULE, X, loss=lambda model, batch: model(batch).sum() ** 2),
+        {"y": None, "loss": lambda model, batch: model(batch).sum() ** 2},
         "is no mean over samples",
     ),
     "token means of lengths that differ in the middle": (
-        lambda: dyn.measure(MODULE, {"x": LONG, "labels": LATE}, loss=token_mean),
+        {"x": {"x": LONG, "labels": LATE}, "y": None, "loss": token_mean},
         r"the loss is no mean over samples: .* return \(sum, count\) of the labels",
     ),
     "token means of held-out samples": (
-        lambda: dyn.measure(
-            MODULE,
-            {"x": LONG, "labels": LONG},
-            loss=token_mean,
-            x_test={"x": LONG, "labels": LATE},
-        ),
+        {
+            "x": {"x": LONG, "labels": LONG},
+            "y": None,
+            "loss": token_mean,
+            "x_test": {"x": LONG, "labels": LATE},
+        },
         "the loss is no mean over samples",
     ),
     "padding up to the longest of a batch": (
-        lambda: dyn.measure(
-            nn.Sequential(nn.Linear(1, 2), nn.Flatten(), Total()),
-            DataLoader(Padded(), 4, collate_fn=pad),
-            loss="mse",
-        ),
+        {
+            "model": nn.Sequential(nn.Linear(1, 2), nn.Flatten(), Total()),
+            "x": LOADERS["padded"],
+            "y": None,
+            "loss": "mse",
+        },
         "the model mixes samples: its outputs for a sample change",
     ),
-    "no device": (
-        lambda: dyn.measure(MODULE, X, Y, device="cuda:7"),
-        "cannot be copied to cuda:7: ",
+    "no device": ({"device": "cuda:7"}, "cannot be copied to cuda:7: "),
+    "as many": ({"y": Y[:3]}, r"inputs \(7, 3\) and labels \(3,\) differ"),
+    "two lengths": (
+        {"x": (X[:5], Y)},
+        r"inputs \(5, 3\), \(7,\) and labels \(7,\) differ",
     ),
-    "as many": (lambda: dyn.measure(MODULE, X, Y[:3]), r"inputs \(7, 3\) and labels \(3,\) differ"),
-    "no model": (lambda: dyn.measure("net.py", X, Y), "the model is a str, needed is"),
+    "no model": ({"model": "net.py"}, "the model is a str, needed is"),
     "no activations": (
-        lambda: dyn.measure(MODULE, X, Y, measures=["dead_units"]),
+        {"measures": ["dead_units"]},
         "dead_units.modules is missing: no module is an activation; name some of: embedding, layer",
     ),
     "no such module": (
-        lambda: dyn.measure(MODULE, X, Y, measures=[{"kind": "dead_units", "modules": ["fc*"]}]),
+        {"measures": [{"kind": "dead_units", "modules": ["fc*"]}]},
         "dead_units.modules: 'fc.' is no module of the network: embedding, layer",
     ),
     "no updates": (
-        lambda: dyn.measure(
-            MODULE,
-            X,
-            Y,
-            checkpoints=[(k, MODULE.state_dict()) for k in (1, 3, 4)],
-            measures=["critical_lr", {"kind": "update", "of": "cosine_last"}],
-        ),
+        {
+            "checkpoints": [(k, MODULE.state_dict()) for k in (1, 3, 4)],
+            "measures": ["critical_lr", {"kind": "update", "of": "cosine_last"}],
+        },
         r"update_cosine_last is of updates: .* checkpoints=\[\(99, FILE\), .*\(101, FILE\)\]",
     ),
-    "no start": (lambda: dyn.measure(MODULE, X, Y, measures=["distance"]), "start is missing"),
-    "other weights": (
-        lambda: dyn.measure(MODULE, X, Y, checkpoints={"a": torch.zeros(2)}),
-        "does not fit the model",
+    "no start": ({"measures": ["distance"]}, "start is missing"),
+    "other weights": ({"checkpoints": {"a": torch.zeros(2)}}, "does not fit the model"),
+    "no state": ({"checkpoints": [{"epoch": 3}]}, "no state dict"),
+    "several steps": ({"checkpoints": [MODULE, MODULE], "step": 3}, "of a single checkpoint"),
+    "a typo": ({"measures": ["sharpnes"]}, "measure: record.measures.0.: .*'sharpness'"),
+    "a single output": ({"model": nn.Linear(3, 1), "x": ROWS, "y": ROWS[:, 0]}, 'loss="mse"'),
+    "a loss": ({"loss": "cros_entropy"}, "did you mean 'cross_entropy'"),
+    "twice": ({"measures": ["margin"] * 2}, "margin is there twice"),
+    "sequences": ({"model": nn.Embedding(5, 4)}, "loss needs a row"),
+    "meta": (
+        {"model": nn.Linear(3, 3, device="meta"), "x": ROWS},
+        "weights without values .device meta.",
     ),
-    "no state": (lambda: dyn.measure(MODULE, X, Y, checkpoints=[{"epoch": 3}]), "no state dict"),
-    "a typo": (
-        lambda: dyn.measure(MODULE, X, Y, measures=["sharpnes"]),
-        "measure: record.measures.0.: .*'sharpness'",
+    "lazy": ({"model": nn.LazyLinear(3), "x": ROWS}, "call it once with inputs"),
+    "fast path": (
+        {"model": nested(), "x": torch.randn(7, 2, 4), "y": Y % 3},
+        "without gradients the model gives other",
     ),
-    "a single output": (lambda: dyn.measure(nn.Linear(3, 1), ROWS, ROWS[:, 0]), 'loss="mse"'),
-    "a loss": (
-        lambda: dyn.measure(MODULE, X, Y, loss="cros_entropy"),
-        "did you mean 'cross_entropy'",
+    "no such weight": ({"parameters": "head.*"}, "'head.*'. match no trained weight of"),
+    "no such block": (
+        {"measures": [{"kind": "sharpness", "blocks": {"a": "b*"}}]},
+        "sharpness.blocks: 'b.' is no trained weight of: embedding.weight",
     ),
-    "twice": (lambda: dyn.measure(MODULE, X, Y, measures=["margin"] * 2), "margin is there twice"),
-    "sequences": (lambda: dyn.measure(nn.Embedding(5, 4), X, Y), "loss needs a row"),
+    "complex outputs": (
+        {"model": COMPLEX, "x": ROWS.to(torch.cfloat), "y": Y % 3},
+        r"the model gives complex outputs: let it give real numbers, such as abs\(\)",
+    ),
+    "a penalty of the model itself": ({"loss": penalised}, PENALTY),
 }
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusals(case):
-    call, told = REFUSED[case]
+    changes, told = REFUSED[case]
     with pytest.raises(InputError, match=told) as error:
-        call()
+        dyn.measure(**{"model": MODULE, "x": X, "y": Y, **changes})
     assert "\n" not in str(error.value)
 
 

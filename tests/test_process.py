@@ -157,7 +157,8 @@ def test_no_measure_depends_on_a_setting_of_the_user(tmp_path, name):
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1), nn.Flatten(0))
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((8, 3)), rng.standard_normal(8)
-    given = {"loss": "mse", "measures": ["train_loss", "gradient_norm", "sharpness"]}
+    measures = ["train_loss", "gradient_norm", "sharpness", "hessian_trace", "kernel_alignment"]
+    given = {"loss": "mse", "measures": measures}
 
     def both(place):
         table = dyn.measure(model, x, y, **given)
