@@ -131,7 +131,7 @@ class RunSource:
             configs += [self._configs(run, overrides, offset * span) for run in wanted.values()]
 
         single = [k for k, of_run in enumerate(configs) if len(of_run) == 1]
-        alike = divide([configs[k][0] for k in single]).batches
+        alike = divide([configs[k][0] for k in single])
         together = [[single[place] for place in batch] for batch in alike]
         runs = self._obtain(
             roles * len(offsets), configs, together, allowed=("complete", "diverged")

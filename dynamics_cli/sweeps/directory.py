@@ -7,12 +7,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from html import escape
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, SupportsFloat
+from typing import TYPE_CHECKING, Annotated, Any, Self, SupportsFloat
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -55,7 +56,6 @@ begun; the file of the table leaves them out.
 LAST = (*PLACE, "message")
 FIXED = ("job", "seed", "status", *LAST)
 """Columns that are neither settings nor final numbers."""
-_EXCHANGED = "was exchanged: another run stands there"
 _AGAIN = "move or delete what is there, and the same `dyn sweep` trains the missing jobs"
 _DELETE = (
     f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads"
@@ -136,10 +136,10 @@ class SweepDescription(BaseModel):
     labels: dict[str, str] = {}
     columns: dict[str, str] = {}
     config: Annotated[dict[str, Any], AfterValidator(_check_config)]
-    files: dict[str, str] | None = None
-    """None in sweeps of the version that landed before, whose runs do not say whose they are."""
+    hashes: list[str] = []
+    """The hash of each job (`run_hash`), shortened; none in sweeps of a former version."""
     batches: list[list[int]]
-    """The jobs of each batch; the others are trained alone."""
+    """The jobs that are trained as one run, by runs; those that are left out are trained alone."""
     table: _Table | None = None
 
     @model_validator(mode="after")
@@ -151,8 +151,8 @@ class SweepDescription(BaseModel):
         numbers = [number for batch in self.batches for number in batch]
         if len({*numbers}) != len(numbers) or any(k not in range(self.jobs) for k in numbers):
             raise ValueError("a batch has jobs that are not there, or are in another batch")
-        if not all(self.batches):
-            raise ValueError("a batch has no jobs")
+        if not all(self.batches) or len(self.hashes) not in (0, self.jobs):
+            raise ValueError("a batch has no jobs, or a job no hash")
         if self.table is not None:
             if not {*self.settings} <= {*self.table.columns}:
                 raise ValueError("the table lacks a setting")
@@ -165,6 +165,10 @@ class SweepDescription(BaseModel):
     def settings(self) -> list[str]:
         """Swept and computed settings, in the order of the values of a point."""
         return [*(axis.key for axis in self.axes), *self.computed]
+
+    def owns(self, run: Run, numbers: Sequence[int]) -> bool:
+        """Whether a run was trained as these jobs, on data and with code as planned."""
+        return not self.hashes or run.info.get("asked") == [self.hashes[k] for k in numbers]
 
     def write(self, directory: Path) -> None:
         """Write the description of the sweep in a directory.
@@ -213,98 +217,74 @@ def _csv_of(table: _Table, without: Collection[str] = PLACE) -> bytes:
     return files.csv_of(names, ([text_of(row[k]) for k in kept] for row in table.rows))
 
 
-class Batch(NamedTuple):
-    """Jobs that are trained together, often a single one."""
-
-    name: str
-    """Their run directory, below that of the sweep."""
-    numbers: Sequence[int]
-
-    def alone(self) -> list[Batch]:
-        """Return each job as a batch of its own."""
-        return [Batch(f"jobs/{number:06d}", [number]) for number in self.numbers]
+def place_of(numbers: Sequence[int]) -> str:
+    """Return the run directory of jobs that are trained as one run, below that of the sweep."""
+    folder = "jobs" if len(numbers) == 1 else "batches"
+    return f"{folder}/{numbers[0]:06d}"
 
 
-def batches_of(described: SweepDescription) -> list[Batch]:
-    """Return the batches of a sweep that is described so, larger than one job first."""
+def runs_of(described: SweepDescription) -> list[list[int]]:
+    """Return the jobs of a sweep by the runs as which they are trained."""
     alone = sorted({*range(described.jobs)}.difference(*described.batches))
-    batches = [Batch(f"batches/{numbers[0]:06d}", numbers) for numbers in described.batches]
-    return [*batches, *Batch("", alone).alone()]
+    return [*described.batches, *([number] for number in alone)]
 
 
-def parts_of(directory: Path, batch: Batch, failed: Collection[str] = ()) -> list[Batch]:
-    """Return the batch, or each job alone where these were trained after the batch failed.
+def parts_of(
+    directory: Path, numbers: Sequence[int], failed: Collection[str] = ()
+) -> list[Sequence[int]]:
+    """Return jobs of one run, or each alone where they were trained after that run failed.
 
-    `failed` has the names of batches that failed, perhaps without leaving a directory.
+    `failed` has the places of runs that failed, perhaps without leaving a directory.
     """
-    if len(batch.numbers) == 1:
-        return [batch]
-    try:
-        whole = ended_run(directory, batch)
-    except CorruptRunError:
-        return [batch]
-    if whole is not None:
-        return [batch]
-    alone = batch.alone()
-    if any(part.name in failed or files.exists(directory / part.name) for part in alone):
-        return alone
-    return [batch]
+    if len(numbers) == 1:
+        return [numbers]
+    with suppress(CorruptRunError):
+        if ended_run(directory, numbers) is None:
+            alone = [[number] for number in numbers]
+            places = map(place_of, alone)
+            if any(place in failed or files.exists(directory / place) for place in places):
+                return [*alone]
+    return [numbers]
 
 
-def belonging(described: SweepDescription, batch: Batch) -> dict[str, Any]:
-    """Return the entry of `run.json` by which a run belongs to these jobs of this sweep."""
-    return {"sweep": {"hash": described.hash, "jobs": list(batch.numbers)}}
-
-
-def ended_run(directory: Path, batch: Batch) -> Run | None:
-    """Return the run in the place of a batch whose training has ended; None without one.
+def ended_run(directory: Path, numbers: Sequence[int]) -> Run | None:
+    """Return the run in the place of jobs whose training has ended; None without one.
 
     Raises CorruptRunError: it is damaged.
     """
-    if not files.exists(directory / batch.name):
+    path = directory / place_of(numbers)
+    if not files.exists(path):
         return None
     try:
-        run = Run(directory / batch.name)
+        run = Run(path)
     except CorruptRunError:
         raise
     except RunError:  # no run yet, or one that another process is writing
         return None
-    fits = len(run.info.get("replicas", [0])) == len(batch.numbers)
+    fits = len(run.info.get("replicas", [0])) == len(numbers)
     return run if run.ended and fits else None
 
 
-def _own_run(directory: Path, described: SweepDescription, batch: Batch) -> Run | None:
-    """Return `ended_run` where it was trained as these jobs of this sweep.
-
-    Raises CorruptRunError: it is damaged, or another run.
-    """
-    run = ended_run(directory, batch)
-    if run is None or described.files is None:
-        return run
-    own = belonging(described, batch)
-    if {key: run.info.get(key) for key in own} != own:
-        raise _exchanged(directory, batch.name, batch.numbers[0])
+def _own_run(directory: Path, described: SweepDescription, numbers: Sequence[int]) -> Run | None:
+    """Return `ended_run`; raises CorruptRunError where it is damaged, or that of other jobs."""
+    run = ended_run(directory, numbers)
+    if run is not None and not described.owns(run, numbers):
+        raise _lost(run.path, numbers[0])
     return run
 
 
-def _exchanged(directory: Path, place: str, job: int, what: str = _EXCHANGED) -> CorruptRunError:
-    problem = f"the run of job {job} of this sweep {what}"
-    return CorruptRunError(directory / place, problem, _AGAIN)
+def _lost(path: Path, job: int, what: str = "was exchanged: another run stands there") -> RunError:
+    return CorruptRunError(path, f"the run of job {job} of this sweep {what}", _AGAIN)
 
 
 def ended_rows(
     directory: Path,
     described: SweepDescription,
     failed: Mapping[str, str] = MappingProxyType({}),
-    known: Collection[str] = (),
 ) -> Table:
     """Return a row for each job that has ended, in order; None for numbers that are not finite.
 
-    Args:
-        directory: of the sweep.
-        described: its description.
-        failed: names of the batches that failed, and why.
-        known: names of batches whose runs are known to be theirs.
+    `failed` has the places of runs that failed, and why.
 
     Raises CorruptRunError: a run is damaged, or not one of this sweep.
     """
@@ -312,26 +292,20 @@ def ended_rows(
     derived = described.columns
     seeds = described.seeds
     rows: dict[int, dict[str, Any]] = {}
-    for batch in batches_of(described):
-        for part in parts_of(directory, batch, failed):
-            points = [
-                dict(zip(keys, described.points[number // seeds], strict=True))
-                for number in part.numbers
-            ]
-            if part.name in failed:
-                each = [{"status": "failed", "message": failed[part.name]} for _ in points]
-            else:
-                if part.name in known:
-                    run = ended_run(directory, part)
-                else:
-                    run = _own_run(directory, described, part)
-                if run is None:
-                    continue
+    for whole in runs_of(described):
+        for numbers in parts_of(directory, whole, failed):
+            place = place_of(numbers)
+            points = [dict(zip(keys, described.points[k // seeds], strict=True)) for k in numbers]
+            if place in failed:
+                each = [{"status": "failed", "message": failed[place]} for _ in points]
+            elif (run := _own_run(directory, described, numbers)) is not None:
                 each = _numbers(run, points, derived)
-            for number, point, numbers in zip(part.numbers, points, each, strict=True):
+            else:
+                continue
+            for number, point, ended in zip(numbers, points, each, strict=True):
                 seed = point.get("seed", described.config.get("seed", 0)) + number % seeds
                 job = {"job": number, **point, "seed": seed}
-                rows[number] = {**job, **numbers, "path": part.name}
+                rows[number] = {**job, **ended, "path": place}
     settings = [key for key in keys if key != "seed"]
     before = ["job", *settings, "seed", "status", "iterations", "final_loss", *derived]
     measures = dict.fromkeys(name for number in sorted(rows) for name in rows[number])
@@ -508,7 +482,7 @@ class Sweep:
         runs = self._runs[row["path"]]
         place = row["replica"] or 0
         if place not in range(len(runs)):
-            raise _exchanged(self.path, row["path"], number)
+            raise _lost(self.path / row["path"], number)
         return runs[place]
 
     def run_of(self, row: Mapping[str, Any]) -> Run:
@@ -518,10 +492,10 @@ class Sweep:
         """
         path = self.path / row["path"]
         if not files.exists(path):
-            raise _exchanged(self.path, row["path"], row["job"], "is gone")
+            raise _lost(path, row["job"], "is gone")
         run = Run(path)
         if run.hash != row["hash"]:
-            raise _exchanged(self.path, row["path"], row["job"])
+            raise _lost(path, row["job"])
         return run
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
@@ -587,10 +561,10 @@ def verify_sweep(
 def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Fault]:
     """Yield what is wrong with the table of a sweep, and with its runs but those `looked` at."""
     if not sweep.finished:
-        for batch in batches_of(sweep.described):
-            if sweep.path / batch.name not in looked:
+        for numbers in runs_of(sweep.described):
+            if sweep.path / place_of(numbers) not in looked:
                 try:
-                    _own_run(sweep.path, sweep.described, batch)
+                    _own_run(sweep.path, sweep.described, numbers)
                 except RunError as error:
                     yield Fault.of(error, sweep.path)
         return

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
+from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import Mistake
 from dynamics_cli.config.load import load_sweep, self_contained
@@ -30,6 +30,7 @@ from dynamics_cli.text import size
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import estimate_legs
 from dynamics_cli.training.legs import legs_of
+from dynamics_cli.training.many.train import SHORT, asked_hash
 from dynamics_cli.training.problem import build_problem
 
 LIGHT_LOSSES = 1000
@@ -210,21 +211,13 @@ class PlannedSweep(list[Job]):
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        return self._identity[0]
-
-    @property
-    def files(self) -> dict[str, str]:
-        """SHA-256 of each file that the configs name, as planned; raises as `hash`."""
-        return self._identity[1]
+        return hashlib.sha256("".join(self.hashes).encode()).hexdigest()
 
     @cached_property
-    def _identity(self) -> tuple[str, dict[str, str]]:
-        digest = hashlib.sha256()
-        files: dict[str, str] = {}
-        for config in (job.config for job in self):
-            named = run_hash(config, device=config.device, backend=config.backend, digests=files)
-            digest.update(named.encode())
-        return digest.hexdigest(), files
+    def hashes(self) -> list[str]:
+        """The hash of each job as planned; raises as `hash`."""
+        digests: dict[str, str] = {}
+        return [asked_hash(job.config, digests) for job in self]
 
     def _beyond_limit(self) -> str | None:
         """Return that all jobs would record more than the limit, None where they would not."""
@@ -266,7 +259,7 @@ class PlannedSweep(list[Job]):
             labels=self.labels,
             columns=self.columns,
             config=self.written,
-            files=self.files,
+            hashes=[of_job[:SHORT] for of_job in self.hashes],
             batches=[[*numbers] for numbers in batches],
         )
 

@@ -9,41 +9,42 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.process import cores
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout, manifest
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import (
     RESULTS,
     SWEEP,
-    Batch,
     Sweep,
     SweepDescription,
-    batches_of,
-    belonging,
     ended_rows,
     ended_run,
     parts_of,
+    place_of,
     read_sweep,
+    runs_of,
     write_table,
 )
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.text import duration
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import measuring_seconds
-from dynamics_cli.training.many.replicas import divide
+from dynamics_cli.training.many.replicas import dealt, divide
 from dynamics_cli.training.many.train import Task, train_all
 from dynamics_cli.training.many.workers import STOPPED
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.session import Obtained, identity_of
+from dynamics_cli.training.session import Obtained
 from dynamics_cli.training.signals import Interrupted
 
 LONG_MEASURING = 30.0
 """Seconds of measures from which processes are worth it."""
+CHANGED = (
+    "a data file, or code that is not bundled, changed while the sweep was trained: restore it,"
+    " delete {}, and the same `dyn sweep` trains the job"
+)
 FEW_STATES = 40
 """States of all jobs up to which measures are not tried for that."""
 
@@ -83,47 +84,38 @@ def run_sweep(
             workers = _measuring_workers(directory, planned, messages)
         each = workers or getattr(executor, "_max_workers", None) or 1
         described = _begun(directory, planned, parts * each)
-        datasets = dict[int, Any]()
-        whole = batches_of(described)
-        of_shard = (parts_of(directory, batch) for batch in whole[part - 1 :: parts])
-        batches = [*chain.from_iterable(of_shard)]
-        todo = _left(directory, batches, planned, datasets, messages)
+        whole = runs_of(described)
+        of_part = (parts_of(directory, numbers) for numbers in dealt(whole, part - 1, parts))
+        runs = [*chain.from_iterable(of_part)]
+        todo = [run for run in runs if not _is_done(directory, described, run, messages)]
+        ended = _jobs(runs) - _jobs(todo)
         if shard is not None and messages is not None:
-            told = f"part {part} of {parts}: {_jobs(batches)} of {described.jobs} jobs"
-            if not batches:
+            told = f"part {part} of {parts}: {_jobs(runs)} of {described.jobs} jobs"
+            if not runs:
                 told += f", since the sweep was begun in {len(whole)} batches"
             messages(f"{told}, {_jobs(todo)} to train")
         if described.table is not None and todo:
             described.table = None
             described.write(directory)
-        ended = _jobs(batches) - _jobs(todo)
 
         def tell(under_way: float) -> None:
             if report is not None:
-                report(ended + under_way, _jobs(batches))
+                report(ended + under_way, _jobs(runs))
 
-        def on_end(*some: Batch) -> None:
-            nonlocal ended
-            ended += _jobs(some)
-            tell(0)
-
-        on_end()
-
-        def task_of(batch: Batch) -> Task:
-            configs = [planned[number].config for number in batch.numbers]
-            return Task(configs, directory / batch.name, about=belonging(described, batch))
-
-        def failure(outcome: Obtained | DynError, batch: Batch) -> str | None:
-            return _failure(outcome, batch, planned, datasets)
-
+        tell(0)
+        failed: dict[str, str] = {}
         train = partial(train_all, executor=executor, workers=workers, under_way=tell)
         try:
-            failed = _train_batches(directory, todo, task_of, train, failure, on_end, messages)
+            for numbers, why in _trained(directory, planned, described, todo, train, messages):
+                if why is not None:
+                    failed[place_of(numbers)] = why
+                ended += len(numbers)
+                tell(0)
         except Interrupted as error:
             raise Interrupted(STOPPED, error.number) from error
         except KeyboardInterrupt:  # between two runs, or before training began
             raise KeyboardInterrupt(STOPPED) from None
-        rows = ended_rows(directory, described, failed, {batch.name for batch in batches})
+        rows = ended_rows(directory, described, failed)
         if shard is None or len(rows) == described.jobs:  # perhaps of the part that ends last
             write_table(directory, described, rows)
     done = Sweep(directory)
@@ -158,16 +150,15 @@ def _measuring_workers(
 def _begun(directory: Path, planned: PlannedSweep, parts: int) -> SweepDescription:
     """Return the description of a sweep, which is written where there is none.
 
-    A sweep that begins has at least `parts` batches and single jobs, unless it has fewer jobs.
+    A sweep that begins is trained as at least `parts` runs, unless it has fewer jobs.
     """
     described = known_sweep(directory, planned)
     if described is None:
-        division = divide([job.config for job in planned], parts)
-        refused = [numbers for numbers, _ in division.refused if len(numbers) > 1]
+        runs = divide([job.config for job in planned], parts)
         # another shard may have been faster
         described = known_sweep(directory, planned)
         if described is None:
-            described = planned.described([*division.batches, *refused])
+            described = planned.described(runs)
             described.write(directory)
     # texts of pictures, and columns of the table: nothing is trained again
     if described.labels != planned.labels:
@@ -180,51 +171,49 @@ def _begun(directory: Path, planned: PlannedSweep, parts: int) -> SweepDescripti
     return described
 
 
-def _jobs(batches: Sequence[Batch]) -> int:
-    return sum(len(batch.numbers) for batch in batches)
+def _jobs(runs: Sequence[Sequence[int]]) -> int:
+    return sum(map(len, runs))
 
 
-def _train_batches(
+def _trained(
     directory: Path,
-    todo: Sequence[Batch],
-    task_of: Callable[[Batch], Task],
+    planned: PlannedSweep,
+    described: SweepDescription,
+    todo: Sequence[Sequence[int]],
     train: Callable[[Sequence[Task]], Iterator[tuple[int, Obtained | DynError]]],
-    failure: Callable[[Obtained | DynError, Batch], str | None],
-    on_end: Callable[[Batch], None],
     messages: Callable[[str], None] | None,
-) -> dict[str, str]:
-    """Train batches, and return the names of those that failed, and why.
+) -> Iterator[tuple[Sequence[int], str | None]]:
+    """Train the jobs of runs; yield those of each run that has ended, and why it failed or None.
 
-    The jobs of a batch that fails are trained one by one: one network need not fail the others.
+    The jobs of a run that fails are trained one by one: one network need not fail the others.
     """
-    failed: dict[str, str] = {}
+
+    def task_of(numbers: Sequence[int]) -> Task:
+        return Task([planned[k].config for k in numbers], directory / place_of(numbers))
+
     while todo:
-        again: list[Batch] = []
-        for place, outcome in train([task_of(batch) for batch in todo]):
-            batch = todo[place]
-            why = failure(outcome, batch)
-            if why is None:
-                on_end(batch)
+        again: list[Sequence[int]] = []
+        for place, outcome in train([task_of(numbers) for numbers in todo]):
+            numbers = todo[place]
+            if not isinstance(outcome, DynError):
+                owned = described.owns(outcome.run, numbers)
+                yield numbers, None if owned else CHANGED.format(outcome.run.path)
                 continue
-            trained = not isinstance(outcome, DynError)  # of other data than the plan's
-            if trained or len(batch.numbers) == 1 or ended_run(directory, batch) is not None:
-                failed[batch.name] = why
-                on_end(batch)
+            if len(numbers) == 1 or ended_run(directory, numbers) is not None:
+                yield numbers, str(outcome)
                 continue
-            alone: list[Batch] = []
-            for job in batch.alone():
+            alone = []
+            for number in numbers:
                 try:
-                    task_of(job).plan()
+                    task_of([number]).plan()
                 except DynError as error:  # no process is started for it
-                    failed[job.name] = str(error)
-                    on_end(job)
+                    yield [number], str(error)
                 else:
-                    alone.append(job)
+                    alone.append([number])
             if alone and messages is not None:
-                messages(f"{why}: {len(alone)} jobs are trained one by one")
+                messages(f"{outcome}: {len(alone)} jobs are trained one by one")
             again += alone
         todo = again
-    return failed
 
 
 def _finished_read_only(directory: Path, planned: PlannedSweep) -> Sweep | None:
@@ -256,67 +245,21 @@ def known_sweep(directory: Path, planned: PlannedSweep) -> SweepDescription | No
     return known
 
 
-def _left(
-    directory: Path,
-    batches: Sequence[Batch],
-    planned: PlannedSweep,
-    datasets: dict[int, Any],
-    messages: Callable[[str], None] | None,
-) -> list[Batch]:
-    """Return the batches that are not done; `messages` is told of those with damaged runs."""
-    left = []
-    for batch in batches:
-        try:
-            if not _is_done(directory, batch, planned, datasets):
-                left.append(batch)
-        except CorruptRunError as error:
-            left.append(batch)
-            if messages is not None and not error.unread:
-                messages(f"{error}; it is trained again")
-    return left
-
-
 def _is_done(
-    directory: Path, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]
+    directory: Path,
+    described: SweepDescription,
+    numbers: Sequence[int],
+    messages: Callable[[str], None] | None,
 ) -> bool:
-    """Whether the jobs of a batch have ended, in a run of theirs.
-
-    Raises CorruptRunError: the run is damaged.
-    """
-    if (run := ended_run(directory, batch)) is None:
+    """Whether jobs have ended in a whole run of theirs; `messages` is told of a damaged run."""
+    try:
+        run = ended_run(directory, numbers)
+        if run is None or not described.owns(run, numbers):
+            return False
+        for name in run.array_names:
+            run.check(name)
+    except CorruptRunError as error:
+        if messages is not None and not error.unread:
+            messages(f"{error}; it is trained again")
         return False
-    if not _is_planned(run, batch, planned, datasets):
-        return False
-    for name in run.array_names:
-        run.check(name)
     return True
-
-
-def _failure(
-    outcome: Obtained | DynError, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]
-) -> str | None:
-    """Return why a trained batch has failed; None where it has not."""
-    if isinstance(outcome, DynError):
-        return str(outcome)
-    if _is_planned(outcome.run, batch, planned, datasets):
-        return None
-    return (
-        "a data file, or code that is not bundled, changed while the sweep was trained: restore"
-        f" it, delete {outcome.run.path}, and the same `dyn sweep` trains the job"
-    )
-
-
-def _is_planned(run: Run, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]) -> bool:
-    """Whether a run is of the jobs of a batch, on data and with code as the sweep was planned.
-
-    `datasets` has `id` of a data set -> it, resolved.
-    """
-    configs = []
-    for number in batch.numbers:
-        config = planned[number].config
-        if id(config.dataset) not in datasets:
-            datasets[id(config.dataset)] = config.dataset.resolve()
-        configs.append(config.model_copy(update={"dataset": datasets[id(config.dataset)]}))
-    device = str(run.info.get("device"))
-    backend = str(run.info.get("backend"))
-    return run.hash == identity_of(configs, device, backend, dict(planned.files))

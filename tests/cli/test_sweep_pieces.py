@@ -60,7 +60,7 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(dyn, place, monkeypat
 
 
 def test_shards_make_the_same_table(dyn, place):
-    """Of three shapes four parts are made."""
+    """Networks of three shapes are divided among four parts."""
     sweep = ["sweep", "toy.yaml", *GRID]
     whole = dyn(*sweep, "--out", "whole", "--quiet")
     told = []
@@ -70,12 +70,12 @@ def test_shards_make_the_same_table(dyn, place):
         told.append(part.err.partition("\n")[0])  # progress may follow
         assert dyn("plot", "s").code == 0
     assert told == [
-        "part 3 of 4: 3 of 18 jobs, 3 to train",
-        "part 1 of 4: 6 of 18 jobs, 6 to train",
-        "part 3 of 4: 3 of 18 jobs, 0 to train",
+        "part 3 of 4: 4 of 18 jobs, 4 to train",
+        "part 1 of 4: 5 of 18 jobs, 5 to train",
+        "part 3 of 4: 4 of 18 jobs, 0 to train",
     ]
-    late = "part 5 of 5: 0 of 18 jobs, since the sweep was begun in 4 batches, 0 to train\n"
-    assert dyn(*sweep, "--out", "s", "--shard", "5/5").err == late
+    late = "part 9 of 9: 0 of 18 jobs, since the sweep was begun in 8 batches, 0 to train\n"
+    assert dyn(*sweep, "--out", "s", "--shard", "9/9").err == late
     assert dyn("show", "s", "--json").json["ended"] == 9
     sweep.append("--quiet")
     before = {path: path.stat().st_mtime_ns for path in (place / "s").rglob("*.npy")}

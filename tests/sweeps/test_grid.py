@@ -13,7 +13,7 @@ from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.grid import parse_axis, zipped
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.training.many.replicas import divide
+from dynamics_cli.training.many.replicas import dealt, divide
 from dynamics_cli.training.problem import build_problem
 from tests.cases import TWO_POINTS, read
 
@@ -228,7 +228,7 @@ def test_seeds_of_data_and_of_initial_weights_part():
     grid = {"dataset.seed": [0, 1], "initialization.seed": [0, 1]}
     options = {"overrides": [drawn], "seed": 1}
     planned = api.plan_sweep(BASE, grid, **options)
-    assert [len(batch) for batch in divide([job.config for job in planned]).batches] == [4]
+    assert [len(batch) for batch in divide([job.config for job in planned])] == [4]
     run = api.plan_sweep(BASE, **options)[0]  # the seed of the run, where none is given
     problems = [build_problem(job.config) for job in [*planned, run]]
     data = [one.dataset.x.tobytes() for one in problems]
@@ -245,7 +245,7 @@ def test_jobs_that_differ_in_numbers_alone_are_trained_together():
         overrides=large,
         seeds=2,
     )
-    batches = divide([job.config for job in planned]).batches
+    batches = divide([job.config for job in planned])
     assert sorted(number for batch in batches for number in batch) == list(range(len(planned)))
     assert {len({planned[number].config.loss.kind for number in batch}) for batch in batches} == {1}
 
@@ -255,17 +255,24 @@ def test_jobs_that_differ_in_numbers_alone_are_trained_together():
     [
         ([2], 1000, 50, [20] * 50),  # one group of a thousand networks
         ([2], 10, 6, [1, 1, 2, 2, 2, 2]),
-        ([2, 200], 10, 4, [3, 3, 4, 10]),  # the group with more work is divided
+        ([2, 200], 10, 4, [2, 2, 3, 3, 10]),  # the group with more work is divided
+        ([2, 2, 2], 6, 2, [3, 3, 6, 6]),  # of three equal groups two parts have nine jobs each
         ([2, 3], 2, 9, [1, 1, 1, 1]),  # there are no more networks
         ([2, 3], 2, 1, [2, 2]),
     ],
 )
 def test_every_part_of_a_sweep_gets_jobs(widths, seeds, parts, sizes):
-    planned = api.plan_sweep(BASE, {"architecture.width": widths}, seeds=seeds)
-    division = divide([job.config for job in planned], parts)
-    batches = [*division.batches, *([number] for number in division.singles)]
+    grid = {"architecture.width": widths}
+    if len(set(widths)) < len(widths):
+        grid = {"loss.kind": ["mse", "half_mse", "logistic"]}
+    planned = api.plan_sweep(BASE, grid, seeds=seeds)
+    batches = divide([job.config for job in planned], parts)
     assert sorted(map(len, batches)) == sizes
     assert sorted(number for batch in batches for number in batch) == list(range(len(planned)))
+    jobs = [sum(map(len, dealt(batches, part, parts))) for part in range(parts)]
+    if len(set(widths)) == 1 and seeds % parts == 0:
+        assert jobs == [len(planned) // parts] * parts
+    assert all(jobs) or len(planned) < parts
 
 
 POINTS = [

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
@@ -28,6 +28,9 @@ BATCH_SIZE = 4096
 """Most networks of a batch."""
 BATCH_WORK = 2**43
 """Most multiply-adds of a batch: minutes, so that tasks of a cluster end at about the same time."""
+UNEVEN = 1.1
+"""Work of a part over that of all parts on average, from which runs are divided."""
+T = TypeVar("T")
 _FREE: dict[str, Any] = {
     "seed": True,
     "name": True,
@@ -39,63 +42,68 @@ _FREE: dict[str, Any] = {
 """Settings in which replicas may differ; data sets only in their numbers, not in their shape."""
 
 
-@dataclass(frozen=True)
-class Division:
-    """Places of configs in a list, by how they are trained."""
+def divide(configs: Sequence[RunConfig], parts: int = 1) -> list[list[int]]:
+    """Return the places of configs that are trained as one run, the same on every machine.
 
-    batches: list[list[int]]
-    """Networks that are trained together, at least two a batch."""
-    singles: list[int]
-    """Networks that have to be trained alone."""
-    refused: list[tuple[list[int], str]]
-    """Configs that no network can be trained with, and why."""
-
-
-def divide(configs: Sequence[RunConfig], parts: int = 1) -> Division:
-    """Sort configs into batches, the same on every machine.
-
-    Those that differ only in seed, step and numbers of the initial weights are one. There are at
-    least `parts` batches and single networks, unless there are fewer networks: the batches with the
-    most work are divided.
+    Networks that differ only in seed, step and numbers of the initial weights are trained together.
+    The runs with most work come first, and are divided until `dealt` gives `parts` parts about the
+    same work.
     """
+    groups = _alike(configs)
+    total = sum(len(group) * work for group, work, _ in groups)
+    counts = [-(-len(group) // most) for group, _, most in groups]
+    for k, (group, work, _) in enumerate(groups):
+        share = int(parts * len(group) * work / max(total, 1))
+        counts[k] = max(counts[k], min(share, len(group)))
+    best = math.inf
+    best_runs: list[list[int]] = []
+    for _ in range(3 * parts):
+        runs = []
+        for (group, work, _), count in zip(groups, counts, strict=True):
+            ends = [-(-k * len(group) // count) for k in range(count + 1)]
+            runs += [(-work * (j - i), group[i:j]) for i, j in pairwise(ends)]
+        runs.sort()
+        longest = -min(sum(work for work, _ in dealt(runs, part, parts)) for part in range(parts))
+        if len(best_runs) < min(parts, len(runs)) or longest < best:
+            best = longest
+            best_runs = [places for _, places in runs]
+        divisible = [k for k, (group, *_) in enumerate(groups) if counts[k] < len(group)]
+        if not divisible or (len(runs) >= parts and best <= UNEVEN * total / parts):
+            break
+        counts[max(divisible, key=lambda k: len(groups[k][0]) * groups[k][1] / counts[k])] += 1
+    return best_runs
+
+
+def dealt(runs: Sequence[T], part: int, parts: int) -> list[T]:
+    """Return the runs of a part, counted from 0: dealt in turn, there and back."""
+    turns = [part, 2 * parts - 1 - part]
+    return [run for k, run in enumerate(runs) if k % (2 * parts) in turns]
+
+
+def _alike(configs: Sequence[RunConfig]) -> list[tuple[list[int], int, int]]:
+    """Return networks that may be one run, the work of each, and how many are trained together."""
     texts: dict[tuple[str, int], str] = {}
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for k, config in enumerate(configs):
         kinds.setdefault(tuple(_bound(key, value, texts) for key, value in config), []).append(k)
+    alike: list[tuple[list[int], int, int]] = []
     groups: dict[str, tuple[Problem, list[int]]] = {}
-    division = Division([], [], [])
     for places in kinds.values():
         try:
             problem = build_problem(configs[places[0]])
             key = batch_key(problem)
-        except DynError as error:
-            division.refused.append((places, str(error)))
+        except DynError:  # told when they are trained
+            alike.append((places, 0, len(places)))
             continue
         if key is None:
-            division.singles.extend(places)
+            alike.append((places, _work(problem), 1))
         else:
             groups.setdefault(key, (problem, []))[1].extend(places)
-    together: list[list[int]] = []
-    works: list[int] = []
-    counts: list[int] = []
     for problem, group in groups.values():
         group.sort()
-        if len(group) == 1 or not _as_alone(problem, [configs[k] for k in group]):
-            division.singles.extend(group)
-        else:
-            together.append(group)
-            works.append(len(group) * _work(problem))
-            counts.append(-(-len(group) // _most_together(problem)))
-    for _ in range(parts - len(division.singles) - sum(counts)):
-        if whole := [k for k, group in enumerate(together) if counts[k] < len(group)]:
-            counts[max(whole, key=lambda k: works[k] / counts[k])] += 1
-    for group, count in zip(together, counts, strict=True):
-        ends = [-(-k * len(group) // count) for k in range(count + 1)]
-        batches = [group[first:last] for first, last in pairwise(ends)]
-        division.batches.extend(batch for batch in batches if len(batch) > 1)
-        division.singles.extend(number for batch in batches if len(batch) == 1 for number in batch)
-    division.singles.sort()
-    return division
+        together = len(group) > 1 and _as_alone(problem, [configs[k] for k in group])
+        alike.append((group, _work(problem), _most_together(problem) if together else 1))
+    return alike
 
 
 @plain_torch()

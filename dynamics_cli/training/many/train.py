@@ -13,12 +13,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config import RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import DynError, InputError, RunError
 from dynamics_cli.kinds.registry import WITH, blamed
@@ -34,7 +34,6 @@ from dynamics_cli.training.session import (
     begun_run,
     obtain_run,
     plan_problems,
-    plan_run,
 )
 from dynamics_cli.training.signals import Interrupted
 
@@ -44,10 +43,17 @@ takes.
 """
 
 
+SHORT = 16
+"""Characters of the hash of a network that `run.json` keeps, as it was asked for."""
 ProgressDisplay = Callable[[str, int], AbstractContextManager[Progress | None]]
 """Name and iterations of a run -> a context whose function is called as training goes on, never
 for a reused run.
 """
+
+
+def asked_hash(config: RunConfig, digests: dict[str, str]) -> str:
+    """Return the identity of a run with device and backend as requested; see `run_hash`."""
+    return run_hash(config, device=config.device, backend=config.backend, digests=digests)
 
 
 def _not_shown(name: str, iterations: int) -> AbstractContextManager[Progress | None]:
@@ -70,8 +76,6 @@ class Task:
     """The run directory; by default named after the configs below `root`."""
     root: Path | None = None
     """By default `outputs/runs`."""
-    about: Mapping[str, Any] = field(default_factory=dict)
-    """Entries of `run.json` that say which jobs of which sweep these are."""
 
     @blamed()
     def plan(self) -> Plan:
@@ -80,15 +84,18 @@ class Task:
         Raises DynError: the networks cannot be trained, or not together.
         """
         first = self.configs[0]
-        if len(self.configs) == 1:
-            return replace(plan_run(first, self.directory, self.root), about=self.about)
         problems = build_problems(self.configs)
         shapes = {problem.dataset.x.shape for problem in problems}
-        if batch_key(problems[0]) is None or len(shapes) > 1:
+        if len(problems) > 1 and (batch_key(problems[0]) is None or len(shapes) > 1):
             raise InputError(
                 f"{first.name}: {len(problems)} networks of this config cannot be trained together"
             )
-        return replace(plan_problems(problems, self.directory, self.root), about=self.about)
+        plan = plan_problems(problems, self.directory, self.root)
+        if self.directory is None:
+            return plan
+        digests = dict(plan.files)
+        asked = [asked_hash(config, digests)[:SHORT] for config in self.configs]
+        return replace(plan, about={"asked": asked})
 
 
 def train_all(
@@ -186,7 +193,7 @@ def _train_apart(
     """Train tasks by an executor; yield the key of each, and its run or why it failed."""
     kinds = os.environ.get(WITH, "")
     orders = (
-        (kinds, str(task.directory), [to_plain(c) for c in task.configs], force, task.about)
+        (kinds, str(task.directory), [to_plain(config) for config in task.configs], force)
         for task in tasks.values()
     )
     places = list(tasks)
@@ -260,7 +267,6 @@ def work(
     directory: str,
     configs: Sequence[Mapping[str, Any]],
     force: bool,
-    about: Mapping[str, Any],
     report: Callable[[float], object] = _ignored,
 ) -> str | int:
     """Train a task in a worker, perhaps on another machine, with the code that `--with` names.
@@ -275,7 +281,6 @@ def work(
         task = Task(
             [first, *(type(first).model_validate(config) for config in configs[1:])],
             Path(directory),
-            about=about,
         )
         _train_here(task, task.plan(), force, _not_shown, report)
     except Interrupted as error:
