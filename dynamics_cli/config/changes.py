@@ -20,16 +20,13 @@ from dynamics_cli.config.check import check_files, check_sections
 from dynamics_cli.config.errors import KeyPath, Mistake
 from dynamics_cli.config.explain import mistakes_in
 from dynamics_cli.config.schema import CHANGES, node_at
-from dynamics_cli.config.source import Place, Written
+from dynamics_cli.config.source import Place, Written, merge
 from dynamics_cli.formulas.tracing import remembered
 from dynamics_cli.kinds import Optimizer, RunConfig
 from dynamics_cli.kinds.problem import Change
-from dynamics_cli.kinds.registry import find_kind
 
 SECTIONS = ("dataset", "loss", "optimizer", "record")
 """Sections of a config that may change on the way."""
-_CHOOSING = ("kind", "name")
-"""Keys that decide on the other keys of a section."""
 _FIXED = {
     "optimizer": ("iterations", "epochs", "until", "points", "spacing", "first"),
     "record": ("parameters", "measures", "checkpoints", "limit_gib"),
@@ -65,70 +62,38 @@ class Segment:
         return plain
 
 
-def nest_changes(source: Written) -> None:
-    """Write `optimizer.lr: 0.1` in changes as `optimizer: {lr: 0.1}`, and refuse other sections."""
+def _listed(source: Written) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the place of each change and what it says; what is none, a mistake, is passed over."""
     changes = source.data.get(CHANGES)
-    if not isinstance(changes, list):
-        return
-    for k, change in enumerate(changes):
-        if not isinstance(change, dict):
-            continue
+    for k, change in enumerate(changes if isinstance(changes, list) else ()):
+        if isinstance(change, dict):
+            yield k, change
+
+
+def nest_changes(source: Written) -> None:
+    """Write `optimizer.lr: 0.1` in changes as `optimizer: {lr: 0.1}`."""
+    for k, change in _listed(source):
         for key in [key for key in change if "." in key]:
             origin = source.origin((CHANGES, k, key))
             source.assign((CHANGES, str(k), *key.split(".")), change.pop(key), origin)
-        for key in [key for key in change if key in RunConfig.model_fields.keys() - {*SECTIONS}]:
-            told = f"cannot change on the way; {_able()} can"
-            if key == "name":
-                told += "; `--out DIR` names a branch"
-            source.refuse((CHANGES, k, key), told)
 
 
-def _able() -> str:
-    return f"{', '.join(SECTIONS[:-1])} and {SECTIONS[-1]}"
-
-
-def changed_configs(source: Written) -> Iterator[tuple[int, Written]]:
-    """Yield the place of each change and the config from there on, as if it had been written so.
-
-    What is no change, a mistake that validation tells, is passed over.
-    """
-    changes = source.data.get(CHANGES)
-    if not isinstance(changes, list):
-        return
+def written_out(source: Written) -> Iterator[tuple[int, Written]]:
+    """Yield the place of each change and the config from there on, which extends that before it."""
     whole = {key: value for key, value in source.data.items() if key != CHANGES}
-    before = Written(deepcopy(whole), source.origins)
-    for k, change in enumerate(changes):
-        if not isinstance(change, dict):
-            continue
-        before = Written(deepcopy(before.data), dict(before.origins))
-        for name in SECTIONS:
-            if change.get(name) is not None:
-                _put(before, (name,), change[name], source, (CHANGES, k, name))
+    before = Written(whole, source.origins)
+    for k, change in _listed(source):
+        place = (CHANGES, k)
+        said = {key: change[key] for key in SECTIONS if change.get(key) is not None}
+        origins = {at[2:]: origin for at, origin in source.origins.items() if at[:2] == place}
+        child = Written(said, {(): source.origin(place), **origins})
+        before = merge(Written(deepcopy(before.data), {**before.origins}), child, _as_a_whole)
         yield k, before
 
 
-def _put(
-    written: Written, path: tuple[str, ...], value: Any, source: Written, place: KeyPath
-) -> None:
-    """Assign a value of a change: keys of a section, or a section with a kind as a whole.
-
-    Of an optimizer the keys that a change does not name stay, as far as its kind knows them.
-    """
-    there = written.data
-    for key in path:
-        there = there.get(key) if isinstance(there, dict) else None
-    both = isinstance(value, dict) and isinstance(there, dict)
-    if both and ("kind" not in value or path == ("optimizer",)):
-        before = {key: there.get(key) for key in _CHOOSING}
-        for key in sorted(value, key=lambda key: key != "kind"):
-            _put(written, (*path, key), value[key], source, (*place, key))
-        if before != {key: there.get(key) for key in _CHOOSING}:
-            for stale in there.keys() - {*node_at(path, written.data).keys(), *value}:
-                del there[stale]
-        return
-    written.assign(path, deepcopy(value), source.origin(place))
-    for key in value if isinstance(value, dict) else ():
-        written.origins[*path, key] = source.origin((*place, key))
+def _as_a_whole(place: KeyPath, said: Mapping[str, Any]) -> bool:
+    """Whether a section takes the place of the one before; settings of an optimizer stay."""
+    return "kind" in said and place != ("optimizer",)
 
 
 def mistakes_of_changes(
@@ -148,12 +113,13 @@ def mistakes_of_changes(
             told = f"must be before the end of the run, {last}, not {change.at}"
             problems.append(source.problem((*place, "at"), told))
         if change.model_fields_set == {"at"}:
-            told = f"says no change; {_able()} can change, and freeze, reset, scale weights"
+            able = ", ".join(SECTIONS)
+            told = f"says no change; {able} can change, and freeze, reset, scale weights"
             problems.append(source.problem(place, told))
         before = change.at
 
     seen: set[tuple[str, str]] = set()
-    for k, written in changed_configs(_resolved(config, source.origins)):
+    for k, written in written_out(_resolved(config, source.origins)):
         change = changes[k]
         found = _mistakes_from(written, config, check_files_exist=check_files_exist)
         where = source.origin((CHANGES, k))
@@ -190,7 +156,8 @@ def _mistakes_from(
     written: Written, config: RunConfig, *, check_files_exist: bool
 ) -> list[Mistake]:
     """Return what is wrong with the config from a change on, beside that of the whole run."""
-    if _is_flow(written) not in (None, config.optimizer.is_flow):
+    kind = node_at(("optimizer",), written.data).section
+    if kind is not None and kind.is_flow != config.optimizer.is_flow:
         told = "gradient flow can neither begin nor end on the way"
         return [written.problem(("optimizer", "kind"), told)]
     try:
@@ -201,14 +168,6 @@ def _mistakes_from(
     if check_files_exist:
         findings += check_files(dict(following))
     return [written.problem(path, message) for path, message in findings]
-
-
-def _is_flow(written: Written) -> bool | None:
-    """Return whether the optimizer of a config is gradient flow; None where its kind is unknown."""
-    optimizer = written.data.get("optimizer")
-    kind = optimizer.get("kind") if isinstance(optimizer, dict) else optimizer
-    found = find_kind("optimizer", kind) if isinstance(kind, str) else None
-    return None if found is None else bool(getattr(found, "is_flow", False))
 
 
 def _known_length(config: RunConfig) -> int | None:
@@ -235,25 +194,22 @@ def _fixed(config: RunConfig, following: RunConfig) -> Iterator[tuple[KeyPath, s
 
 def segments_of(config: RunConfig) -> list[Segment]:
     """Return the segments of a run, one for a run without changes."""
-    base = config.model_copy(update={CHANGES: None})
-    segments = [Segment(0, base)]
+    segments = [Segment(0, config.model_copy(update={CHANGES: None}))]
     if not config.changes:
         return segments
-    frozen: tuple[str, ...] = ()
-    for k, spoken in changed_configs(_resolved(config, {(): _NOWHERE})):
+    for k, written in written_out(_resolved(config, {(): _NOWHERE})):
         change = config.changes[k]
-        made = RunConfig.model_validate(spoken.data)
-        # sections that stay are the same objects, as of data sets of code that is not bundled
-        same = {
-            name: value for name, value in base if name not in SECTIONS or value == dict(made)[name]
-        }
-        kept = {key: value for key, value in base.record if key in _FIXED["record"]}
-        same["record"] = made.record.model_copy(update=kept)
+        before = segments[-1]
+        following = RunConfig.model_validate(written.data)
+        fixed = {key: getattr(config.record, key) for key in _FIXED["record"]}
+        made = {**dict(following), "record": following.record.model_copy(update=fixed)}
+        said = {name: made[name] for name in SECTIONS if getattr(change, name) is not None}
+        frozen = before.frozen
         if change.freeze is not None:
             frozen = tuple(sorted(set(change.freeze)))
-        following = made.model_copy(update=same)
-        anew = _forgets(following.optimizer, segments[-1].config.optimizer)
-        segments.append(Segment(change.at, following, change, frozen, anew))
+        anew = _forgets(following.optimizer, before.config.optimizer)
+        now = before.config.model_copy(update=said)
+        segments.append(Segment(change.at, now, change, frozen, anew))
     return segments
 
 

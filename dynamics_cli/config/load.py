@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import TypeAdapter, ValidationError
 
 from dynamics_cli._bundled import bundled_config, bundled_configs
-from dynamics_cli.config.changes import changed_configs, mistakes_of_changes, nest_changes
+from dynamics_cli.config.changes import mistakes_of_changes, nest_changes, written_out
 from dynamics_cli.config.check import check_files, check_sections
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import mistakes_in
@@ -167,7 +167,7 @@ def load_sweep(
 def _make_all_paths_absolute(source: Written) -> None:
     """Replace the names of files in a config, and in what is changed on the way."""
     _make_paths_absolute(source, node_at((), source.data))
-    for k, following in changed_configs(source):
+    for k, following in written_out(source):
         node = node_at(("dataset",), following.data)
         given = source.data[CHANGES][k].get("dataset")
         if isinstance(given, dict):

@@ -22,7 +22,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from dynamics_cli._bundled import bundled_config
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake, key_text
-from dynamics_cli.config.source import Place, Written, merge
+from dynamics_cli.config.source import Place, Written, choosing_first, merge
 from dynamics_cli.config.text import show
 from dynamics_cli.errors import UsageError
 from dynamics_cli.text import jsonable, walked
@@ -311,7 +311,7 @@ def apply(
             changes.append(_assignment(change))
         except ConfigError as error:
             source.problems += error.problems
-    for path, value, origin in sorted(changes, key=lambda change: change.path[-1] != "kind"):
+    for path, value, origin in sorted(changes, key=lambda change: choosing_first(change.path[-1])):
         source.assign(path, deepcopy(value), origin)
     for key, value in settings.items():
         if value is not None:

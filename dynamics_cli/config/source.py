@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config.errors import KeyPath, Mistake, key_text
 from dynamics_cli.config.schema import node_at
+
+CHOOSING = ("kind", "name")
+"""Keys that decide which other keys a section may have; those it may not have are dropped."""
+
+
+def choosing_first(key: object) -> int:
+    """Return the rank of a key in the order in which keys are set."""
+    return CHOOSING.index(key) if key in CHOOSING else len(CHOOSING)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -60,8 +69,8 @@ class Written:
     def assign(self, path: tuple[str, ...], value: object, origin: Place) -> None:
         """Set the value at `path`, creating the sections above it.
 
-        A `kind` that is set drops the keys that it does not know. A number stands for the place of
-        a value that a list has. Something on the way that is no section is a problem.
+        A `kind` or `name` that is set drops the keys that it does not know. A number stands for the
+        place of a value that a list has. Something on the way that is no section is a problem.
         """
         section: Any = self.data
         place: KeyPath = ()
@@ -82,9 +91,9 @@ class Written:
                 self.origins[place] = origin
             section = section[key]
 
-        is_other_kind = key == "kind" and section.get(key) != value
+        is_other = key in CHOOSING and section.get(key) != value
         section[key] = value
-        if is_other_kind:
+        if is_other:
             node = node_at(place[:-1], self.data)
             if node.choice is not None and node.section is not None:
                 for stale in section.keys() - node.keys():
@@ -97,26 +106,29 @@ class Written:
         self.origins[place] = origin
 
 
-def merge(parent: Written, child: Written) -> Written:
-    """Return the parent's data with the child's over it, key by key; problems of both are kept."""
-    _merge_sections(parent, child, (), parent.data, child.data)
+def _never(_place: KeyPath, _said: Mapping[str, Any]) -> bool:
+    return False
+
+
+def merge(
+    parent: Written, child: Written, as_a_whole: Callable[[KeyPath, Any], bool] = _never
+) -> Written:
+    """Return the parent's data with the child's over it, key by key; problems of both are kept.
+
+    A section of the child takes the place of the parent's `as_a_whole` where this says so.
+    """
+
+    def put(path: tuple[str, ...], below: dict[str, Any], above: dict[str, Any]) -> None:
+        for key in sorted(above, key=choosing_first):
+            place = (*path, key)
+            sections = isinstance(above[key], dict) and isinstance(below.get(key), dict)
+            if sections and not as_a_whole(place, above[key]):
+                put(place, below[key], above[key])
+            else:
+                parent.assign(place, above[key], child.origin(place))
+
+    put((), parent.data, child.data)
     parent.origins |= child.origins
     parent.problems += child.problems
     parent.broken |= child.broken
     return parent
-
-
-def _merge_sections(
-    parent: Written,
-    child: Written,
-    path: tuple[str, ...],
-    below: dict[str, Any],
-    above: dict[str, Any],
-) -> None:
-    """Assign the values of the child's section `above` in the parent's section `below` it."""
-    for key in sorted(above, key=lambda key: key != "kind"):
-        place = (*path, key)
-        if isinstance(above[key], dict) and isinstance(below.get(key), dict):
-            _merge_sections(parent, child, place, below[key], above[key])
-        else:
-            parent.assign(place, above[key], child.origin(place))
