@@ -156,7 +156,7 @@ def _mistakes_from(
     written: Written, config: RunConfig, *, check_files_exist: bool
 ) -> list[Mistake]:
     """Return what is wrong with the config from a change on, beside that of the whole run."""
-    kind = node_at(("optimizer",), written.data).section
+    kind: Any = node_at(("optimizer",), written.data).section
     if kind is not None and kind.is_flow != config.optimizer.is_flow:
         told = "gradient flow can neither begin nor end on the way"
         return [written.problem(("optimizer", "kind"), told)]

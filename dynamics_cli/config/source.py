@@ -16,7 +16,7 @@ CHOOSING = ("kind", "name")
 
 def choosing_first(key: object) -> int:
     """Return the rank of a key in the order in which keys are set."""
-    return CHOOSING.index(key) if key in CHOOSING else len(CHOOSING)  # type: ignore[arg-type]
+    return CHOOSING.index(key) if key in CHOOSING else len(CHOOSING)
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ def _csv_of(table: _Table, without: Collection[str] = PLACE) -> bytes:
     return files.csv_of(names, ([text_of(row[k]) for k in kept] for row in table.rows))
 
 
-def place_of(numbers: Sequence[int]) -> str:
+def directory_of(numbers: Sequence[int]) -> str:
     """Return the run directory of jobs that are trained as one run, below that of the sweep."""
     folder = "jobs" if len(numbers) == 1 else "batches"
     return f"{folder}/{numbers[0]:06d}"
@@ -241,7 +241,7 @@ def parts_of(
     with suppress(CorruptRunError):
         if ended_run(directory, numbers) is None:
             alone = [[number] for number in numbers]
-            places = map(place_of, alone)
+            places = map(directory_of, alone)
             if any(place in failed or files.exists(directory / place) for place in places):
                 return [*alone]
     return [numbers]
@@ -252,7 +252,7 @@ def ended_run(directory: Path, numbers: Sequence[int]) -> Run | None:
 
     Raises CorruptRunError: it is damaged.
     """
-    path = directory / place_of(numbers)
+    path = directory / directory_of(numbers)
     if not files.exists(path):
         return None
     try:
@@ -294,7 +294,7 @@ def ended_rows(
     rows: dict[int, dict[str, Any]] = {}
     for whole in runs_of(described):
         for numbers in parts_of(directory, whole, failed):
-            place = place_of(numbers)
+            place = directory_of(numbers)
             points = [dict(zip(keys, described.points[k // seeds], strict=True)) for k in numbers]
             if place in failed:
                 each = [{"status": "failed", "message": failed[place]} for _ in points]
@@ -562,7 +562,7 @@ def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Fault]:
     """Yield what is wrong with the table of a sweep, and with its runs but those `looked` at."""
     if not sweep.finished:
         for numbers in runs_of(sweep.described):
-            if sweep.path / place_of(numbers) not in looked:
+            if sweep.path / directory_of(numbers) not in looked:
                 try:
                     _own_run(sweep.path, sweep.described, numbers)
                 except RunError as error:

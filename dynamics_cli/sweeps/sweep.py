@@ -20,10 +20,10 @@ from dynamics_cli.sweeps.directory import (
     SWEEP,
     Sweep,
     SweepDescription,
+    directory_of,
     ended_rows,
     ended_run,
     parts_of,
-    place_of,
     read_sweep,
     runs_of,
     write_table,
@@ -108,7 +108,7 @@ def run_sweep(
         try:
             for numbers, why in _trained(directory, planned, described, todo, train, messages):
                 if why is not None:
-                    failed[place_of(numbers)] = why
+                    failed[directory_of(numbers)] = why
                 ended += len(numbers)
                 tell(0)
         except Interrupted as error:
@@ -189,7 +189,7 @@ def _trained(
     """
 
     def task_of(numbers: Sequence[int]) -> Task:
-        return Task([planned[k].config for k in numbers], directory / place_of(numbers))
+        return Task([planned[k].config for k in numbers], directory / directory_of(numbers))
 
     while todo:
         again: list[Sequence[int]] = []

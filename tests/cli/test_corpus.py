@@ -11,7 +11,7 @@ import pytest
 
 import dynamics_cli
 from dynamics_cli.errors import RunError
-from dynamics_cli.reproduction.audits import Audit, read_report
+from dynamics_cli.reproduction.audits import read_audit
 from dynamics_cli.reproduction.document import read_document
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import sealed
@@ -73,7 +73,7 @@ def test_a_figure_is_opened_with_its_audit_and_drawn_on_a_page(corpus, dyn):
     """Its runs were not kept: `verify` would ask for them."""
     (figure,) = (corpus / "figures").glob("*-fig?.json")
     assert read_document(figure)["claims"]
-    assert read_report(figure.with_suffix(".audit.json"), Audit).figure == figure.stem
+    assert read_audit(figure.with_suffix(".audit.json")).figure == figure.stem
     assert dyn("page", figure, "--output", "page.html").code == 0
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
 
-from dynamics_cli.reproduction.audits import Audit, read_report
+from dynamics_cli.reproduction.audits import read_audit
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, Interval
 from dynamics_cli.reproduction.document import (
@@ -85,7 +85,7 @@ def test_no_document_names_the_machine(file):
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{AUDIT}.json")), ids=lambda file: file.name)
 def test_an_audit_has_the_claims_of_its_figure(file, papers):
-    audit = read_report(file, Audit)
+    audit = read_audit(file)
     figure = file.name.removesuffix(f"{AUDIT}.json")
     assert audit is not None
     assert audit.figure == figure
@@ -120,7 +120,7 @@ def test_a_sentence_that_excuses_a_claim_has_a_claim_that_holds(key):
     said = set[tuple[str, str]]()
     used = set[tuple[str, str]]()
     for name in PAPERS[key].figures:
-        audit = read_report(FIGURES / f"{name}{AUDIT}.json", Audit)
+        audit = read_audit(FIGURES / f"{name}{AUDIT}.json")
         if audit is None:
             continue
         held = {
@@ -331,7 +331,7 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers, folder):
     (folder / "boursier2022-fig2.audit.json").write_bytes(seal(audit))
     assert list(papers.import_figures(folder)) == []
     assert read_document(papers.FIGURES / file.name) == document
-    kept = read_report(papers.FIGURES / "boursier2022-fig2.audit.json", Audit)
+    kept = read_audit(papers.FIGURES / "boursier2022-fig2.audit.json")
     assert kept is not None
     assert kept.nulls[0].reason == "RunError: it diverged"
 
