@@ -80,6 +80,14 @@ from dynamics_cli.reproduction.claims import (
     theory,
     undecided,
 )
-from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted, by_id
+from dynamics_cli.reproduction.figure import (
+    Figure,
+    Runs,
+    Variant,
+    Wanted,
+    by_id,
+    by_values,
+    grid,
+)
 from dynamics_cli.reproduction.reading import in_double, recorded
 from dynamics_cli.runs.run import Run

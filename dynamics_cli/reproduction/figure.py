@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
+from dynamics_cli.config.reader import read_value
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.entries import Reason
@@ -47,6 +50,40 @@ NullChanges = tuple[str, ...] | Mapping[str, tuple[str, ...]]
 """Changes of all configs, as after `--set`; or of some, by their names (the key `name`)."""
 Runs = Mapping[str, "Run"]
 """Role -> the finished run that plays it."""
+
+
+def grid(
+    config: str,
+    settings: Mapping[str, Iterable[Any]],
+    role: str,
+    *changes: str | Callable[..., str],
+    replicas: int = 1,
+) -> dict[str, Wanted]:
+    """Return a run for every combination of values of the settings, the last changing fastest.
+
+    `role` is the format of a run's role, `N = {:d}, scale {:g}`. Further changes are the same for
+    all runs, or functions of the values.
+    """
+    wanted = {}
+    for values in itertools.product(*settings.values()):
+        own = [f"{key}={value}" for key, value in zip(settings, values, strict=True)]
+        own += [change if isinstance(change, str) else change(*values) for change in changes]
+        wanted[role.format(*values)] = Wanted(config, tuple(own), replicas)
+    return wanted
+
+
+def by_values(runs: Runs, role: str) -> dict[Any, Run]:
+    """Return the runs whose roles have a format of `grid`, by the values as the roles have them.
+
+    Several values are a tuple.
+    """
+    pattern = re.sub(r"\\{.*?\\}", "(.+)", re.escape(role))
+    found: dict[Any, Run] = {}
+    for name, run in runs.items():
+        if match := re.fullmatch(pattern, name):
+            values = [read_value(word, "a role", role) for word in match.groups()]
+            found[tuple(values) if len(values) > 1 else values[0]] = run
+    return found
 
 
 @dataclass(frozen=True)

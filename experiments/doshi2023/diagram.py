@@ -4,7 +4,6 @@ that are replaced.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,19 +150,19 @@ def draw(e: Evidence) -> kit.Drawing:
 
 
 def _wanted(epochs: int, *size: str) -> dict[str, kit.Wanted]:
-    wanted = {}
-    length = (f"optimizer.iterations={epochs}", f"record.snapshots.interval={epochs}")
-    for decay, noise, share in itertools.product(DECAYS, NOISES, SHARES):
-        data = (
-            f"dataset.replaced_labels={noise}",
-            f"dataset.train_fraction={share}",
-            f"optimizer.weight_decay={decay}",
-        )
-        changes = (*size, *length, *data, "record.parameters=none")
-        wanted[f"decay {decay:g}, noise {noise}, share {share}"] = kit.Wanted(
-            "doshi2023/coexistence.yaml", changes
-        )
-    return wanted
+    return kit.grid(
+        "doshi2023/coexistence.yaml",
+        {
+            "optimizer.weight_decay": DECAYS,
+            "dataset.replaced_labels": NOISES,
+            "dataset.train_fraction": SHARES,
+        },
+        "decay {:g}, noise {}, share {}",
+        *size,
+        f"optimizer.iterations={epochs}",
+        f"record.snapshots.interval={epochs}",
+        "record.parameters=none",
+    )
 
 
 FIGURE = kit.Figure(

@@ -19,6 +19,8 @@ PLANE = {
     "downstream": (0.1, -0.9999),
 }
 """Panels of Figure 1a: (tau, delta); the last two are its insets."""
+MAP = "map {:d} {:d}"
+"""Role of a run of the maps, by the places of tau and delta."""
 TAUS = 10 ** np.linspace(-1, 0.3, 17)
 DELTAS = np.linspace(-1, 1, 17)
 """Of the paper (`--preset full`)."""
@@ -149,14 +151,14 @@ class Evidence:
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Read all runs; the maps `test`, `kernel`, `flips`, `moved` are (times, deltas, taus)."""
-    cells = {role: cell(run) for role, run in runs.items() if role not in PLANE}
-    at = {tuple(int(word) for word in role.split()[1:]): values for role, values in cells.items()}
+    cells = kit.by_values(runs, MAP)
+    at = {place: cell(run) for place, run in cells.items()}
     columns, rows = (sorted({place[k] for place in at}) for k in (0, 1))
     maps = np.array([[at[i, j] for i in columns] for j in rows])  # (deltas, taus, 4, times)
     test, kernel, flips, moved = maps.transpose(2, 3, 0, 1)
     return Evidence(
         plane={role: plane(runs[role]) for role in PLANE},
-        times=next(run.snapshot_iterations[1:] for role, run in runs.items() if role not in PLANE),
+        times=next(iter(cells.values())).snapshot_iterations[1:],
         taus=TAUS[columns],
         deltas=DELTAS[rows],
         test=test,
@@ -347,7 +349,7 @@ def _wanted(tau: float, delta: float, config: str, *more: str, replicas: int = 1
 def _maps(columns: Any, rows: Any, *more: str, replicas: int = 1) -> dict[str, kit.Wanted]:
     config = "kunin2024/relu.yaml"
     return {
-        f"map {i} {j}": _wanted(
+        MAP.format(i, j): _wanted(
             float(TAUS[i]),
             float(DELTAS[j]),
             config,

@@ -412,12 +412,11 @@ PASSES = {
 
 
 def _figure(name: str, caption: str) -> kit.Figure:
-    changes = {
-        f"alpha = {alpha:g}": f"initialization.scale={float(alpha / np.sqrt(2))!r}"
-        for alpha in ALPHAS[name]
-    }
     configs = {
-        role: kit.Wanted(f"kunin2025/{name}.yaml", (change,)) for role, change in changes.items()
+        f"alpha = {alpha:g}": kit.Wanted(
+            f"kunin2025/{name}.yaml", (f"initialization.scale={float(alpha / np.sqrt(2))!r}",)
+        )
+        for alpha in ALPHAS[name]
     }
     return kit.Figure(
         id=f"kunin2025-{name}", caption=caption, configs=configs, passes=PASSES.get(name, {})

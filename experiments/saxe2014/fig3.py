@@ -190,13 +190,12 @@ FIGURE = kit.Figure(
         "decoupled": kit.Wanted("saxe2014/tree.yaml", (DECOUPLED,)),
     },
     presets={
-        "full": {
-            f"{kind} + {seed}": kit.Wanted(
-                "saxe2014/tree.yaml", (f"architecture.activation={kind}", f"seed={seed}", *LONGER)
-            )
-            for kind in KINDS
-            for seed in range(1, SEEDS)
-        }
+        "full": kit.grid(
+            "saxe2014/tree.yaml",
+            {"architecture.activation": KINDS, "seed": range(1, SEEDS)},
+            "{} + {:d}",
+            *LONGER,
+        )
     },
     passes={"linear": {"exact* order random": "Linear networks decide it: this null leaves them."}},
 )

@@ -23,6 +23,8 @@ DEEPER = {
 """Matrices of the deeper networks, from sigma = 0.1 -> how they are trained."""
 GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of anisotropic inputs, two matrices, sigma = 0.01."""
+ROLES = ("2 {}", "3 {}", "{:d} matrices", "gamma {}")
+"""Of the linear networks, by sigma, matrices and gamma."""
 D = 30
 
 
@@ -134,9 +136,9 @@ def evidence(runs: kit.Runs) -> Evidence:
         K = ntk(x, x, W, a)
         here = f_0(new) + ntk(new, x, W, a) @ np.linalg.lstsq(K, y - f_0(x), rcond=1e-12)[0]
         errors.append(float(np.linalg.norm(here - f) / np.linalg.norm(f)))
-    roles = [f"2 {s}" for s in SMALL], [f"3 {s}" for s in DEEP], [f"{L} matrices" for L in DEEPER]
-    bent = [silent(runs[f"gamma {gamma}"]) for gamma in GAMMAS]
-    two, three, deeper = ([silent(runs[role]) for role in some] for some in roles)
+    two, three, deeper, bent = (
+        [silent(one) for one in kit.by_values(runs, role).values()] for role in ROLES
+    )
     return Evidence(
         two,
         three,
@@ -320,6 +322,7 @@ def draw(e: Evidence) -> kit.Drawing:
 
 def _wanted() -> dict[str, str | kit.Wanted]:
     config = "saxe2014/whitened.yaml"
+    two, three, deeper, bent = ROLES
     deep = (
         "architecture={{kind: fully_connected, widths: {}, activation: linear, bias: false}}".format
     )
@@ -338,13 +341,15 @@ def _wanted() -> dict[str, str | kit.Wanted]:
         "record.measures=[]",
     )
     return {
-        **{f"2 {s}": kit.Wanted(config, (f"initialization.scale={s}",)) for s in SMALL},
+        **kit.grid(config, {"initialization.scale": SMALL}, two),
         **{
-            f"3 {s}": kit.Wanted(config, (deep([50, 50]), f"initialization.scale={s}", *ends[s]))
+            three.format(s): kit.Wanted(
+                config, (deep([50, 50]), f"initialization.scale={s}", *ends[s])
+            )
             for s in DEEP
         },
         **{
-            f"{L} matrices": kit.Wanted(
+            deeper.format(L): kit.Wanted(
                 config,
                 (
                     deep([50] * (L - 1)),
@@ -355,17 +360,13 @@ def _wanted() -> dict[str, str | kit.Wanted]:
             )
             for L, more in DEEPER.items()
         },
-        **{
-            f"gamma {gamma}": kit.Wanted(
-                config,
-                (
-                    f"dataset.anisotropy={gamma}",
-                    "initialization.scale=0.01",
-                    "optimizer={kind: gd, lr: 0.02, iterations: 2000}",
-                ),
-            )
-            for gamma in GAMMAS
-        },
+        **kit.grid(
+            config,
+            {"dataset.anisotropy": GAMMAS},
+            bent,
+            "initialization.scale=0.01",
+            "optimizer={kind: gd, lr: 0.02, iterations: 2000}",
+        ),
         "relu": kit.Wanted(config, relu),
     }
 

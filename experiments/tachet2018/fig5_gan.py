@@ -19,6 +19,7 @@ from dynamics_cli import kit
 SEEDS = 5
 STEPS = 20_000
 LOSSES = {"logistic": "cross-entropy", "hinge": "hinge"}
+ROLE = "{}-{:d}"
 SAMPLES = 2000
 GRID = 96
 BANDWIDTH = 0.5
@@ -63,14 +64,12 @@ class Evidence:
 
 
 def evidence(runs: kit.Runs) -> Evidence:
-    """Sample every generator at all recorded states; roles are `<loss>-<seed>`. `shown` are
-    points by panel.
-    """
+    """Sample every generator at all recorded states; `shown` are points by panel."""
     first, *_ = runs.values()
     mixture: Any = first.config.dataset
     histories: dict[str, list[History]] = {loss: [] for loss in LOSSES}
-    for role, run in runs.items():
-        histories[role.split("-")[0]].append(_history(run))
+    for (loss, _), run in kit.by_values(runs, ROLE).items():
+        histories[loss].append(_history(run))
     extent = 1.6 * mixture.radius
     width = BANDWIDTH * mixture.deviation
     shown = {
@@ -130,13 +129,8 @@ def density(samples: kit.Floats, extent: float, width: float) -> kit.Floats:
 
 def wanted(seeds: int, *overrides: str) -> dict[str, kit.Wanted]:
     """Return the runs of all seeds under either loss."""
-    return {
-        f"{loss}-{seed}": kit.Wanted(
-            "tachet2018/gan.yaml", (f"loss.kind={loss}", f"seed={seed}", *overrides)
-        )
-        for seed in range(seeds)
-        for loss in LOSSES
-    }
+    settings = {"loss.kind": LOSSES, "seed": range(seeds)}
+    return kit.grid("tachet2018/gan.yaml", settings, ROLE, *overrides)
 
 
 def claims(e: Evidence) -> list[kit.Claim]:

@@ -17,7 +17,7 @@ from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import audit
 from dynamics_cli.reproduction.document import command
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
-from dynamics_cli.reproduction.figure import Figure
+from dynamics_cli.reproduction.figure import Figure, Wanted, by_values, grid
 from dynamics_cli.reproduction.reproduce import one_by_one, reproduce_figures
 from dynamics_cli.templates import new_paper
 
@@ -134,3 +134,17 @@ def test_the_folder_of_a_paper_stands_for_the_paper(tmp_path, monkeypatch):
     again = command({"figure": "mine2026-fig1"})
     assert again == "dyn --with mine2026 reproduce mine2026-fig1"
     assert command({"figure": "boursier2022-fig2"}) == "dyn reproduce boursier2022-fig2"
+
+
+def test_the_runs_of_a_grid_are_found_by_their_values():
+    role = "{}, n = {:d}, scale {:g}"
+    sizes = {"loss.kind": ["mse", "hinge, hinge"], "dataset.n": [1, 20], "scale": [1e-5, 0.5]}
+    wanted = grid("a.yaml", sizes, role, "x=1", lambda _, n, scale: f"lr={n * scale}", replicas=2)
+    assert len(wanted) == 8
+    assert wanted["mse, n = 20, scale 0.5"] == Wanted(
+        "a.yaml", ("loss.kind=mse", "dataset.n=20", "scale=0.5", "x=1", "lr=10.0"), 2
+    )
+    values = [*by_values({**wanted, "mse": wanted}, role)]
+    assert values[:2] == [("mse", 1, 1e-5), ("mse", 1, 0.5)]
+    assert values[-1] == ("hinge, hinge", 20, 0.5)
+    assert [*by_values({"D = 2 (a)": 0, "D = 3 (b)": 0, "E = 4": 0}, "D = {:d} (a)")] == [2]
