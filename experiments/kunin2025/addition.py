@@ -5,7 +5,6 @@ the largest first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -181,52 +180,57 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.35)
-    epochs = np.arange(1, len(e.losses) + 1)
-    look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": kit.DASHED, "lw": 1.0}
-    handles = [
-        kit.draw_curve(
-            axes[0], epochs, e.losses, log_time=True, color=kit.PALETTE.measured, label="trained"
-        )
-    ]
-    for level in e.levels[:-1]:
-        power = axes[0].axhline(level, **look, label="power of the modes left")
-    handles.append(power)
-    handles += axes[0].plot(
-        [*PRINTED],
-        [*PRINTED.values()],
-        "o",
-        color=kit.PALETTE.highlight,
-        ms=4,
-        zorder=3,
-        label="printed",
+    epochs = {"xlabel": "epoch", "limits_x": (100, len(e.losses)), "log": "x"}
+    losses = kit.chart(
+        "Loss",
+        "mean square",
+        kit.line(1, e.losses, "trained", "measured"),
+        [
+            kit.level(level, "power of the modes left", "theory dashed 1.0")
+            for level in e.levels[:-1]
+        ],
+        kit.line([*PRINTED], [*PRINTED.values()], "printed", "highlight points"),
+        limits=(5e-5, 1.5),
+        **epochs | {"log": "xy"},
     )
-    axes[0].loglog()
-    axes[0].set(xlim=(100, epochs[-1]), ylim=(5e-5, 1.5), xlabel="epoch", ylabel="mean square")
-    for k, (mode, color) in enumerate(zip(e.modes, kit.SERIES[1:], strict=False)):
-        handles += axes[1].plot(
-            e.epochs[1:], e.amplitudes[1:, k], color=color, label=f"frequency {mode}"
-        )
-        axes[1].axhline(e.sizes[k], color=color, ls=":", lw=1.0)
-        bound = axes[1].axvline(e.bounds[k], color=color, ls=kit.DASHED, lw=1.0, label="not before")
-    axes[1].set(
-        xscale="log", xlim=(100, epochs[-1]), xlabel="epoch", ylabel="amplitude in the output"
+    modes = [(f"C{k}", *mode) for k, mode in enumerate(zip(e.sizes, e.bounds, strict=True), 1)]
+    amplitudes = kit.chart(
+        "Amplitudes of modes",
+        "amplitude in the output",
+        *(
+            kit.line(e.epochs[1:], values, f"frequency {mode}", f"C{k}")
+            for k, (mode, values) in enumerate(zip(e.modes, e.amplitudes[1:].T, strict=True), 1)
+        ),
+        *(kit.level(size, look=f"{color} dotted 1.0") for color, size, _ in modes),
+        *(kit.upright(bound, "not before", f"{color} dashed 1.0") for color, _, bound in modes),
+        **epochs,
     )
     shown = [epoch for epoch in (*SHOWN, int(e.epochs[-1])) if epoch <= e.epochs[-1]]
-    for color, epoch in zip(
-        (kit.PALETTE.muted, *kit.SERIES[1:]), shown, strict=False
-    ):  # the mode learnt last
-        at = int(np.searchsorted(e.epochs, epoch))
-        axes[2].plot(e.outputs[at], color=color, label=f"epoch {epoch:,}".replace(",", " "))
-    axes[2].plot(e.target, color="black", ls=":", lw=1.2, label="its label")
-    axes[2].set(xlabel="entry of the output", ylabel="output", xticks=range(0, e.p + 1, 5))
-    kit.place_legend(axes[2], kit.labelled(axes[2]), "below", columns=2)
+    looks = ("muted", "C1", "C2", "C3")  # the color of the mode learnt last
+    outputs = kit.chart(
+        f"Output for {PAIR[0]} + {PAIR[1]}",
+        "output",
+        *(
+            kit.line(
+                0,
+                e.outputs[int(np.searchsorted(e.epochs, epoch))],
+                f"epoch {kit.format_number(epoch)}",
+                look,
+            )
+            for look, epoch in zip(looks, shown, strict=False)
+        ),
+        kit.line(0, e.target, "its label", "theory dotted 1.2"),
+        xlabel="entry of the output",
+        ticks=range(0, e.p + 1, 5),
+    )
+    handles = kit.panel(axes[0], 0, losses) + kit.panel(axes[1], 1, amplitudes)
+    kit.place_legend(axes[2], kit.panel(axes[2], 2, outputs))
     order = np.lexsort((-e.spectra.max(axis=1), e.spectra.argmax(axis=1)))
     image = axes[3].imshow(e.spectra[order], aspect="auto", cmap="Greys", vmin=0)
     axes[3].set(xlabel="frequency", ylabel="neuron, sorted", xticks=range(0, e.p // 2 + 1, 2))
     figure.colorbar(image, ax=axes[3], label="modulus")
-    output = f"Output for {PAIR[0]} + {PAIR[1]}"
-    kit.panel_labels(axes, "Loss", "Amplitudes of modes", output, "Output weights in the end")
-    kit.figure_legend(figure, [*handles, bound], columns=4)
+    kit.panel_label(axes[3], 3, "Output weights in the end")
+    kit.figure_legend(figure, handles)
     return figure
 
 

@@ -32,7 +32,6 @@ ALPHAS = {
 }
 SMALL = 0.01
 """alpha up to which the jumps of a network are compared with the saddles."""
-DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": kit.DASHED, "lw": 1.1}
 TIME = r"time over $\ln(1/\alpha)$"
 
 
@@ -279,6 +278,11 @@ def colors(e: Evidence) -> kit.Floats:
     return np.asarray(colormaps["viridis"](np.linspace(0.92, 0.0, len(e.runs))))
 
 
+def power(alpha: float) -> str:
+    """Return a power of ten as it is written along an axis."""
+    return f"$10^{{{np.log10(alpha):.0f}}}$"
+
+
 def _draw_loss(axes: Any, e: Evidence, t: kit.Floats) -> list[Any]:
     """Draw the losses of all networks over rescaled times, and the steps of alternating flow up
     to the last `t`.
@@ -292,89 +296,84 @@ def _draw_loss(axes: Any, e: Evidence, t: kit.Floats) -> list[Any]:
         scale, ax=axes, ticks=np.arange(n) + 0.5, label=r"scale of the start $\alpha$"
     )
     bar.ax.set_yticklabels(
-        [
-            f"{run.alpha:g}" if run.alpha > SMALL else f"$10^{{{np.log10(run.alpha):.0f}}}$"
-            for run in e.runs
-        ]
+        [f"{run.alpha:g}" if run.alpha > SMALL else power(run.alpha) for run in e.runs]
     )
     bar.ax.minorticks_off()
     steps = axes.plot(
-        t, e.limit.at(e.limit.losses, t), **DASHES, label=r"alternating flow, $\alpha \to 0$"
+        t,
+        e.limit.at(e.limit.losses, t),
+        color=kit.PALETTE.theory,
+        ls=kit.DASHED,
+        lw=1.1,
+        label=r"alternating flow, $\alpha \to 0$",
     )
+    kit.panel_label(axes, 0, "Loss")
     axes.set(yscale="log", xlabel=TIME, ylabel=r"loss $\frac{1}{2n}\|X\beta - y\|^2$")
     return steps  # type: ignore[no-any-return]
 
 
-def _draw_s(axes: Any, e: Evidence, last: float) -> None:
-    """Draw the accumulated forces of the smallest alpha beside the recursion, where they are ±1
+def forces(e: Evidence, last: float, title: str) -> kit.Chart:
+    """Return the accumulated forces of the smallest alpha beside the recursion, where they are ±1
     while active.
     """
     run = e.runs[-1]
-    inside = e.runs[-1].t < last
-    for k in range(run.s.shape[1]):
-        axes.plot(
-            run.t[inside],
-            run.s[inside, k],
-            color=f"C{k}",
-            lw=1.8,
-            label=rf"$\beta_{{{k + 1}}}$",
-        )
-        axes.plot([*e.limit.times, last], [*e.limit.paths[:, k], e.limit.paths[-1, k]], **DASHES)
-    axes.plot(
-        e.constrained.times,
-        e.constrained.paths,
-        ".",
-        color=kit.PALETTE.theory,
-        ms=5,
-        label="Algorithm 1",
+    inside = run.t < last
+    forces = enumerate(run.s[inside].T, 1)
+    ended = np.append(e.limit.paths, e.limit.paths[-1:], axis=0)
+    return kit.chart(
+        title,
+        r"$s_i / \ln(1/\alpha)$",
+        kit.lines(run.t[inside], dict(forces), r"$\beta_{{{}}}$", "1.8"),
+        kit.line([*e.limit.times, last], ended, look="theory dashed 1.1"),
+        kit.line(e.constrained.times, e.constrained.paths, "Algorithm 1", "theory points"),
+        xlabel=TIME,
     )
-    axes.set(xlabel=TIME, ylabel=r"$s_i / \ln(1/\alpha)$")
 
 
 def draw_diagonal(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.45)
     t = np.geomspace(1e-3, 1e3, 4000)
     least = e.runs[-1]
-    handles = _draw_loss(axes[0], e, t)
-    axes[0].set(xscale="log", xlim=(1e-3, 1e3), ylim=(1e-5, 300))
-    for k in range(len(e.limit.betas[0])):
-        axes[1].plot(least.t, least.beta[:, k], color=f"C{k}", lw=1.8)
-        axes[1].plot(t, e.limit.at(e.limit.betas, t)[:, k], **DASHES)
-        axes[1].plot(
-            e.constrained.times, e.constrained.betas[:, k], ".", color=kit.PALETTE.theory, ms=5
-        )
-    axes[1].set(xscale="log", xlim=(0.03, 30), xlabel=TIME, ylabel=r"coefficient $\beta_i$")
-    _draw_s(axes[2], e, 5.0)
+    smallest = r"$\alpha = 10^{-16}$"
+    coefficients = kit.chart(
+        f"Coefficients, {smallest}",
+        r"coefficient $\beta_i$",
+        kit.lines(least.t, least.beta, "", "1.8"),
+        kit.line(t, e.limit.at(e.limit.betas, t), look="theory dashed 1.1"),
+        kit.line(e.constrained.times, e.constrained.betas, look="theory points"),
+        xlabel=TIME,
+        log="x",
+        limits_x=(0.03, 30),
+    )
     small = [run for run in e.runs if run.alpha < SMALL * 1.01]
     scales = -np.log([run.alpha for run in small])
-    for k, jumped in enumerate(e.limit.activated):
-        delays = [run.jumps[k] / e.limit.times[k + 1] - 1 for run in small]
-        axes[3].plot(scales, delays, "o-", color=f"C{jumped}", ms=3.5, lw=1.0)
-    guide = axes[3].plot(
-        scales,
-        small[0].late * scales[0] / scales,
-        color=kit.PALETTE.muted,
-        ls=":",
-        label=r"$\propto 1 / \ln(1/\alpha)$",
-    )
-    axes[3].set(
-        xscale="log",
-        yscale="log",
-        xlabel=r"scale of the start $\alpha$",
-        ylabel="delay over predicted time",
-    )
-    axes[3].set_xticks(scales, [rf"$10^{{{np.log10(run.alpha):.0f}}}$" for run in small])
-    axes[3].set_yticks([0.02, 0.05, 0.1, 0.2, 0.4], ["0.02", "0.05", "0.1", "0.2", "0.4"])
-    axes[3].minorticks_off()
-    smallest = r"$\alpha = 10^{-16}$"
-    kit.panel_labels(
-        axes,
-        "Loss",
-        f"Coefficients, {smallest}",
-        f"Accumulated forces, {smallest}",
+    delays = kit.chart(
         "Delay of jumps",
+        "delay over predicted time",
+        *(
+            kit.line(
+                scales,
+                [run.jumps[k] / e.limit.times[k + 1] - 1 for run in small],
+                look=f"C{jumped} joined 1.0",
+            )
+            for k, jumped in enumerate(e.limit.activated)
+        ),
+        kit.line(
+            scales,
+            small[0].late * scales[0] / scales,
+            r"$\propto 1 / \ln(1/\alpha)$",
+            "muted dotted",
+        ),
+        xlabel=r"scale of the start $\alpha$",
+        log="xy",
+        ticks={at: power(run.alpha) for at, run in zip(scales, small, strict=True)},
     )
-    kit.figure_legend(figure, [*handles, *kit.labelled(axes[2]), *guide], columns=5)
+    handles = _draw_loss(axes[0], e, t)
+    axes[0].set(xscale="log", xlim=(1e-3, 1e3), ylim=(1e-5, 300))
+    shown = (coefficients, forces(e, 5.0, f"Accumulated forces, {smallest}"), delays)
+    for k, chart in enumerate(shown, 1):
+        handles += kit.panel(axes[k], k, chart)
+    kit.figure_legend(figure, handles, columns=5)
     return figure
 
 
@@ -391,9 +390,9 @@ def draw_dormant(e: Evidence) -> kit.Drawing:
         axes[1].plot(*run.beta.T, color=color, lw=1.4)
     axes[1].plot(*e.constrained.betas.T, "o", color=kit.PALETTE.theory, ms=4)
     axes[1].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
-    _draw_s(axes[2], e, 4.5)
-    kit.panel_labels(axes, "Loss", "Plane of coefficients", "Forces")
-    kit.figure_legend(figure, [*handles, *kit.labelled(axes[2])], columns=5)
+    kit.panel_label(axes[1], 1, "Plane of coefficients")
+    handles += kit.panel(axes[2], 2, forces(e, 4.5, "Forces"))
+    kit.figure_legend(figure, handles, columns=5)
     return figure
 
 
