@@ -29,16 +29,9 @@ from .completion import (
 
 DEPTHS = (2, 3, 4)
 OVER_SCALES = (2, 3)
-LOOKS = {
-    2: ("C0", "depth 2"),
-    3: ("C2", "depth 3"),
-    4: ("C1", "depth 4"),
-    0: ("black", "least nuclear norm"),
-    -1: (kit.PALETTE.muted, "truth"),
-}
-"""Depth -> color and name; 0 is the convex program, -1 the truth."""
-MARKERS = {2: kit.MARKER, 3: "^", 4: "s"}
-"""Depth -> marker, in all panels against the number of entries and the size of the start."""
+LOOKS = {2: "C0 o", 3: "C2 ^", 4: "C1 s", 0: "theory dashed 1", -1: "muted dotted 1.2"}
+NAMES = {2: "depth 2", 3: "depth 3", 4: "depth 4", 0: "least nuclear norm", -1: "truth"}
+"""Depth -> look and name in all panels; 0 is the convex program, -1 the truth."""
 
 
 POINTS = 9
@@ -148,50 +141,48 @@ def _over_counts(
     ]
 
 
+def curve(found: list[Solution], x: str, y: str, depth: int, look: str) -> kit.Line:
+    """Return a number of solutions of a depth over another."""
+    values = ([getattr(one, name) for one in found] for name in (x, y))
+    return kit.line(*values, NAMES[depth], f"{LOOKS[depth]} {look}")
+
+
 def draw(evidence: Evidence) -> kit.Drawing:
     e = evidence.solutions
-    figure, (left, middle, right) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
-    for panel, counts in ((left, COUNTS), (middle, DOUBLED)):
-        handles = list[kit.Artist]()
-        for depth in DEPTHS:
-            color, name = LOOKS[depth]
-            trained = [base(e, count, depth) for count in counts]
-            handles += panel.plot(
-                [s.observed for s in trained],
-                [s.error for s in trained],
-                color=color,
-                label=name,
-                ls="",
-                marker=MARKERS[depth],
-                ms=8 - 1.3 * depth,
-            )
-        seen, error = evidence.least[counts]
-        handles += panel.plot(
-            seen, np.maximum(error, 1e-16), "--", color=LOOKS[0][0], label=LOOKS[0][1], marker="."
+    error = "mean square error"
+
+    def over_counts(title: str, counts: tuple[str, ...]) -> kit.Chart:
+        seen, least = evidence.least[counts]
+        return kit.chart(
+            title,
+            error,
+            *(
+                curve([base(e, count, depth) for count in counts], "observed", "error", depth, "")
+                for depth in DEPTHS
+            ),
+            kit.line(seen, np.maximum(least, 1e-16), NAMES[0], f"{LOOKS[0]} joined ."),
+            xlabel="entries seen",
+            log="y",
+            limits=(1e-6, 2),
         )
-        panel.set(yscale="log", ylim=(1e-6, 2), xlabel="entries seen", ylabel="mean square error")
-    for count, ls in zip(FURTHER, ("-", ":"), strict=True):
-        for depth in OVER_SCALES:
-            trained = pick(e, count, depth)
-            right.plot(
-                [s.start for s in trained],
-                [s.error for s in trained],
-                color=LOOKS[depth][0],
-                ls=ls,
-                marker=MARKERS[depth],
-                ms=4,
-            )
-    right.axhline(base(e, "few", 0).error, color="black", ls="--", lw=1.0)
-    right.set(
-        xscale="log",
-        yscale="log",
-        ylim=(1e-8, 2),
-        xlabel=r"size of the start $\Vert W(0)\Vert_F$",
-        ylabel="mean square error",
+
+    return kit.charts(
+        over_counts(f"Scale {BASE:g}", COUNTS),
+        over_counts("Twice the rank", DOUBLED),
+        kit.chart(
+            "Few; dotted: many",
+            error,
+            *(
+                curve(pick(e, count, depth), "start", "error", depth, f"joined {dash}")
+                for count, dash in zip(FURTHER, ("", "dotted"), strict=True)
+                for depth in OVER_SCALES
+            ),
+            kit.level(base(e, "few", 0).error, NAMES[0], LOOKS[0]),
+            xlabel=r"size of the start $\Vert W(0)\Vert_F$",
+            log="xy",
+            limits=(1e-8, 2),
+        ),
     )
-    kit.panel_labels(figure.axes, f"Scale {BASE:g}", "Twice the rank", "Few; dotted: many")
-    kit.figure_legend(figure, handles)
-    return figure
 
 
 FIGURE = kit.Figure(

@@ -5,6 +5,7 @@ start.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from .completion import (
     solutions,
     wanted,
 )
-from .fig1 import LOOKS, MARKERS, OVER_SCALES
+from .fig1 import LOOKS, NAMES, OVER_SCALES, curve
 
 PRINTED = {2000: 210.15163, 5000: 221.02568}
 """Entries that are seen -> least nuclear norm that the released notebook printed, of 100 rows
@@ -140,37 +141,27 @@ def claims(evidence: Evidence) -> list[kit.Claim]:
 
 def draw(evidence: Evidence) -> kit.Drawing:
     e = evidence.solutions
-    figure, axes = kit.new_figure(3, 2, aspect=1.0, extra_height=0.3)
     names = {"error": "mean square error", "norm": "nuclear norm", "rank": "effective rank"}
-    for row, count in enumerate(FURTHER[::-1]):
-        for column, (key, name) in enumerate(names.items()):
-            panel = axes[3 * row + column]
-            handles = list[kit.Artist]()
-            for depth in OVER_SCALES:
-                trained = pick(e, count, depth)
-                color, label = LOOKS[depth]
-                handles += panel.plot(
-                    [s.start for s in trained],
-                    [getattr(s, key) for s in trained],
-                    marker=MARKERS[depth],
-                    ms=4,
-                    color=color,
-                    label=label,
-                )
-            for depth, ls in ((0, "--"), (-1, ":")):
-                color, label = LOOKS[depth]
-                value = getattr(pick(e, count, depth)[0], key)
-                handles.append(
-                    panel.axhline(max(value, 1e-20), color=color, ls=ls, lw=1.2, label=label)
-                )
-            panel.set(xscale="log", ylabel=name)
-            if key == "error":
-                panel.set(yscale="log", ylim=(1e-8, 2))
-            if row:
-                panel.set_xlabel(r"$\Vert W(0)\Vert_F$")
-            kit.panel_label(panel, 3 * row + column, f"{pick(e, count, 0)[0].observed} entries")
-    kit.figure_legend(figure, handles)
-    return figure
+
+    def over_scales(count: str, key: str) -> kit.Chart:
+        least = pick(e, count, 0)[0]
+        words: dict[str, Any] = {"log": "xy", "limits": (1e-8, 2)} if key == "error" else {}
+        return kit.chart(
+            f"{least.observed} entries",
+            names[key],
+            *(curve(pick(e, count, depth), "start", key, depth, "joined") for depth in OVER_SCALES),
+            *(
+                kit.level(max(getattr(one, key), 1e-20), NAMES[one.depth], LOOKS[one.depth])
+                for one in (least, pick(e, count, -1)[0])
+            ),
+            **words,
+        )
+
+    return kit.charts(
+        *(over_scales(count, key) for count in FURTHER[::-1] for key in names),
+        xlabel=r"$\Vert W(0)\Vert_F$",
+        log="x",
+    )
 
 
 FIGURE = kit.Figure(

@@ -220,29 +220,27 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
-    for k, run in enumerate(e.descents):
-        for r in range(SHOWN - 1, -1, -1):
-            color, lw = (f"C{r}", 1.4) if r < len(run.truth) else (kit.PALETTE.muted, 0.8)
-            axes[k].plot(run.iterations, run.values[:, r], lw=lw, color=color)
-        for value in run.truth:
-            axes[k].axhline(value, color=kit.PALETTE.theory, ls=":", lw=0.8)
-        axes[k].set(ylabel="singular value", ylim=(0, 1.35 * max(run.truth)))
-        kit.set_time_axis(axes[k], run.iterations, "linear")
-        kit.panel_label(axes[k], k, f"$N = {run.depth}$; dotted: truth")
     two = e.descents[1]
-    handles = [
-        axes[3].plot(two.iterations[1:], values[1:], color=color, label=name)[0]
-        for values, color, name in (
-            (two.on, "C0", "diagonal"),
-            (two.off, "C1", "rest"),
-        )
-    ]
-    axes[3].set(yscale="log", ylabel="mean size")
-    kit.set_time_axis(axes[3], two.iterations, "linear")
-    kit.panel_label(axes[3], 3, r"$U^\top \nabla \ell(W)\, V$, $N = 2$")
-    kit.place_legend(axes[3], handles, "inside")
-    return figure
+    return kit.charts(
+        *(
+            kit.chart(
+                f"$N = {run.depth}$; dotted: truth",
+                "singular value",
+                kit.line(run.iterations, run.values[:, len(run.truth) : SHOWN], look="muted"),
+                kit.lines(run.iterations, run.values[:, : len(run.truth)], "", "1.4"),
+                [kit.level(value, look="theory dotted 0.8") for value in run.truth],
+                limits=(0, 1.35 * max(run.truth)),
+            )
+            for run in e.descents
+        ),
+        kit.chart(
+            r"$U^\top \nabla \ell(W)\, V$, $N = 2$",
+            "mean size",
+            kit.lines(two.iterations[1:], {"diagonal": two.on[1:], "rest": two.off[1:]}),
+            log="y",
+        ),
+        legend="inside",
+    )
 
 
 def _wanted() -> dict[str, kit.Wanted]:
