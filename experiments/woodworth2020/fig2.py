@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -241,66 +240,51 @@ def _inside(logs: kit.Floats, enough: kit.Bools, end: Callable[[kit.Floats], np.
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 2, aspect=0.72, extra_height=0.3)
     alpha = 10.0 ** (e.logs / 2)
-    look: dict[str, Any] = {"ls": kit.DASHED, "lw": 1.0}
-    handles = axes[0].plot(alpha, e.errors, color="C0", label=r"$\arg\min Q_\alpha$")
-    rich = (e.sparse, e.norms_1 - e.l1, "C2", r"$\ell_1$")
-    lazy = (e.dense, e.norms_2 - e.l2, "C1", r"$\ell_2$")
-    for error, excess, color, name in (rich, lazy):
-        handles.append(axes[0].axhline(error, color=color, label=f"least {name}", **look))
-        axes[1].plot(
-            alpha, np.where(excess > 1e-9, excess, np.nan), color=color, label=f"excess {name} norm"
-        )
-    axes[0].set(xscale="log", yscale="log", ylabel=r"population error $\Vert\beta-\beta^*\Vert^2$")
-    axes[1].set(xscale="log", yscale="log", ylabel="excess norm")
-    kit.place_legend(axes[1], list(axes[1].lines), "inside")
-    axes[2].plot(
-        COUNTS,
-        np.where(np.isfinite(e.largest), 10.0 ** (e.largest / 2), np.nan),
-        kit.MARKER + "-",
-        ms=4,
-        color="C0",
-    )
-    enough = [
-        n for n, value in zip(SPARSE_COUNTS, e.sparse_by_count, strict=True) if value <= THRESHOLD
-    ]
-    if enough:
-        label = rf"least $\ell_1$ does from $N={enough[0]}$ on"
-        kit.place_legend(
-            axes[2], [axes[2].axvline(enough[0], color="black", label=label, **look)], "inside"
-        )
-    axes[2].set(
-        yscale="log",
-        xlabel="samples $N$",
-        ylabel=rf"largest $\alpha$ with error $\leq$ {THRESHOLD}",
-    )
-    trained = sorted([*e.limits, *e.lazy], key=lambda end: end.alpha)
-    at = [end.alpha for end in trained]
-    axes[3].plot(*e.path, color="C0", label=r"$\arg\min Q_\alpha$")
-    axes[3].plot(
-        at,
-        [end.norm for end in trained],
-        kit.MARKER,
-        ms=4,
-        color=kit.PALETTE.highlight,
-        mec="black",
-        mew=0.6,
-        label="trained network",
-    )
-    axes[3].set(xscale="log", ylabel=r"$\Vert\beta\Vert_1$ over the least")
-    kit.place_legend(axes[3], list(axes[3].lines), "inside")
-    for panel in (axes[0], axes[1], axes[3]):
-        panel.set_xlabel(r"scale of the start $\alpha$")
-    names = (
+    errors = kit.chart(
         "Population error",
-        "Excess norms",
-        "Sample complexity",
-        f"Trained, {trained[0].dim} dimensions",
+        r"population error $\Vert\beta-\beta^*\Vert^2$",
+        kit.line(alpha, e.errors, r"$\arg\min Q_\alpha$"),
+        kit.level(e.sparse, r"least $\ell_1$", "C2 dashed 1"),
+        kit.level(e.dense, r"least $\ell_2$", "C1 dashed 1"),
+        log="xy",
     )
-    kit.panel_labels(axes, *names)
-    kit.figure_legend(figure, handles)
-    return figure
+    above = {1: e.norms_1 - e.l1, 2: e.norms_2 - e.l2}
+    norms = kit.chart(
+        "Excess norms",
+        "excess norm",
+        *(
+            kit.line(
+                alpha, np.where(over > 1e-9, over, np.nan), rf"excess $\ell_{p}$ norm", f"C{3 - p}"
+            )
+            for p, over in above.items()
+        ),
+        log="xy",
+    )
+    by_count = zip(SPARSE_COUNTS, e.sparse_by_count, strict=True)
+    enough = [n for n, value in by_count if value <= THRESHOLD]
+    largest = np.where(np.isfinite(e.largest), e.largest, np.nan)
+    counts = kit.chart(
+        "Sample complexity",
+        rf"largest $\alpha$ with error $\leq$ {THRESHOLD}",
+        kit.line(COUNTS, 10.0 ** (largest / 2), look="joined"),
+        *(
+            kit.upright(n, rf"least $\ell_1$ does from $N={n}$ on", "theory dashed 1")
+            for n in enough[:1]
+        ),
+        xlabel="samples $N$",
+        log="y",
+    )
+    ends = [*e.limits, *e.lazy]
+    norm = [end.norm for end in ends]
+    trained = kit.chart(
+        f"Trained, {e.limits[0].dim} dimensions",
+        r"$\Vert\beta\Vert_1$ over the least",
+        kit.line(e.path[0], e.path[1], r"$\arg\min Q_\alpha$"),
+        kit.line([end.alpha for end in ends], norm, "trained network", "highlight points"),
+        log="x",
+    )
+    return kit.charts(errors, norms, counts, trained, xlabel=r"scale of the start $\alpha$")
 
 
 FIGURE = kit.Figure(

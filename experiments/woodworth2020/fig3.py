@@ -5,7 +5,6 @@ complexity by depth.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -133,39 +132,32 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
     z = np.linspace(-10, 10, 401)
-    handles = list[kit.Artist]()
-    for k, depth in enumerate(DEPTHS):
-        look: dict[str, Any] = {"color": f"C{k}", "label": f"$D={depth}$"}
-        handles += axes[0].plot(z, q(z, depth), **look)
-        axes[1].plot(e.mus, e.ratios[depth], **look)
-        axes[2].plot(
-            COUNTS,
-            np.where(np.isfinite(e.largest[k]), 10.0 ** e.largest[k], np.nan),
-            kit.MARKER + "-",
-            ms=3.5,
-            **look,
-        )
-    axes[0].set(xlabel="$z$", ylabel="$q_D(z)$")
-    for value, name, place in ((1.0, r"$\ell_2$", "top"), (DIM**-0.5, r"$\ell_1$", "bottom")):
-        axes[1].axhline(value, color="black", lw=0.8, ls=kit.DASHED)
-        axes[1].annotate(
-            name,
-            (1e-15, value),
-            xytext=(0, -3 if place == "top" else 3),
-            textcoords="offset points",
-            va=place,
-        )
-    axes[1].set(
-        xscale="log", yscale="log", xlabel=r"$\mu=\alpha^D$", ylabel=r"$Q(e_1)\,/\,Q(1_d/\sqrt{d})$"
+    largest = np.where(np.isfinite(e.largest), e.largest, np.nan)
+    return kit.charts(
+        kit.chart(
+            "Penalty",
+            "$q_D(z)$",
+            kit.lines(z, {depth: q(z, depth) for depth in DEPTHS}, "$D={}$"),
+            xlabel="$z$",
+        ),
+        kit.chart(
+            "From L2 to L1",
+            r"$Q(e_1)\,/\,Q(1_d/\sqrt{d})$",
+            [kit.line(e.mus, e.ratios[depth]) for depth in DEPTHS],
+            kit.level(1, r"$\ell_2$"),
+            kit.level(DIM**-0.5, r"$\ell_1$", "theory dotted 0.8"),
+            xlabel=r"$\mu=\alpha^D$",
+            log="xy",
+        ),
+        kit.chart(
+            "Samples",
+            f"largest $\\mu$ with\nerror $\\leq$ {THRESHOLD}",
+            kit.lines(COUNTS, 10.0**largest.T, "", "joined"),
+            xlabel="samples $N$",
+            log="y",
+        ),
     )
-    axes[2].set(
-        yscale="log", xlabel="samples $N$", ylabel=f"largest $\\mu$ with\nerror $\\leq$ {THRESHOLD}"
-    )
-    kit.panel_labels(axes, "Penalty", "From L2 to L1", "Samples")
-    kit.figure_legend(figure, handles)
-    return figure
 
 
 FIGURE = kit.Figure(
