@@ -306,30 +306,50 @@ def numbers_fig1(e: Samples) -> dict[str, float]:
 
 
 def draw_fig1(e: Samples) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, aspect=1.0, extra_height=0.45)
     near = np.geomspace(1e-3, 1.1, 90)  # distance from tau = 1, where both errors diverge
-    for part in (1 - near[near < 0.9][::-1], 1 + near):
-        curves = limits_of_samples(part)
-        for k, a in enumerate(ALPHAS):
-            for row, panel in enumerate(axes[:2]):
-                panel.plot(part, curves[row, k], color=f"C{k}", label=rf"$\alpha$ = {a:g}")
-    for k in range(len(ALPHAS)):
-        for row, panel in enumerate(axes[:2]):
-            points(panel, TAUS, PRINTED_TAU[row, k], e.errors[row, k], f"C{k}")
+    parts = (1 - near[near < 0.9][::-1], 1 + near)
     fine = np.linspace(0.1, 2.1, 121)
-    curves = limits_of_ridge(fine)
-    for k, ridge in enumerate(RIDGES):
-        axes[2].plot(fine, curves[k], color=f"C{k + 2}", label=rf"$\lambda$ = {ridge:g}")
-        axes[2].plot(RIDGE_TAUS, e.ridge[k], "s", color=f"C{k + 2}", ms=3)
-    for panel in axes:
-        panel.set(yscale="log", xlabel=r"sequences $\tau = n/d^2$", xlim=(0, 2.1))
-    limit_to(axes[0], (0.7, 12), (1, 2, 5, 10))
-    limit_to(axes[1], (0.08, 6), (0.1, 0.3, 1, 3))
-    limit_to(axes[2], (0.15, 6), (0.2, 0.5, 1, 2, 5))
-    axes[0].set_ylabel("error")
-    handles = [*kit.labelled(axes[0]), *kit.labelled(axes[2])]
-    kit.figure_legend(figure, handles, columns=4)
-    kit.panel_labels(axes, "New tasks", "Tasks of training", "New tasks, ridge")
+    ridges = dict(zip(RIDGES, limits_of_ridge(fine), strict=True))
+
+    def over_tau(row: int, title: str) -> kit.Chart:
+        return kit.chart(
+            title,
+            "error",
+            *(
+                kit.lines(
+                    part,
+                    dict(zip(ALPHAS, limits_of_samples(part)[row], strict=True)),
+                    r"$\alpha$ = {:g}",
+                )
+                for part in parts
+            ),
+            *(
+                points(TAUS, printed, errors, f"C{k}")
+                for k, (printed, errors) in enumerate(
+                    zip(PRINTED_TAU[row], e.errors[row], strict=True)
+                )
+            ),
+        )
+
+    figure = kit.charts(
+        over_tau(0, "New tasks"),
+        over_tau(1, "Tasks of training"),
+        kit.chart(
+            "New tasks, ridge",
+            "error",
+            *(
+                kit.line(fine, values, rf"$\lambda$ = {ridge:g}", f"C{k}")
+                for k, (ridge, values) in enumerate(ridges.items(), 2)
+            ),
+            *(kit.line(RIDGE_TAUS, values, look=f"C{k} s") for k, values in enumerate(e.ridge, 2)),
+        ),
+        xlabel=r"sequences $\tau = n/d^2$",
+        log="y",
+        limits_x=(0, 2.1),
+    )
+    limit_to(figure.axes[0], (0.7, 12), (1, 2, 5, 10))
+    limit_to(figure.axes[1], (0.08, 6), (0.1, 0.3, 1, 3))
+    limit_to(figure.axes[2], (0.15, 6), (0.2, 0.5, 1, 2, 5))
     return figure
 
 
@@ -345,13 +365,15 @@ RING: dict[str, Any] = {"mfc": "none", "ms": 5}
 
 
 def points(
-    panel: Axes, at: Sequence[float], printed: kit.Floats, networks: kit.Floats, color: str
-) -> None:
-    """Draw printed means as circles, and those of the networks as squares."""
-    panel.plot(at, printed, "o", color=color, **RING)
-    panel.plot(at, networks, "s", color=color, ms=3)
-    panel.plot([], [], "o", color=kit.PALETTE.theory, label="printed, d = 100", **RING)
-    panel.plot([], [], "s", color=kit.PALETTE.theory, ms=3, label=f"networks, d = {D}")
+    at: Sequence[float], printed: kit.Floats, networks: kit.Floats, color: str
+) -> list[kit.Line]:
+    """Return printed means as circles, and those of the networks as squares."""
+    return [
+        kit.line(at[: len(printed)], printed, look=f"{color} hollow"),
+        kit.line(at[: len(networks)], networks, look=f"{color} s"),
+        kit.entry("printed, d = 100", "theory hollow"),
+        kit.entry(f"networks, d = {D}", "theory s"),
+    ]
 
 
 @dataclass(frozen=True)
@@ -428,22 +450,28 @@ def claims_fig2(evidence: Contexts) -> list[kit.Claim]:
 
 
 def draw_fig2(e: Contexts) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.3)
     fine = np.geomspace(1, 1500, 80)
     curves = limits_of_contexts(fine)
-    for row, panel in enumerate(axes):
-        for k, kappa in enumerate(KAPPAS):
-            panel.plot(fine, curves[row, k], color=f"C{k}", label=rf"$\kappa$ = {kappa:g}")
-        for k in range(len(KAPPAS)):  # after all lines, as in the legend
-            panel.plot(
-                PRINTED_CONTEXTS[-1:], PRINTED_CONTEXT[row, k, -1:], "o", color=f"C{k}", **RING
+    figure = kit.charts(
+        *(
+            kit.chart(
+                title,
+                "error",
+                kit.lines(fine, dict(zip(KAPPAS, curves[row], strict=True)), r"$\kappa$ = {:g}"),
+                *(
+                    points(PRINTED_CONTEXTS, printed, errors, f"C{k}")
+                    for k, (printed, errors) in enumerate(
+                        zip(PRINTED_CONTEXT[row], e.errors[row], strict=True)
+                    )
+                ),
             )
-            points(panel, CONTEXTS, PRINTED_CONTEXT[row, k, :-1], e.errors[row, k], f"C{k}")
-        panel.set(xscale="log", yscale="log", xlabel=r"context $\alpha = N/d$", ylabel="error")
-    limit_to(axes[0], (0.7, 90), (1, 3, 10, 30))
-    limit_to(axes[1], (0.24, 1.5), (0.3, 0.5, 1))
-    kit.figure_legend(figure, kit.labelled(axes[0]), columns=3)
-    kit.panel_labels(axes, "New tasks", "Tasks of training")
+            for row, title in enumerate(("New tasks", "Tasks of training"))
+        ),
+        xlabel=r"context $\alpha = N/d$",
+        log="xy",
+    )
+    limit_to(figure.axes[0], (0.7, 90), (1, 3, 10, 30))
+    limit_to(figure.axes[1], (0.24, 1.5), (0.3, 0.5, 1))
     return figure
 
 
@@ -537,33 +565,42 @@ def numbers_fig4(e: Diversity) -> dict[str, float]:
 
 
 def draw_fig4(e: Diversity) -> kit.Drawing:
-    figure, (left, right) = kit.new_figure(2, aspect=0.9, extra_height=0.2)
-    kappas = list(PRINTED_GAPS)
+    kappas = [*PRINTED_GAPS]
     fine = np.geomspace(0.15, 20, 60)
     formulas = limits(MANY, fine, MANY, 0.01)
-    at_10, at_32, at_64, bayes = np.transpose(list(PRINTED_GAPS.values()))
+    at_10, at_32, at_64, bayes = np.transpose([*PRINTED_GAPS.values()])
     gap = e.errors.gap
-    low = np.maximum(gap - e.errors.spread, 1e-5)
-    left.plot(fine, formulas[0] - formulas[1], color=kit.PALETTE.theory, label="closed form")
-    left.fill_between(kappas, low, gap + e.errors.spread, color="C0", alpha=0.2, lw=0)
-    left.plot(kappas, gap, "s", color="C0", ms=3, label="networks, d = 10")
-    left.plot(kappas, at_10, "o", color="C0", label="printed, d = 10", **RING)
-    left.plot(MIDDLE_KAPPAS, e.middle.gap, "s", color="C3", ms=3, label="networks, d = 32")
-    left.plot(kappas, at_32, "o", color="C3", label="printed, d = 32", **RING)
-    left.plot(kappas, at_64, "o", color="C1", label="printed, d = 64", **RING)
-    left.plot(kappas, e.bayes, "s", color="C2", ms=3, label="dMMSE, d = 10")
-    left.plot(kappas, bayes, "o", color="C2", label="dMMSE, printed", **RING)
-    left.set(ylabel=r"gap $e_\mathrm{ICL} - e_\mathrm{IDG}$", ylim=(1e-3, 3))
-    for row, tasks in enumerate(TASKS.values()):
-        right.plot(fine, formulas[row], color=f"C{row + 3}", label=tasks)
-        right.plot(kappas, e.errors.both[row], "s", color=f"C{row + 3}", ms=3)
-    right.set_ylabel("error")
-    for panel in (left, right):
-        panel.axvline(1, color=kit.PALETTE.muted, ls=":", lw=0.8)
-        panel.set(xscale="log", yscale="log", xlabel=r"tasks $\kappa = k/d$")
-        kit.place_legend(panel, kit.labelled(panel), "below", columns=2)
-    limit_to(right, (0.02, 3), (0.03, 0.1, 0.3, 1))
-    kit.panel_labels((left, right), "Gap", "Both errors")
+    ends = np.maximum([gap - e.errors.spread, gap + e.errors.spread], 1e-5)
+    names = [*enumerate(TASKS.values())]
+    figure = kit.charts(
+        kit.chart(
+            "Gap",
+            r"gap $e_\mathrm{ICL} - e_\mathrm{IDG}$",
+            kit.line(fine, formulas[0] - formulas[1], "closed form", "theory"),
+            kit.line(kappas, gap, "networks, d = 10", "C0 s"),
+            kit.line(kappas, at_10, "printed, d = 10", "C0 hollow"),
+            kit.line(MIDDLE_KAPPAS, e.middle.gap, "networks, d = 32", "C3 s"),
+            kit.line(kappas, at_32, "printed, d = 32", "C3 hollow"),
+            kit.line(kappas, at_64, "printed, d = 64", "C1 hollow"),
+            kit.line(kappas, e.bayes, "dMMSE, d = 10", "C2 s"),
+            kit.line(kappas, bayes, "dMMSE, printed", "C2 hollow"),
+            kit.upright(1),
+            limits=(1e-3, 3),
+        ),
+        kit.chart(
+            "Both errors",
+            "error",
+            *(kit.line(fine, formulas[row], tasks, f"C{row + 3}") for row, tasks in names),
+            *(kit.line(kappas, e.errors.both[row], look=f"C{row + 3} s") for row, _ in names),
+            kit.upright(1),
+            limits=(0.02, 3),
+        ),
+        xlabel=r"tasks $\kappa = k/d$",
+        log="xy",
+        legend="below",
+    )
+    figure.axes[0].fill_between(kappas, *ends, color="C0", alpha=0.2, lw=0)
+    limit_to(figure.axes[1], (0.02, 3), (0.03, 0.1, 0.3, 1))
     return figure
 
 
