@@ -251,21 +251,21 @@ def numbers_margin(e: MarginEvidence) -> dict[str, float]:
 
 
 def _draw(e: Evidence, label: str) -> kit.Drawing:
-    figure, (errors, margins) = kit.new_figure(2, aspect=0.8)
-    for color, name, pairs in zip(
-        kit.SERIES,
-        ("both layers", "output layer alone, solved"),
-        ((e.both, e.f1), (e.output, e.f1_output)),
-        strict=False,
-    ):
-        for axes, values in zip((errors, margins), pairs, strict=True):
-            axes.plot(e.at, values, color=color, lw=0.6, ls="--", alpha=0.6)
-            axes.plot(e.at, values.mean(1), kit.MARKER + "-", ms=4, color=color, label=name)
-    errors.set(xlabel=label, ylabel="held-out error", ylim=(0, 0.55))
-    margins.set(xlabel=label, ylabel=r"$\mathcal{F}_1$ margin", ylim=(0, None))
-    errors.legend()
-    kit.panel_labels(figure.axes, "Errors", "Margins")
-    return figure
+    def over(title: str, ylabel: str, *values: kit.Floats, high: float | None) -> kit.Chart:
+        layers = dict(zip(("both layers", "output layer alone, solved"), values, strict=True))
+        return kit.chart(
+            title,
+            ylabel,
+            [kit.line(e.at, single, look="dashed 0.6") for single in values],
+            [kit.line(e.at, each.mean(1), name, "joined") for name, each in layers.items()],
+            limits=(0, high),
+        )
+
+    return kit.charts(
+        over("Errors", "held-out error", e.both, e.output, high=0.55),
+        over("Margins", r"$\mathcal{F}_1$ margin", e.f1, e.f1_output, high=None),
+        xlabel=label,
+    )
 
 
 def draw_samples(e: Evidence) -> kit.Drawing:
