@@ -86,23 +86,34 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (accuracy, row, spectrum) = kit.new_figure(3, aspect=0.95)
-    for k, (p, accuracies) in enumerate(e.accuracy.items()):
-        accuracy.plot(WIDTHS[p], accuracies.mean(1), color=f"C{k}", label=f"$p = {p}$")
-        accuracy.plot(WIDTHS[p], accuracies, ls="none", marker=".", color=f"C{k}", ms=3)
-    accuracy.set(xscale="log", xlabel="width $N$", ylabel="accuracy on all pairs", ylim=(0, 1.03))
-    accuracy.set_xticks(TICKS, labels=[str(N) for N in TICKS])
-    accuracy.minorticks_off()
-    accuracy.legend(loc="lower right")
-    for color, values in zip(
-        kit.SERIES[2:], e.rows, strict=False
-    ):  # rows, not the moduli of the first panel
-        row.plot(values, color=color, lw=0.9)
-        spectrum.plot(np.abs(np.fft.rfft(values)), color=color, marker=".", ms=2, lw=0.9)
-    row.set(xlabel="$n$", ylabel="$U_{kn}$")
-    spectrum.set(xlabel="frequency", ylabel="Fourier modulus", xlim=(-0.5, 10))
-    kit.panel_labels(figure.axes, "Accuracy", "Two rows of $U$", "Their spectra")
-    return figure
+    accuracies = e.accuracy.items()
+    rows = [*enumerate(e.rows, 2)]  # not in the colours of the first panel
+    return kit.charts(
+        kit.chart(
+            "Accuracy",
+            "accuracy on all pairs",
+            [kit.line(WIDTHS[p], shares.mean(1), f"$p = {p}$") for p, shares in accuracies],
+            [kit.line(WIDTHS[p], shares, look="points") for p, shares in accuracies],
+            xlabel="width $N$",
+            log="x",
+            ticks=TICKS,
+            limits=(0, 1.03),
+        ),
+        kit.chart(
+            "Two rows of $U$",
+            "$U_{kn}$",
+            *(kit.line(0, row, look=f"C{k} 0.9") for k, row in rows),
+            xlabel="$n$",
+        ),
+        kit.chart(
+            "Their spectra",
+            "Fourier modulus",
+            *(kit.line(0, np.abs(np.fft.rfft(row)), look=f"C{k} joined 0.9") for k, row in rows),
+            xlabel="frequency",
+            limits_x=(-0.5, 10),
+        ),
+        legend="inside",
+    )
 
 
 FIGURE = kit.Figure(
