@@ -344,34 +344,26 @@ def draw(e: Evidence) -> kit.Drawing:
     handles = _draw_neurons(axes[0], e.flow)
     kit.panel_label(axes[0], 0, "Neurons at the end")
     names = {"flow": "scale 1e-3", "larger_start": "scale 1e-2"}
-    for k, (role, name) in enumerate(names.items()):
-        run = e.followed[role]
-        shown = run.times >= 1
-        handles += axes[1].plot(
-            run.times[shown], run.weights[shown], color=f"C{k}", label=f"$W$, {name}"
-        )
-        axes[2].plot(np.log10(run.times[shown]), run.squares[shown], color=f"C{k}")
-    yardstick = axes[1].axhline(
-        e.flow.of_means,
-        color=kit.PALETTE.muted,
-        ls=(0, (1, 1.5)),
-        lw=1.2,
-        label="along class means",
-    )
-    handles.append(yardstick)
-    axes[1].set(xscale="log", yscale="log", xlabel="time $t$", ylabel="residual of Eq. 8")
-    kit.panel_label(axes[1], 1, "Distance to the limit")
+    runs = [(f"$W$, {name}", e.followed[role]) for role, name in names.items()]
+    late = [(name, run, run.times >= 1) for name, run in runs]
     end = np.log10(max(float(e.flow.times[-1]), 10.0))
     slope = np.linalg.norm(e.flow.directions.rays, axis=1).sum() * np.log(10)
-    handles += axes[2].plot(
-        [0, end],
-        [0, slope * end],
-        color=kit.PALETTE.theory,
-        ls=kit.DASHED,
-        label=r"$(\|w_+\| + \|w_-\|) \log t$",
+    distance = kit.chart(
+        "Distance to the limit",
+        "residual of Eq. 8",
+        [kit.line(run.times[at], run.weights[at], name) for name, run, at in late],
+        kit.level(e.flow.of_means, "along class means", "muted dotted 1.2"),
+        xlabel="time $t$",
+        log="xy",
     )
-    axes[2].set(xlabel=r"$\log_{10} t$", ylabel=r"$\|W\|_F^2$")
-    kit.panel_label(axes[2], 2, "Growth")
+    growth = kit.chart(
+        "Growth",
+        r"$\|W\|_F^2$",
+        [kit.line(np.log10(run.times[at]), run.squares[at]) for _, run, at in late],
+        kit.line([0, end], [0, slope * end], r"$(\|w_+\| + \|w_-\|) \log t$", "theory dashed"),
+        xlabel=r"$\log_{10} t$",
+    )
+    handles += kit.panel(axes[1], 1, distance) + kit.panel(axes[2], 2, growth)
     kit.figure_legend(figure, handles, columns=4)
     return figure
 
