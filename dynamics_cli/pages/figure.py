@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.mathematics import in_html, with_formulas
 from dynamics_cli.pages.document import Html, Page, folded, image, items, joined, shown, table, tag
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.audits import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, explained, summary
 from dynamics_cli.reproduction.document import (
     AUDIT,
     OTHER_RUNS,
-    audit_belongs,
     beside,
     command,
     config_files,
@@ -26,6 +24,7 @@ from dynamics_cli.reproduction.document import (
     run_path,
     seeds_of,
 )
+from dynamics_cli.reproduction.publish import audit_of
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.verify import verify_run
@@ -41,13 +40,6 @@ ROWS = 200
 """Rows of a table that a page shows."""
 
 
-def documents_of(paper: str) -> dict[str, Path]:
-    """Return the JSON files of a paper's reproduced figures by name, variants after figures."""
-    folder = figures_folder()
-    files = {name: folder / f"{name}.json" for name in catalogue.figure_names(paper)}
-    return {name: file for name, file in files.items() if file.is_file()}
-
-
 CLASSES = {
     "reproduced": "reproduced",
     "premise not met": "undecided",
@@ -56,84 +48,154 @@ CLASSES = {
 """Verdict -> class of its cell, `failed` by default."""
 
 
-def add_paper(page: Page, key: str, *, apart: bool = False) -> None:
-    """Add a paper: how its claims came out, and every figure that was reproduced.
+class Reproduced:
+    """A reproduced figure: its JSON, its claims, and the audits beside it."""
+
+    def __init__(self, file: Path) -> None:
+        """Read the JSON. Raises RunError: a file is damaged."""
+        self.name = file.stem
+        self.file = file
+        self.document = read_document(file)
+        claims = seeds_of(file, self.document)
+        if not claims:
+            claims = [ClaimOverSeeds.from_dict(claim) for claim in self.document["claims"]]
+        self.claims = explained(claims, catalogue.missed(self.document["figure"]))
+        self.audit = audit_of(file, self.document)
+
+    @property
+    def title(self) -> str:
+        """The title, as the index of papers has it."""
+        return str(self.document.get("title", ""))
+
+    def failing(self, claim: ClaimOverSeeds) -> str:
+        """Return under how many nulls a claim fails, such as `7 of 9`; empty without an audit."""
+        if self.audit is None:
+            return ""
+        nulls = [outcome for outcome in self.audit.nulls if outcome.factor is None]
+        held = [outcome.held.get(claim.first.id) for outcome in nulls]
+        asked = [holds for holds in held if holds is not None]
+        return f"{asked.count(False)} of {len(asked)}" if asked else ""
+
+    def after(self, claim: ClaimOverSeeds) -> str:
+        """Return whether longer training changes a verdict; empty where that was not tried."""
+        nulls = [] if self.audit is None else self.audit.nulls
+        longer = [one for one in nulls if one.factor is not None and one.held]
+        return "".join(outcome.said(claim.first) for outcome in longer)
+
+
+def reproduced(paper: str) -> list[Reproduced]:
+    """Return the figures of a paper that were reproduced, variants after figures."""
+    files = (figures_folder() / f"{name}.json" for name in catalogue.figure_names(paper))
+    return [Reproduced(file) for file in files if file.is_file()]
+
+
+Claims = Sequence[tuple[Reproduced, ClaimOverSeeds]]
+COLUMNS: dict[str, Callable[[Reproduced, ClaimOverSeeds], object]] = {
+    "statement": lambda _, claim: Html(in_html(claim.first.statement)),
+    # beside the statement, so that a phone shows both
+    "verdict": lambda _, claim: tag(
+        "td",
+        claim.verdict,
+        *(tag("div", text) for text in claim.why),
+        class_=CLASSES.get(claim.verdict, "failed"),
+    ),
+    "expected": lambda _, claim: claim.first.expected,
+    "measured": lambda _, claim: claim.shown,
+    "source": lambda _, claim: claim.first.source,
+    "figure": lambda figure, _: figure.name,
+    "seeds": lambda _, claim: _seeds(claim),
+    "fails under nulls": lambda figure, claim: figure.failing(claim),
+    "trained longer": lambda figure, claim: figure.after(claim),
+}
+"""Column of a table of claims -> its cell."""
+
+
+def _seeds(claim: ClaimOverSeeds) -> object:
+    if len(claim.each) == 1:
+        return claim.count or ("theory" if claim.first.kind == "theory" else "one seed")
+    each = ", ".join(f"+{k}: {ClaimOverSeeds((one,)).shown}" for k, one in enumerate(claim.each))
+    return tag("td", folded(claim.count or "each seed", each))
+
+
+def claims_table(claims: Claims, caption: str, *columns: str) -> Html | None:
+    """Return a table of claims of figures without its empty columns; None without any claim."""
+    cells = {name: [COLUMNS[name](*pair) for pair in claims] for name in columns}
+    kept = {name: column for name, column in cells.items() if any(column)}
+    rows = [*zip(*kept.values(), strict=True)]
+    return table([*kept], rows, caption, class_="claims") if rows else None
+
+
+def add_paper(page: Page, key: str, figures: Sequence[Reproduced], *, apart: bool = False) -> None:
+    """Add a paper: how its claims came out, and its figures that were reproduced.
 
     With `apart` figures have pages of their own beside this one, `FIGURE.html`, to which it links.
 
     Raises RunError: a file is damaged.
     """
     entry = catalogue.papers()[key]
-    files = documents_of(key)
-    documents = {name: (file, read_document(file)) for name, file in files.items()}
-    every: list[ClaimOverSeeds] = []
+    every = [(figure, claim) for figure in figures for claim in figure.claims]
+    failed = [(figure, claim) for figure, claim in every if claim.verdict == "not reproduced"]
     rows = []
-    failed = []
-    for name, (file, document) in documents.items():
-        claims = claims_of(file, document)
-        every += claims
-        place = f"{name}.html" if apart else f"#{name}"
-        rows.append([tag("a", name, href=place), document.get("title", ""), summary(claims)])
-        for claim in claims:
-            if claim.verdict == "not reproduced":
-                statement, *cells = _cells(claim)
-                failed.append([statement, name, *cells])
+    for figure in figures:
+        place = f"{figure.name}.html" if apart else f"#{figure.name}"
+        link = tag("a", figure.name, href=place)
+        rows.append([link, figure.title, summary(figure.claims)])
     outcome = "No figure has been reproduced here yet."
     if every:
-        outcome = f"{summary(every)}."
-    parts: list[Html] = [
-        tag("h2", entry.title, id=key),
-        tag("p", f"{entry.authors}. {entry.venue}."),
-        tag("p", tag("strong", outcome)),
-    ]
-    if rows:
-        parts.append(table(["figure", "title", "outcome"], rows, f"Figures of {key}"))
-    if failed:
-        header = ["claim", "figure", "source", "expected", "measured"]
-        parts.append(table(header, failed, "What does not come out as printed"))
+        outcome = f"{summary([claim for _, claim in every])}."
+    there = {figure.name for figure in figures}
     missing = [
         joined([tag("code", f"dyn reproduce {figure.id}"), f" {figure.title}"])
         for figure in catalogue.figures(key)
-        if figure.id not in files
+        if figure.id not in there
     ]
-    if missing:
-        parts.append(folded("Not reproduced here", items(missing)))
+    parts = [
+        tag("h2", entry.title, id=key),
+        tag("p", f"{entry.authors}. {entry.venue}."),
+        tag("p", tag("strong", outcome)),
+        table(["figure", "title", "outcome"], rows, f"Figures of {key}") if rows else None,
+        claims_table(
+            failed,
+            "What does not come out as printed",
+            *("statement", "figure", "source", "expected", "measured"),
+        ),
+        folded("Not reproduced here", items(missing)) if missing else None,
+    ]
     page.body.append(tag("section", *parts, class_="paper"))
-    if apart:
-        return
-    for file, document in documents.values():
-        add_figure(page, file, document)
+    if not apart:
+        for figure in figures:
+            add_figure(page, figure)
 
 
-def _cells(claim: ClaimOverSeeds) -> list[object]:
-    """Return statement, source, expected and measured number of a claim."""
-    first = claim.first
-    return [Html(in_html(first.statement)), first.source, first.expected, claim.shown]
-
-
-def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: str = "h3") -> None:
-    """Add a figure whose JSON in `file` is `document`.
+def add_figure(page: Page, figure: Reproduced, *, level: str = "h3") -> None:
+    """Add a figure.
 
     Raises CorruptRunError: a picture is not the one that was written with the JSON.
     """
-    claims = claims_of(file, document)
-    numbers = document.get("numbers", {})
+    document = figure.document
     name = str(document["figure"])
     origins = origins_of(name, config_files(document))
     outcome = [f"A setting was chosen by outcome: {text}" for text in chosen_by_outcome(origins)]
+    columns = ["statement", "verdict", "expected", "measured", "source"]
+    if any(len(claim.each) > 1 for claim in figure.claims):
+        columns.append("seeds")
     parts = [
-        tag(level, f"{name}: {document.get('title', '')}", id=name),
+        tag(level, f"{name}: {figure.title}", id=name),
         tag("p", Html(in_html(with_formulas(shown(document.get("caption", "")))))),
-        _damage(page, file, document),
-        *_pictures(file, document),
-        tag("p", tag("strong", f"{summary(claims)}.")),
+        _damage(page, figure),
+        *_pictures(figure),
+        tag("p", tag("strong", f"{summary(figure.claims)}.")),
         *(
-            _claims_table(kind, [claim for claim in claims if claim.first.kind == kind])
-            for kind in KINDS
+            claims_table(
+                [(figure, claim) for claim in figure.claims if claim.first.kind == kind],
+                caption,
+                *columns,
+            )
+            for kind, caption in KINDS.items()
         ),
         *(tag("p", text) for text in outcome),
-        items(f"{key}: {number(value)}" for key, value in numbers.items()),
-        _audit(file, document),
+        items(f"{key}: {number(value)}" for key, value in document.get("numbers", {}).items()),
+        _audit(figure),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
             "Origins of the settings",
@@ -144,10 +206,11 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
     page.body.append(tag("section", *parts, class_="figure"))
 
 
-def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
+def _damage(page: Page, figure: Reproduced) -> Html | None:
     """Return what is damaged in the runs of a figure that are still there."""
     told = []
-    for directory in dict.fromkeys(run_path(file, run["path"]) for run in document["runs"]):
+    runs = figure.document["runs"]
+    for directory in dict.fromkeys(run_path(figure.file, run["path"]) for run in runs):
         if directory.exists():
             for finding in verify_run(directory):
                 told.append(f"{finding.file} is damaged: {finding.problem}")
@@ -155,54 +218,21 @@ def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
     return items(told, class_="messages")
 
 
-def claims_of(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them."""
-    claims = seeds_of(file, document)
-    if not claims:
-        claims = [ClaimOverSeeds.from_dict(claim) for claim in document["claims"]]
-    return explained(claims, catalogue.missed(document["figure"]))
-
-
-def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
-    if not claims:
-        return None
-    seeds = max(len(claim.each) for claim in claims)
-    # the verdict beside the statement, so that a phone shows both
-    header = ["statement", "verdict", "expected", "measured", "source"]
-    if seeds > 1:
-        header = ["statement", "verdict", "expected", "median", "source", "seeds"]
-    rows = []
-    for claim in claims:
-        because = [tag("div", text) for text in claim.why]
-        said = tag("td", claim.verdict, *because, class_=CLASSES.get(claim.verdict, "failed"))
-        statement, source, expected, measured = _cells(claim)
-        cells = [statement, said, expected, measured, source]
-        if seeds > 1:
-            each = ", ".join(
-                f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(claim.each)
-            )
-            cells.append(tag("td", folded(claim.count or "each seed", each)))
-        rows.append(cells)
-    return table(header, rows, KINDS[kind], class_="claims")
-
-
-def _audit(file: Path, document: Mapping[str, Any]) -> Html | None:
+def _audit(figure: Reproduced) -> Html | None:
     """Return which claims hold under nulls, where `dyn audit` has left its table."""
-    if (audit := read_audit(beside(file, AUDIT))) is None:
-        return None
-    if not audit_belongs(audit, document):
-        return tag("p", f"The audit {beside(file, AUDIT).name} is not shown: {OTHER_RUNS}.")
-    return folded(
-        "Claims under nulls",
-        table(
-            *audit.table(),
-            f"Which claims of {audit.figure} hold for other networks than the figure's",
-        ),
-        items(filter(None, (outcome.remark for outcome in audit.nulls))),
-    )
+    file = beside(figure.file, AUDIT)
+    audit = figure.audit
+    if audit is None:
+        said = f"The audit {file.name} is not shown: {OTHER_RUNS}."
+        return tag("p", said) if file.is_file() else None
+    said = f"Which claims of {audit.figure} hold for other networks than the figure's"
+    remarks = filter(None, (outcome.remark for outcome in audit.nulls))
+    return folded("Claims under nulls", table(*audit.table(), said), items(remarks))
 
 
-def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
+def _pictures(figure: Reproduced) -> Iterator[Html]:
+    file = figure.file
+    document = figure.document
     for name in document["sha256"]:
         path = file.parent / name
         better = path.suffix == ".svg" and path.with_suffix(".png").name in document["sha256"]
@@ -215,11 +245,9 @@ def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
                 header, *rows = csv.reader(text)
             except (ValueError, csv.Error) as error:
                 raise CorruptRunError(path, f"it is no table: {error}") from error
-            yield folded(
-                "The table", table(header, rows[:ROWS], f"{document.get('title', '')}"), opened=True
-            )
+            yield folded("The table", table(header, rows[:ROWS], figure.title), opened=True)
         else:
-            said = f"{document.get('title', '')}. {document.get('caption', '')}"
+            said = f"{figure.title}. {document.get('caption', '')}"
             yield image(data, said, PICTURES[path.suffix])
     if not any(Path(name).suffix in PICTURES for name in document["sha256"]):
         yield tag(

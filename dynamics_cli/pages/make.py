@@ -11,11 +11,11 @@ from dynamics_cli.analysis.picture import Picture
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page, tag
 from dynamics_cli.pages.drawn import add_charts
-from dynamics_cli.pages.figure import add_figure, add_paper
+from dynamics_cli.pages.figure import Reproduced, add_figure, add_paper, reproduced
 from dynamics_cli.pages.run import add_comparison, add_run
 from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.document import command, figures_folder, read_document
+from dynamics_cli.reproduction.document import command, figures_folder
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_run, outputs_root
 from dynamics_cli.sweeps.directory import is_sweep, read_sweep
@@ -85,10 +85,10 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
         page.body.append(tag("div", *add_charts(page, picture.charts), class_="panels"))
     elif kind == "figure":
         page = Page(value.stem, value.stem)
-        add_figure(page, value, read_document(value), level="h2")
+        add_figure(page, Reproduced(value), level="h2")
     else:
         page = Page(value, value)
-        add_paper(page, value)
+        add_paper(page, value, reproduced(value))
     return page
 
 
@@ -98,7 +98,7 @@ def _papers() -> Page:
     links = (tag("li", tag("a", entry.title, href=f"#{key}")) for key, entry in papers.items())
     page.body.append(tag("nav", tag("ul", *links), aria_label="papers"))
     for key in papers:
-        add_paper(page, key)
+        add_paper(page, key, reproduced(key))
     return page
 
 

@@ -10,21 +10,20 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages.document import Html, Page, items, table, tag
 from dynamics_cli.pages.figure import (
-    CLASSES,
+    Reproduced,
     add_figure,
     add_paper,
-    claims_of,
+    claims_table,
     config_name,
-    documents_of,
+    reproduced,
 )
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.claims import DEPENDS, ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import config_files, read_document
+from dynamics_cli.reproduction.claims import DEPENDS, summary
+from dynamics_cli.reproduction.document import config_files
 from dynamics_cli.reproduction.entries import PaperEntry
-from dynamics_cli.reproduction.publish import audit_of, published
+from dynamics_cli.reproduction.publish import published
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import files, manifest
 
@@ -42,32 +41,6 @@ COLUMNS = ("figure", "id", "kind", "statement", "source", "expected", "measured"
 """Columns of `claims.csv`, before those of seeds and nulls."""
 _LATEX = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
-
-
-class _Figure:
-    """A reproduced figure: its JSON, its claims, and the audits beside it."""
-
-    def __init__(self, name: str, file: Path) -> None:
-        self.name = name
-        self.file = file
-        self.document = read_document(file)
-        self.claims = claims_of(file, self.document)
-        self.audit = audit_of(file, self.document)
-
-    def failing(self, claim: ClaimOverSeeds) -> str:
-        """Return under how many nulls a claim fails, such as `7 of 9`; empty without an audit."""
-        if self.audit is None:
-            return ""
-        nulls = [outcome for outcome in self.audit.nulls if outcome.factor is None]
-        held = [outcome.held.get(claim.first.id) for outcome in nulls]
-        asked = [holds for holds in held if holds is not None]
-        return f"{asked.count(False)} of {len(asked)}" if asked else ""
-
-    def after(self, claim: ClaimOverSeeds) -> str:
-        """Return whether longer training changes a verdict; empty where that was not tried."""
-        nulls = [] if self.audit is None else self.audit.nulls
-        longer = [one for one in nulls if one.factor is not None and one.held]
-        return "".join(outcome.said(claim.first) for outcome in longer)
 
 
 def site(paper: str, out: str | Path) -> list[Path]:
@@ -93,7 +66,7 @@ def site(paper: str, out: str | Path) -> list[Path]:
         raise UsageError(
             f"no paper {paper!r}{catalogue.meant(paper, papers)}; `dyn list papers` lists them"
         )
-    figures = [_Figure(name, file) for name, file in documents_of(paper).items()]
+    figures = reproduced(paper)
     if not figures:
         raise RunError(
             f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
@@ -106,7 +79,7 @@ def site(paper: str, out: str | Path) -> list[Path]:
 
 
 def _contents(
-    key: str, entry: PaperEntry, figures: Sequence[_Figure]
+    key: str, entry: PaperEntry, figures: Sequence[Reproduced]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name in the site and the contents of each file."""
     configs = _config_places(figures)
@@ -115,7 +88,7 @@ def _contents(
     further = ["claims.csv", "citation.bib", *(["NOTES.md"] if notes else [])]
 
     index = Page("index", f"Reproduction of {key}")
-    add_paper(index, key, apart=True)
+    add_paper(index, key, figures, apart=True)
     index.body += [
         tag("section", *_verdicts(figures)),
         tag(
@@ -131,7 +104,7 @@ def _contents(
         page = Page(figure.name, figure.name)
         back = tag("a", f"All figures of {key}", href="index.html")
         page.body.append(tag("nav", back, aria_label="paper"))
-        add_figure(page, figure.file, figure.document, level="h2")
+        add_figure(page, figure, level="h2")
         of_figure = {
             f"{FIGURES}/{name}": data
             for name, data in published(figure.file, figure.document, configs)
@@ -156,7 +129,7 @@ def _link(place: str) -> Html:
     return tag("a", place, href=place)
 
 
-def _config_places(figures: Sequence[_Figure]) -> dict[str, str]:
+def _config_places(figures: Sequence[Reproduced]) -> dict[str, str]:
     """Return the place of each config of figures in the site."""
     configs = dict.fromkeys(run["config"] for figure in figures for run in figure.document["runs"])
     places: dict[str, str] = {}
@@ -193,7 +166,7 @@ def _notes(key: str) -> Traversable | None:
     return None
 
 
-def _verdicts(figures: Sequence[_Figure]) -> Iterator[Html]:
+def _verdicts(figures: Sequence[Reproduced]) -> Iterator[Html | None]:
     every = [(figure, claim) for figure in figures for claim in figure.claims]
     counts = [
         [verdict, str(sum(claim.verdict == verdict for _, claim in every)), meaning]
@@ -202,31 +175,11 @@ def _verdicts(figures: Sequence[_Figure]) -> Iterator[Html]:
     yield tag("h2", "Verdicts", id="verdicts")
     yield table(["verdict", "claims", "meaning"], counts, "Verdicts and what they mean")
 
-    rows = []
-    for figure, claim in every:
-        first = claim.first
-        note = tag("div", first.note) if first.note else None
-        verdict = tag("td", claim.verdict, note, class_=CLASSES.get(claim.verdict, "failed"))
-        rows.append(
-            [
-                Html(in_html(first.statement)),
-                verdict,
-                first.expected,
-                claim.shown,
-                tag("a", figure.name, href=f"{figure.name}.html"),
-                claim.count or ("theory" if first.kind == "theory" else "one seed"),
-                figure.failing(claim),
-                figure.after(claim),
-            ]
-        )
-    header = ["statement", "verdict", "expected", "measured", "figure", "seeds"]
-    header += ["fails under nulls", "trained longer"]
-    kept = [k for k in range(len(header)) if any(row[k] for row in rows)]
-    yield table(
-        [header[k] for k in kept],
-        [[row[k] for k in kept] for row in rows],
+    yield claims_table(
+        every,
         "All claims",
-        class_="claims",
+        *("statement", "verdict", "expected", "measured", "figure", "seeds"),
+        *("fails under nulls", "trained longer"),
     )
     yield tag(
         "p",
@@ -236,7 +189,7 @@ def _verdicts(figures: Sequence[_Figure]) -> Iterator[Html]:
     )
 
 
-def _configs(figures: Sequence[_Figure], places: Mapping[str, str]) -> Iterator[Html]:
+def _configs(figures: Sequence[Reproduced], places: Mapping[str, str]) -> Iterator[Html]:
     """Yield the configs with the figures that use them, and the seeds of their networks."""
     rows = []
     for config, place in places.items():
@@ -263,7 +216,7 @@ def _ranges(ranges: Iterable[tuple[int, int]]) -> str:
     return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in parts)
 
 
-def _made(figures: Sequence[_Figure]) -> dict[str, list[str]]:
+def _made(figures: Sequence[Reproduced]) -> dict[str, list[str]]:
     """Return versions, commit, threads, platform and dates of figures; all where they differ."""
     made: dict[str, dict[str, None]] = {}
     for figure in figures:
@@ -278,13 +231,13 @@ def _made(figures: Sequence[_Figure]) -> dict[str, list[str]]:
     return {key: list(values) for key, values in made.items()}
 
 
-def _environment(figures: Sequence[_Figure]) -> Iterator[Html]:
+def _environment(figures: Sequence[Reproduced]) -> Iterator[Html]:
     rows = [[key, ", ".join(values)] for key, values in _made(figures).items()]
     yield tag("h2", "Environment", id="environment")
     yield table([], rows, "Where, when and with what the figures were made")
 
 
-def _claims_csv(figures: Sequence[_Figure]) -> bytes:
+def _claims_csv(figures: Sequence[Reproduced]) -> bytes:
     rows = []
     for figure in figures:
         for claim in figure.claims:
@@ -306,7 +259,7 @@ def _claims_csv(figures: Sequence[_Figure]) -> bytes:
 # -- citation
 
 
-def _version(figures: Sequence[_Figure]) -> tuple[str, str]:
+def _version(figures: Sequence[Reproduced]) -> tuple[str, str]:
     """Return the versions and commits in words, and the date of the last figure."""
     made = _made(figures)
     words = f"dyn {', '.join(made.get('version of dyn', ['of an unknown version']))}"
@@ -315,7 +268,7 @@ def _version(figures: Sequence[_Figure]) -> tuple[str, str]:
     return words, max(made["date"])
 
 
-def _citation(entry: PaperEntry, figures: Sequence[_Figure]) -> str:
+def _citation(entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
     words, date = _version(figures)
     outcome = summary([claim for figure in figures for claim in figure.claims])
     return (
@@ -324,7 +277,7 @@ def _citation(entry: PaperEntry, figures: Sequence[_Figure]) -> str:
     )
 
 
-def _bibtex(key: str, entry: PaperEntry, figures: Sequence[_Figure]) -> str:
+def _bibtex(key: str, entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
     words, date = _version(figures)
     note = f"Of the paper by {entry.authors}, {entry.venue}; made with {words}, {date}"
     fields = {"title": f"Reproduction of: {entry.title}", "note": note, "year": date[:4]}
