@@ -200,9 +200,7 @@ class Curves:
             due = ~np.isnan(values).all(axis=1)  # a measure may have times of its own
             if due.any():
                 kept = [
-                    decimate(
-                        np.append(x, steps[due]), np.append(y, column), columns=COLUMNS, log=None
-                    )
+                    decimate(np.append(x, steps[due]), np.append(y, column), columns=COLUMNS)
                     for (x, y), column in zip(kept, values[due].T, strict=True)
                 ]
             self._kept[name] = kept

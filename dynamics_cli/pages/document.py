@@ -208,7 +208,7 @@ class Page:
         ys = np.asarray(y, np.float64)
         if len(xs) > MOST_POINTS:
             look["of"] = len(xs)
-            xs, ys = decimate(xs, ys, columns=MOST_POINTS // 12, log=None)
+            xs, ys = decimate(xs, ys, columns=MOST_POINTS // 12)
         return {"name": shown(name), "x": self.array(xs), "y": self.array(ys), **look}
 
     def panel(

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
@@ -37,22 +38,22 @@ from dynamics_cli.plotting.style import (
     SERIES,
     SMALL,
     Drawing,
+    Floats,
+    Ints,
     new_figure,
     styled,
 )
 from dynamics_cli.plotting.time_axis import (
     LogAxes,
     TimeScale,
-    as_times,
+    decimate,
     draw_curve,
-    draw_curves,
     scale_of,
     set_time_axis,
     set_value_axis,
     visible,
 )
 
-Floats = NDArray[np.float64]
 Limits = tuple[float | None, float | None]
 Stat = Literal["", "median", "mean"]
 """The number of several jobs at each x; empty for curves as they are."""
@@ -73,6 +74,10 @@ NEAR = 3.0
 """A bound is drawn up to so many times the largest value, and from such a share of the least."""
 FEW = 40
 """Points of a line up to which single ones have markers."""
+MANY = 500
+"""More thin curves of one look are pixels in a vector graphic."""
+HIGH = 0.9
+"""Share of a panel's height from which on there is no room above."""
 EDGE = "v"
 """The marker of a value that a logarithmic axis cannot show, at its lower edge."""
 LABEL_HEIGHT = 9.0
@@ -131,9 +136,9 @@ class Statistics(NamedTuple):
     """(k,), of the jobs that have a number; NaN where these are fewer than half."""
     bands: Floats
     """(2 b, k): the two ends of each band; NaN where there is no middle."""
-    counts: NDArray[np.int64]
+    counts: Ints
     """(k,): the jobs that have a number."""
-    of: NDArray[np.int64]
+    of: Ints
     """(k,): all jobs."""
     named: str
     """The bands in words; empty without any."""
@@ -403,7 +408,7 @@ def _counted(what: str, parts: Sequence[tuple[Statistics, NDArray[np.bool_]]]) -
     return [f"{what}: {_range(counts)} of {_range(jobs)} jobs have a number"]
 
 
-def _range(numbers: NDArray[np.int64]) -> str:
+def _range(numbers: Ints) -> str:
     ends = dict.fromkeys([numbers.min(), numbers.max()])
     return " to ".join(map(str, ends))
 
@@ -493,9 +498,11 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
     log = set_value_axis(axes, chart.values, chart.ylabel, log=chart.log_y)
     scale: TimeScale = "log" if chart.log_x else "linear"
     lines = [line for line in chart.lines if np.size(line.x)]
-    handles = [_draw_line(axes, line, log=log, scale=scale) for line in lines]
-    xs = [np.asarray(line.x, np.float64) for line in lines]
-    every = np.concatenate([*xs, chart.reach_x] if xs else [np.zeros(1)])
+    floor = axes.get_ylim()[0] if log else -np.inf
+    handles = [_draw_line(axes, line, floor) for line in lines]
+    every = np.concatenate([*(np.asarray(line.x) for line in lines), chart.reach_x])
+    if not len(every):
+        every = np.zeros(1)
     set_time_axis(axes, np.sort(_within(every, chart.limits_x)), scale, chart.xlabel)
     axes.set(xlim=chart.limits_x, ylim=chart.limits)
     if chart.ticks:
@@ -506,112 +513,93 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
         axes.set_xticks([*chart.ticks], labels=names)
         axes.set_xticks([], minor=True)
     for plateau in chart.plateaus:
-        if plateau.value > 0 or not log:
+        if plateau.value > floor:
             _draw_plateau(axes, plateau)
     _draw_levels(axes, chart.near)
+    numbers = numbers or numbered_marks([chart])
     for at, words in chart.marks:
-        axes.axvline(at, color=PALETTE.color("theory"), lw=0.6, zorder=1.5)
-        axes.annotate(
-            str((numbers or numbered_marks([chart])).get(words, "")),
-            (at, 1.0),
-            xycoords=axes.get_xaxis_transform(),
-            ha="center",
-            va="bottom",
-            fontsize=SMALL,
-            color=PALETTE.color("theory"),
-        )
+        upright(axes, at, str(numbers.get(words, "")))
     if chart.note:
         note(axes, chart.note)
     named = {str(handle.get_label() or ""): handle for handle in handles[::-1]}
     return [handle for name, handle in [*named.items()][::-1] if name and name[0] != "_"]
 
 
-def _marker_size(line: Line) -> int:
-    """Return the size in points of a line's markers: strokes and outlines need more than disks."""
-    if line.marker in "x+_":
-        return 5
-    if line.hollow or line.marker != MARKER:
-        return 4
-    return 3
-
-
-def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D:
-    """Draw a line and return its handle; what a log axis cannot show is at its lower edge."""
-    if line.path:
-        return _draw_path(axes, line)
-    x = as_times(line.x)
+def _draw_line(axes: Axes, line: Line, floor: float) -> Line2D:
+    """Draw a line and return its handle; what a log axis cannot show is at its `floor`."""
     every = line.columns
+    x = np.asarray(line.x, np.float64)
     if len(x) != len(every):
         raise ValueError(f"curves of shape {every.shape} for x of shape {x.shape}")
-    floor = axes.get_ylim()[0] if log else -np.inf
     color = PALETTE.color(line.color)
-    dash = DASHES[line.dash]
-    form: dict[str, Any] = {
-        "color": color,
-        "ls": dash,
-        "lw": line.width,
-        "alpha": line.alpha,
-        "label": line.name or None,
-    }
+    form: dict[str, Any] = {"color": color, "ls": DASHES[line.dash], "lw": line.width}
+    form |= {"alpha": line.alpha, "label": line.name or None}
     m = every.shape[1]
     if line.points:
-        form |= {
-            "ls": dash if line.joined else "none",
-            "marker": line.marker,
-            "ms": _marker_size(line),
-            "mfc": PALETTE.ground if line.hollow else color,
-        }
-        if line.stat and m != 1:
-            form |= {"marker": "_", "ms": 9}
+        form |= _markers(line, PALETTE.ground if line.hollow else color)
+    if line.path:
+        return _draw_path(axes, x, every[:, 0], form)
     if m != 1 and not line.stat:
-        thin: dict[str, Any] = {
-            "linewidths": min(line.width, 0.9 if m <= 200 else 0.4),
-            "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8)),
-        }
-        y = _lifted(every, floor)
-        draw_curves(axes, x, y, log_time=scale == "log", colors=color, linestyles=dash, **thin)
+        _draw_family(axes, x, _lifted(every, floor), form)
         return Line2D([], [], **form)
-    if not line.stat:
-        _mark_edge(axes, x, every[:, 0], floor, color)
-        return draw_curve(axes, x, _lifted(every[:, 0], floor), log_time=scale == "log", **form)
 
-    if line.points:
-        axes.scatter(
-            np.repeat(x, m),
-            _lifted(every, floor).ravel(),
-            s=7,
-            color=color,
-            alpha=0.6,
-            linewidths=0,
-        )
-    elif m > 1:
-        bands = _lifted(line.statistics.bands, floor)
-        for low, high in zip(bands[::2], bands[1::2], strict=True):
-            axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
-    medians, partial = line.middles()
-    _mark_edge(axes, x, line.statistics.middle, floor, color)
-    form |= {"log_time": scale == "log"}
-    handle = draw_curve(axes, x, _lifted(medians, floor), **form)
-    if np.isfinite(partial).any():
-        of_some = {"ls": "none", "marker": MARKER, "ms": 4, "mfc": PALETTE.ground, "zorder": 3}
+    middle = partial = every[:, 0]
+    if line.stat:
+        middle = line.statistics.middle
+    _mark_edge(axes, x, middle, floor, color)
+    if line.stat:
+        middle, partial = line.middles()
+        if line.points:
+            places = np.repeat(x, m)
+            values = _lifted(every, floor).ravel()
+            axes.scatter(places, values, s=7, color=color, alpha=0.6, linewidths=0)
+        else:
+            bands = _lifted(line.statistics.bands, floor)
+            for low, high in zip(bands[::2], bands[1::2], strict=True):
+                axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+    handle = draw_curve(axes, x, _lifted(middle, floor), **form)
+    if line.stat and np.isfinite(partial).any():
+        form |= {"ls": "none", "marker": MARKER, "ms": 4, "mfc": PALETTE.ground, "zorder": 3}
         if line.dense:
-            of_some = {"ls": (0, (1, 1.5))}
-        draw_curve(axes, x, _lifted(partial, floor), **{**form, "label": None, **of_some})
+            form |= {"ls": (0, (1, 1.5)), "marker": ""}
+        draw_curve(axes, x, _lifted(partial, floor), **{**form, "label": None})
     return handle
 
 
-def _draw_path(axes: Axes, line: Line) -> Line2D:
+def _markers(line: Line, face: str) -> dict[str, Any]:
+    """Return the look of markers: strokes and outlines need more room than disks."""
+    form: dict[str, Any] = {"marker": line.marker, "ms": 5, "mfc": face}
+    if line.marker not in "x+_":
+        form["ms"] = 3 if line.marker == MARKER and not line.hollow else 4
+    if line.stat and line.columns.shape[1] != 1:
+        form |= {"marker": "_", "ms": 9}
+    return form if line.joined else form | {"ls": "none"}
+
+
+def _draw_path(axes: Axes, x: Floats, y: Floats, form: Mapping[str, Any]) -> Line2D:
     """Draw a path with its start hollow and its end filled, and return its handle."""
-    color = PALETTE.color(line.color)
-    x = visible(line.x, log=False)
-    y = visible(line.columns[:, 0], log=False)
-    look: dict[str, Any] = {"ls": DASHES[line.dash], "lw": line.width, "label": line.name or None}
-    (handle,) = axes.plot(x, y, color=color, **look)
-    finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    if len(finite):
-        for at, face in ((finite[0], PALETTE.ground), (finite[-1], color)):
-            axes.plot(x[at], y[at], MARKER, ms=4, color=color, mfc=face, zorder=3)
+    (handle,) = axes.plot(x, visible(y, log=False), **form)
+    there = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    for end, fill in ((there[:1], PALETTE.ground), (there[-1:], form["color"])):
+        axes.plot(x[end], y[end], MARKER, ms=4, color=form["color"], mfc=fill, zorder=3)
     return handle
+
+
+def _draw_family(axes: Axes, x: Floats, y: Floats, form: Mapping[str, Any]) -> None:
+    """Draw thin curves y (k, m) of one look; a single state, which has no line, as a dash."""
+    m = y.shape[1]
+    if len(x) == 1:
+        x = x + 0.02 * max(abs(x[0]), 1.0) * np.array([-1, 1])
+        y = np.repeat(y, 2, axis=0)
+    thin = LineCollection(
+        [np.column_stack(decimate(x, column)) for column in y.T],
+        colors=form["color"],
+        linestyles=form["ls"],
+        linewidths=min(form["lw"], 0.9 if m <= 200 else 0.4),
+        alpha=float(np.clip(40 / max(m, 1), 0.08, 0.8)),
+        rasterized=m > MANY,
+    )
+    axes.add_collection(thin)
 
 
 def _lifted(y: Floats, floor: float) -> Floats:
@@ -626,44 +614,43 @@ def _lifted(y: Floats, floor: float) -> Floats:
 
 
 def _mark_edge(axes: Axes, x: Floats, y: Floats, floor: float, color: str) -> None:
-    """Mark values that a log axis cannot show at its edge; of many in a row the first and last."""
-    below = np.isfinite(y) & (y <= 0)
-    if floor == -np.inf or not below.any():
+    """Mark values that a log axis cannot show at its edge, some of many."""
+    at = x[np.isfinite(y) & (y <= 0)]
+    if floor == -np.inf or not len(at):
         return
-    if below.sum() > FEW:
-        inner = below.copy()
-        inner[1:-1] &= below[:-2] & below[2:]
-        inner[[0, -1]] = False
-        below &= ~inner
-    at = x[below]
-    look: dict[str, Any] = {"ls": "none", "marker": EDGE, "ms": 4, "clip_on": False, "zorder": 4}
-    axes.plot(at, np.full(len(at), floor), color=color, **look)
+    some = -(-len(at) // FEW)
+    form: dict[str, Any] = {"ms": 4, "color": color, "clip_on": False, "zorder": 4}
+    axes.plot(at, np.full(len(at), floor), EDGE, markevery=some, **form)
+
+
+def _share(axes: Axes, x: float, y: float) -> tuple[float, float]:
+    """Return where a point of the data lies, as shares of the panel."""
+    right, up = axes.transAxes.inverted().transform(axes.transData.transform((x, y)))
+    return float(right), float(up)
 
 
 def _draw_plateau(axes: Axes, plateau: Level) -> None:
     """Underline a plateau and write its value above it, or below where the panel ends."""
     value, first, last = plateau
-    look: dict[str, Any] = {
-        "color": PALETTE.highlight,
-        "lw": 4.5,
-        "alpha": 0.55,
-        "solid_capstyle": "butt",
-        "zorder": 1,
-    }
-    axes.plot([first, last], [value, value], **look)
-    text = format_number(value)
-    scale = 72 / axes.figure.dpi
-    box = axes.get_window_extent()
-    height = axes.transData.transform((first, value))[1] * scale
-    place: dict[str, Any] = {
-        "xy": ((first + last) / 2, value),
-        "xytext": (0, 3.5),
-        "ha": "left",
-        "va": "bottom",
-    }
-    if box.y1 * scale - height <= 12:
-        place = {"xy": (last, value), "xytext": (0, -4.0), "ha": "right", "va": "top"}
-    axes.annotate(text, textcoords="offset points", fontsize=SMALL, color=PALETTE.theory, **place)
+    form: dict[str, Any] = {"lw": 4.5, "alpha": 0.55, "solid_capstyle": "butt", "zorder": 1}
+    axes.plot([first, last], [value, value], color=PALETTE.highlight, **form)
+    place: dict[str, Any] = {"xytext": (0, 3.5), "ha": "left", "va": "bottom"}
+    at = (first + last) / 2
+    if _share(axes, first, value)[1] > HIGH:
+        place = {"xytext": (0, -4), "ha": "right", "va": "top"}
+        at = last
+    place |= {"textcoords": "offset points", "fontsize": SMALL, "color": PALETTE.theory}
+    axes.annotate(format_number(value), (at, value), **place)
+
+
+def upright(axes: Axes, at: float, words: str, dash: str = "") -> None:
+    """Draw a line at a time, with words at its top."""
+    axes.axvline(at, color=PALETTE.theory, lw=0.7, ls=DASHES[dash], zorder=1.5)
+    place: dict[str, Any] = {"xytext": (2, -1), "ha": "left"}
+    if _share(axes, at, 1.0)[0] > 0.5:
+        place = {"xytext": (-2, -1), "ha": "right"}
+    place |= {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+    axes.annotate(words, (at, 1.0), va="top", fontsize=SMALL, color=PALETTE.theory, **place)
 
 
 def _draw_levels(axes: Axes, levels: Sequence[Reference]) -> None:
@@ -736,7 +723,7 @@ def draw_charts(
         else:
             legends.append(draw_chart(axes, chart, numbers))
             if mark is not None and chart.xlabel == "iteration":
-                _mark(axes, mark)
+                upright(axes, mark, format_number(mark), "dotted")
     _place_legends(figure, panels, legends, legend, columns)
     for k, (axes, chart) in enumerate(zip(panels, charts, strict=False)):
         if len(charts) > 1:
@@ -789,22 +776,3 @@ def _agree(legends: Sequence[Sequence[Any]]) -> bool:
         looks.setdefault(str(handle.get_label()), set()).add(look)
         names.setdefault(look, set()).add(str(handle.get_label()))
     return all(legends) and all(len(each) == 1 for each in [*looks.values(), *names.values()])
-
-
-def _mark(axes: Axes, at: float) -> None:
-    """Mark a time by a dotted line with its number at its top."""
-    axes.axvline(at, color=PALETTE.theory, lw=0.8, ls=(0, (1, 1.5)), zorder=1.5)
-    share, _ = axes.transAxes.inverted().transform(axes.transData.transform((at, 1.0)))
-    side: dict[str, Any] = {"xytext": (2, -1), "ha": "left"}
-    if share > 0.5:
-        side = {"xytext": (-2, -1), "ha": "right"}
-    axes.annotate(
-        format_number(at),
-        (at, 1.0),
-        xycoords=axes.get_xaxis_transform(),
-        textcoords="offset points",
-        **side,
-        va="top",
-        fontsize=SMALL,
-        color=PALETTE.theory,
-    )

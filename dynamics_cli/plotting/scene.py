@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from dynamics_cli.plotting.labels import note, set_axis_label
-from dynamics_cli.plotting.style import MARKER, PALETTE, styled
+from dynamics_cli.plotting.style import MARKER, PALETTE, Floats, styled
 
 Numbers = NDArray[Any]
 """float64, or uint8 of pixels."""
@@ -130,9 +130,7 @@ def fixed(rows: Numbers) -> Callable[[int], Numbers]:
     return lambda _: rows
 
 
-def level_set(
-    values: NDArray[np.float64], window: Window, level: float = 0.0
-) -> NDArray[np.float64]:
+def level_set(values: Floats, window: Window, level: float = 0.0) -> Floats:
     """Return segments (k, 4) on which the interpolation of `values` (rows, columns) has a level.
 
     The rows go through the window from the bottom up.
@@ -145,7 +143,7 @@ def level_set(
     )
 
 
-def levels(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+def levels(values: Floats) -> NDArray[np.uint8]:
     """Return the levels of a field, 1 to 255, of the exact sign; 0 stands for non-finite values."""
     finite = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     share = 127 * finite / (np.abs(finite).max(initial=0.0) or 1.0)

@@ -14,12 +14,12 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_cli.plotting.chart import Chart, Line, draw_chart, draw_charts
 from dynamics_cli.plotting.labels import LegendPlace, format_number, panel_label
 from dynamics_cli.plotting.scene import DASHES
-from dynamics_cli.plotting.style import COLUMN_WIDTH, TEXT_WIDTH, Drawing
+from dynamics_cli.plotting.style import COLUMN_WIDTH, TEXT_WIDTH, Drawing, Floats
 
 DASHED = (0, (4, 2))
 """The line style of what is predicted."""
@@ -130,7 +130,7 @@ def _ended(made: Chart) -> Chart:
     x = np.concatenate([ends, *(np.asarray(one.x) for one in made.lines)])
     y = made.values[made.values > 0] if made.log_y else made.values
 
-    def ended(values: ArrayLike, among: NDArray[np.float64]) -> ArrayLike:
+    def ended(values: ArrayLike, among: Floats) -> ArrayLike:
         if not np.array_equal(values, FAR):
             return values
         among = among[np.isfinite(among)]

@@ -25,10 +25,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.process import alone
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 P = ParamSpec("P")
 R = TypeVar("R")
 

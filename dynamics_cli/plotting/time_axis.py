@@ -7,20 +7,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     FuncFormatter,
     LogFormatter,
     LogFormatterSciNotation,
-    LogLocator,
     MaxNLocator,
     NullFormatter,
 )
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_cli.plotting.labels import format_number, set_axis_label
-from dynamics_cli.plotting.style import MARKER, styled
+from dynamics_cli.plotting.style import MARKER, Floats, Ints, styled
 
 TimeScale = Literal["linear", "log"]
 """Linear, or logarithmic with a linear start so that iteration 0 is on the axis."""
@@ -50,7 +48,7 @@ def scale_of(axis: Literal["x", "y", "c"], asked: LogAxes | None, suits: bool) -
     return "log" if suits else "linear"
 
 
-def as_times(iterations: ArrayLike) -> NDArray[np.float64]:
+def as_times(iterations: ArrayLike) -> Floats:
     """Return `iterations` (k,) as floats.
 
     Raises ValueError: they are not one finite, non-decreasing row.
@@ -118,7 +116,7 @@ def set_time_axis(
         axes.set_xlim(low - MARGIN * (high - low), high + MARGIN * (high - low))
 
 
-def visible(values: ArrayLike, *, log: bool) -> NDArray[np.float64]:
+def visible(values: ArrayLike, *, log: bool) -> Floats:
     """Return `values` with NaN for what is not finite, and on a log axis for numbers <= 0."""
     array = np.array(values, dtype=np.float64)
     hidden = ~np.isfinite(array)
@@ -162,57 +160,20 @@ def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> b
     elif np.floor(high + pad) - np.ceil(low - pad) < 1:
         # no power of ten, or a single one, says how far the axis goes
         axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.4)))
-    if high - low > 2:
-        axes.yaxis.set_major_locator(LogLocator(numticks=7))
-        axes.yaxis.set_minor_locator(
-            LogLocator(numticks=7, subs=(0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9))
-        )
-        axes.yaxis.set_minor_formatter(NullFormatter())
     return True
 
 
 @styled
-def draw_curve(
-    axes: Axes, times: ArrayLike, values: ArrayLike, *, log_time: bool = False, **line: Any
-) -> Line2D:
+def draw_curve(axes: Axes, times: ArrayLike, values: ArrayLike, **line: Any) -> Line2D:
     """Draw one decimated curve, values (k,) over times (k,); a single point is drawn as a dot."""
-    x, y = decimate(times, values, columns=COLUMNS, log=log_time)
+    x, y = decimate(times, values)
     if np.isfinite(y).sum() == 1:
         line = {"marker": MARKER, **line}
     return axes.plot(x, y, **line)[0]
 
 
-@styled
-def draw_curves(
-    axes: Axes,
-    times: ArrayLike,
-    values: NDArray[np.float64],
-    *,
-    log_time: bool = False,
-    **line: Any,
-) -> LineCollection:
-    """Draw many thin curves, values (k, m) over times (k,), as one collection of m decimated lines.
-
-    A single snapshot, which has no line, is drawn as one short dash a curve.
-    """
-    x = as_times(times)
-    if len(x) == 1:
-        dash = 0.02 * max(abs(x[0]), 1.0)
-        x = np.array([x[0] - dash, x[0] + dash])
-        values = np.repeat(values, 2, axis=0)
-    segments = [
-        np.column_stack(decimate(x, column, columns=COLUMNS // 2, log=log_time))
-        for column in values.T
-    ]
-    collection = LineCollection(segments, rasterized=len(segments) > 500, **line)
-    axes.add_collection(collection)
-    return collection
-
-
-def decimate(
-    x: ArrayLike, y: ArrayLike, *, columns: int = COLUMNS, log: bool | None = False
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return at most 6 points for each of `columns` pixel columns, among them all that can be seen.
+def decimate(x: ArrayLike, y: ArrayLike, *, columns: int = COLUMNS) -> tuple[Floats, Floats]:
+    """Return at most 12 points for each of `columns` pixel columns, among them all that is seen.
 
     A curve of 300 000 points drawn 1 000 pixels wide shows, in each pixel column, its first, last,
     lowest and highest value and nothing else: keeping exactly those (Jugel et al., "M4", VLDB 2014)
@@ -220,10 +181,9 @@ def decimate(
 
     `x` (k,) must be finite and must not decrease; `y` (k,) may hold gaps (NaN or infinite), which
     stay gaps. Of every column the first, last, lowest and highest point and the ends of its gaps
-    are kept, so the curve keeps its endpoints and its extremes. `log` makes columns of equal width
-    in log x (x > 0; the first column takes all other x); None keeps the points of both, at most 12
-    for each column. Short curves come back unchanged. Raises ValueError for shapes that differ or
-    an `x` that goes back.
+    are kept, so the curve keeps its endpoints and its extremes. Columns have equal widths in x, and
+    others in log x (x > 0; the first of them takes all other x). Short curves come back unchanged.
+    Raises ValueError for shapes that differ or an `x` that goes back.
     """
     x = as_times(x)
     y = np.asarray(y, dtype=np.float64)
@@ -233,40 +193,30 @@ def decimate(
         )
     if len(x) <= 4 * columns:
         return x, y
-    kept = []
-    if log is not True:
-        kept.append(_kept(_column_of(x, columns, log=False), y))
-    if log is not False:
-        kept.append(_kept(_column_of(x, columns, log=True), y))
-    keep = np.unique(np.concatenate(kept))
+    places = [x]
+    if x[-1] > 0:
+        places.append(np.log(np.maximum(x, x[x > 0][0])))
+    keep = np.unique(np.concatenate([_kept(at, y, columns) for at in places]))
     return x[keep], y[keep]
 
 
-def _column_of(x: NDArray[np.float64], columns: int, *, log: bool) -> NDArray[np.int64]:
-    """Return for each point the pixel column (k,) that it falls into; non-decreasing."""
-    if log and (x > 0).any():
-        x = np.log(np.maximum(x, x[x > 0][0]))
-    span = x[-1] - x[0]
-    if not 0 < span < np.inf:
-        return np.zeros(len(x), dtype=np.int64)
-    column: NDArray[np.int64] = np.floor((x - x[0]) / span * columns).astype(np.int64)
-    return np.asarray(column.clip(max=columns - 1), dtype=np.int64)
-
-
-def _kept(column: NDArray[np.int64], y: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return sorted indices of first, last, lowest and highest points and gap ends of columns."""
+def _kept(x: Floats, y: Floats, columns: int) -> Ints:
+    """Return indices of first, last, lowest and highest points and gap ends of pixel columns."""
+    column = np.zeros(len(x))
+    if 0 < (span := x[-1] - x[0]) < np.inf:
+        column = np.floor((x - x[0]) / span * columns).clip(max=columns - 1)
     finite = np.isfinite(y)
     gaps = np.flatnonzero(~finite)
     by_low = np.lexsort((np.where(finite, y, np.inf), column))
     by_high = np.lexsort((np.where(finite, y, -np.inf), column))
     first, last = _ends(column)
     gap_first, gap_last = _ends(column[gaps])
-    return np.unique(
-        np.concatenate([first, last, by_low[first], by_high[last], gaps[gap_first], gaps[gap_last]])
+    return np.concatenate(
+        [first, last, by_low[first], by_high[last], gaps[gap_first], gaps[gap_last]]
     )
 
 
-def _ends(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ends(column: Floats) -> tuple[Ints, Ints]:
     """Return the first and the last index of every run of equal values."""
     values, first = np.unique(column, return_index=True)
     return first, np.searchsorted(column, values, side="right") - 1

@@ -441,7 +441,7 @@ def _draw_margins(axes: kit.Axes, limit: Margins) -> None:
         (limit.smoothed, "smoothed (Eq. 6)", DASHED),
     )
     lines = [
-        kit.draw_curve(axes, steps, values[late], log_time=True, color=color, ls=look, label=label)
+        kit.draw_curve(axes, steps, values[late], color=color, ls=look, label=label)
         for (values, label, look), color in zip(curves, kit.SERIES, strict=False)
     ]
     for value, label, color, look in (

@@ -285,7 +285,6 @@ def draw_over_epochs(
             here,
             c.epochs,
             visible(c.values, log=log),
-            log_time=True,
             color=c.color,
             ls=c.style,
             label=c.label,

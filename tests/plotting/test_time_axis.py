@@ -8,7 +8,6 @@ import pytest
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.plotting.time_axis import (
     draw_curve,
-    draw_curves,
     scale_of,
     set_time_axis,
     set_value_axis,
@@ -32,7 +31,7 @@ def test_time_ticks_are_round_and_their_labels_do_not_touch(end):
 
 def test_log_time_shows_iteration_zero():
     figure, axes = new_figure(2)
-    draw_curves(axes[0], [0, 1, 10, 1000], np.ones((4, 2)), log_time=True)
+    draw_curve(axes[0], [0, 1, 10, 1000], np.ones(4))
     set_time_axis(axes[0], [0, 1, 10, 1000], "log")
     set_time_axis(axes[1], [1, 10, 1000], "log")
     with pytest.raises(ValueError, match="linear or log, not 'symlog'"):

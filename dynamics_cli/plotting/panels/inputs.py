@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_cli.plotting.panels.neurons import MANY_STARS
 from dynamics_cli.plotting.scene import Limits, Role, Scene, SceneLayer, Window, fixed
+from dynamics_cli.plotting.style import Floats
 
-Array = NDArray[np.float64]
-Function = Callable[[Array], Array]
+Function = Callable[[Floats], Floats]
 INPUT = "input $x$"
 OUTPUT = r"output $h_\theta(x)$"
 NEURON = r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
@@ -26,9 +26,9 @@ class LineNetwork(NamedTuple):
 
     function: Function
     """Inputs (k,) -> outputs (k,)."""
-    kinks: Array
+    kinks: Floats
     """(m,) `-b_j / w_j`."""
-    outputs: Array
+    outputs: Floats
     """(m,) `s_j ||w_j||`."""
 
 
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
     neuron_limits: Limits
 
 
-Data = tuple[Array, Array]
+Data = tuple[Floats, Floats]
 """Inputs (n,) and labels (n,)."""
 
 
@@ -62,12 +62,12 @@ def line_scene(
     low, high = frame.window
     grid = np.linspace(low, high, points)
 
-    def curve(i: int) -> Array:
+    def curve(i: int) -> Floats:
         net = network(i)
         x = np.union1d(grid, net.kinks[(net.kinks >= low) & (net.kinks <= high)])  # kinks are sharp
         return np.column_stack([x, net.function(x)])
 
-    def stars(i: int) -> Array:
+    def stars(i: int) -> Floats:
         net = network(i)
         seen = (net.kinks >= low) & (net.kinks <= high) & np.isfinite(net.outputs)
         return np.where(seen[:, None], np.column_stack([net.kinks, net.outputs]), np.nan)

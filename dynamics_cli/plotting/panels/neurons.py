@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, fixed
-from dynamics_cli.plotting.style import PALETTE
+from dynamics_cli.plotting.style import PALETTE, Floats
 
 SIGN_NAMES = {1: r"$\mathsf{s}_j=+1$", -1: r"$\mathsf{s}_j=-1$", 0: "no output"}
 """Signs in the order in which they are drawn, and their names in legends."""
@@ -52,15 +51,15 @@ def round_up(value: float) -> float:
 class RaysData(NamedTuple):
     """Data that a picture of neurons shows by their directions."""
 
-    x: NDArray[np.float64]
+    x: Floats
     """(n, 2)"""
-    labels: NDArray[np.float64] | None = None
+    labels: Floats | None = None
     """(n,): markers on the rim point up where they are positive, down where they are negative."""
 
 
 def rays_scene(
-    weights: Callable[[int], NDArray[np.float64]],
-    signs: Callable[[int], NDArray[np.float64]],
+    weights: Callable[[int], Floats],
+    signs: Callable[[int], Floats],
     limit: float,
     *,
     data: RaysData | None = None,
@@ -124,11 +123,11 @@ def sign_roles(names: Mapping[int, str] = SIGN_NAMES) -> list[Role]:
 
 
 def by_sign(
-    weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]]
-) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], str]]:
+    weights: Callable[[int], Floats], signs: Callable[[int], Floats]
+) -> tuple[Callable[[int], Floats], Callable[[int], str]]:
     """Return functions of a state: its neurons with their roles (m, 3), and how many are lost."""
 
-    def tips(i: int) -> NDArray[np.float64]:
+    def tips(i: int) -> Floats:
         w = np.asarray(weights(i), np.float64)
         sign = signs(i)
         shown = np.asarray(np.isfinite(w).all(axis=1))
@@ -150,7 +149,7 @@ def _square_window(limit: float) -> Window:
     return (-limit / WITHIN, limit / WITHIN, -limit / WITHIN, limit / WITHIN)
 
 
-def _directions(data: RaysData) -> NDArray[np.float64]:
+def _directions(data: RaysData) -> Floats:
     """Return places of data on the rim, as shares of the half-width, and their groups (n', 3)."""
     x = np.asarray(data.x, dtype=np.float64)
     y = np.zeros(len(x))
@@ -162,7 +161,7 @@ def _directions(data: RaysData) -> NDArray[np.float64]:
     return np.column_stack([RIM * x[directed] / norm[directed, None], group[directed]])
 
 
-def circle(radius: float) -> NDArray[np.float64]:
+def circle(radius: float) -> Floats:
     """Return points (181, 2) of a circle about 0."""
     angle = np.linspace(0, 2 * np.pi, 181)
     return radius * np.column_stack([np.cos(angle), np.sin(angle)])

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import NullFormatter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_cli.plotting.labels import ROOM, ticks_at
-from dynamics_cli.plotting.style import MARKER, PALETTE, SMALL, styled
+from dynamics_cli.plotting.style import MARKER, PALETTE, SMALL, Floats, Ints, styled
 from dynamics_cli.plotting.time_axis import LogAxes, TimeScale, scale_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LOG_FROM = 1000.0
 """Positive values that span at least this factor are coloured on a logarithmic scale."""
@@ -64,43 +60,33 @@ def draw_phase(axes: Axes, phase: Phase, room: float = ROOM) -> list[str]:
     xs = np.asarray(phase.x, float)
     ys = np.asarray(phase.y, float)
     grid = np.asarray(phase.values, float)
-    scales = phase.scales
-    log = phase.log
-    jobs = phase.jobs
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
         raise ValueError(
             f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2"
         )
     shown = np.ma.masked_invalid(grid)
-    positive = shown.compressed()[shown.compressed() > 0]
-    wide = len(positive) > 0 and positive.max() >= LOG_FROM * positive.min()
-    suits = bool(wide and shown.min() >= 0)
-    logarithmic = len(positive) > 0 and scale_of("c", log, suits) == "log"
-    below = logarithmic and shown.min() <= 0
-    coloured = positive if logarithmic else shown.compressed()
-    low = 0.0
-    high = 1.0
-    if len(coloured):
-        low = float(coloured.min())
-        high = float(coloured.max())
+    values = shown.compressed()
+    positive = values[values > 0]
+    wide = len(positive) > 0 and positive.max() >= LOG_FROM * positive.min() and values.min() >= 0
+    logarithmic = len(positive) > 0 and scale_of("c", phase.log, bool(wide)) == "log"
+    coloured = positive if logarithmic else values
+    low, high = (coloured.min(), coloured.max()) if len(coloured) else (0.0, 1.0)
     equal = high - low <= EQUAL * max(abs(low), abs(high))
     ends = (low, high)
     if equal:
         ends = (low - (0.1 * abs(low) or 1.0), high + (0.1 * abs(high) or 1.0))
     norm = LogNorm(*ends, clip=True) if logarithmic else Normalize(*ends)
-    edges = [
-        _edges(centres, log=scale == "log") for centres, scale in zip((xs, ys), scales, strict=True)
-    ]
+    sides = ((axes.xaxis, xs, phase.scales[0]), (axes.yaxis, ys, phase.scales[1]))
+    edges = [_edges(centres, log=scale == "log") for _, centres, scale in sides]
     remarks = []
-    colours = shown
     extend = "neither"
-    if below:
-        remarks.append("darkest: 0" + " or less" * bool(shown.min() < 0))
-        colours = np.ma.maximum(shown, low)
+    if logarithmic and values.min() <= 0:
+        remarks.append("darkest: 0" + " or less" * bool(values.min() < 0))
         extend = "min"
-    mesh = axes.pcolormesh(*edges, colours, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
-    axes.set(xscale=scales[0], yscale=scales[1], xlabel=phase.xlabel, ylabel=phase.ylabel)
-    for axis, at, scale in ((axes.xaxis, xs, scales[0]), (axes.yaxis, ys, scales[1])):
+    mesh = axes.pcolormesh(*edges, shown, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
+    axes.set(xlabel=phase.xlabel, ylabel=phase.ylabel)
+    axes.set(xscale=phase.scales[0], yscale=phase.scales[1])
+    for axis, at, scale in sides:
         if ticks := ticks_at(at, log=scale == "log", room=room):
             axis.set_ticks([*ticks], labels=[*ticks.values()])
             axis.set_ticks([], minor=True)
@@ -111,8 +97,9 @@ def draw_phase(axes: Axes, phase: Phase, room: float = ROOM) -> list[str]:
         bar.ax.yaxis.set_minor_formatter(NullFormatter())
     elif not logarithmic:
         bar.ax.ticklabel_format(useOffset=False, axis="y")
-    if jobs is not None:
-        remarks += _say_counts(axes, xs, ys, mesh, *(np.asarray(counts, int) for counts in jobs))
+    if phase.jobs is not None:
+        counts, of = (np.asarray(numbers, int) for numbers in phase.jobs)
+        remarks += _say_counts(axes, xs, ys, mesh, counts, of)
     return remarks
 
 
@@ -128,16 +115,17 @@ def _say_counts(
         dark = colours[i, j, 3] > 0 and colours[i, j, :3].mean() < 0.5
         color = PALETTE.ground if dark else PALETTE.theory
         if len(xs) <= NARROW:
-            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL - 1.5}
-            axes.text(xs[j], ys[i], f"{counts[i, j]}/{of[i, j]}", color=color, **look)
+            said = f"{counts[i, j]}/{of[i, j]}"
+            axes.text(
+                xs[j], ys[i], said, color=color, ha="center", va="center", fontsize=SMALL - 1.5
+            )
         else:
             axes.plot(xs[j], ys[i], MARKER, ms=1.5, color=color)
+    some = counts[counts < of]
+    said = f"dots: {some.min()} to {some.max()} of {of.max()} jobs have a number"
     if len(xs) <= NARROW:
-        return ["k/n: k of n jobs have a number", "white: fewer than half"]
-    low = counts[counts < of].min()
-    high = counts[counts < of].max()
-    most = of.max()
-    return [f"dots: {low} to {high} of {most} jobs have a number", "white: fewer than half"]
+        said = "k/n: k of n jobs have a number"
+    return [said, "white: fewer than half"]
 
 
 def _edges(centres: Floats, *, log: bool) -> Floats:
