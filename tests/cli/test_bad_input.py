@@ -8,20 +8,6 @@ import pytest
 
 from dynamics_cli.runs.run import Run
 
-from .conftest import CONFIG
-
-
-def test_every_mistake_of_a_config_is_a_line(dyn, place):
-    """tests/config/test_load.py: what the lines say."""
-    bad = CONFIG.replace("width: 8", "width: 0, wdth: 9").replace("lr: 0.01", "lr: -1")
-    (place / "bad.yaml").write_text(bad)
-    before = sorted(place.iterdir())
-    answer = dyn("train", "bad.yaml", "--set", "dataset.y=[1.0]")
-    keys = [line.split(": ")[2] for line in answer.err.splitlines()]
-    assert (answer.code, answer.out) == (3, "")
-    assert keys == ["architecture.width", "architecture.wdth", "optimizer.lr", "dataset.y"]
-    assert sorted(place.iterdir()) == before
-
 
 @pytest.mark.parametrize(
     ("width", "size", "weights"),

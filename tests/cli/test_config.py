@@ -15,12 +15,6 @@ from dynamics_cli.kinds.registry import SECTIONS
 from .conftest import CONFIG, Dyn
 
 
-def test_valid_configs(dyn):
-    answer = dyn("config", "check", "toy.yaml", "boursier2022/orthogonal")
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out == "toy.yaml: valid\nboursier2022/orthogonal: valid\n"
-
-
 def test_all_bundled_configs_are_valid(dyn):
     files = sorted(CONFIGS.rglob("*.yaml"))
     answer = dyn("config", "check", *files)
