@@ -24,105 +24,95 @@ from tests import cases
 from tests.cases import read
 from tests.dense import EXPECTED, dense_of
 
-REGRESSION = read("""
-kind: linear_map
-inputs: 5
-outputs: 3
-singular_values: [2.0, 1.0]
-n: 9
-noise: 0.5
+DATASETS = read("""
+regression:
+  {kind: linear_map, inputs: 5, outputs: 3, singular_values: [2.0, 1.0], n: 9, noise: 0.5}
+chains: {kind: markov_chains, length: 4, symbols: 3, n: 5, n_test: 3}
+pairs:
+  kind: in_context_regression
+  n: 4
+  context: 2
+  eigenvalues: [1.0, 0.5]
+  features: interleaved
 """)
-POINTS = {**cases.POINTS, "append_bias": True}
-CLASSES = POINTS | {"y": [0.0, 2.0, 1.0]}
-
-SEQUENCES = {
-    "kind": "transformer",
-    "width": 4,
-    "heads": 2,
-    "mlp_width": 3,
-    "activation": "gelu",
-    "predict": "every",
-}
-
-CASES = {
-    "two layers": (POINTS, {"kind": "two_layer", "width": 4}, "mse"),
-    "leaky, logistic": (
-        POINTS,
-        {"kind": "two_layer", "width": 4, "activation": "leaky_relu", "slope": 0.2},
-        "logistic",
-    ),
-    "linear vectors": (
-        REGRESSION,
-        {"kind": "fully_connected", "widths": [4], "activation": "linear", "outputs": 3},
-        "mse",
-    ),
-    "tanh": (POINTS, {"kind": "fully_connected", "widths": [4, 3, 5], "activation": "tanh"}, "mse"),
-    "deep ReLU": (POINTS, {"kind": "fully_connected", "widths": [4, 3]}, "half_mse"),
-    "centred": (
-        REGRESSION,
-        {
-            "kind": "fully_connected",
-            "widths": [4, 5],
-            "outputs": 3,
-            "output_scale": 3.0,
-            "centered": True,
-        },
-        "mse",
-    ),
-    "linear model": (POINTS, {"kind": "fully_connected", "widths": []}, "logistic"),
-    "softmax": (CLASSES, {"kind": "fully_connected", "widths": [6], "outputs": 3}, "cross_entropy"),
-    "frozen": (
-        POINTS,
-        {"kind": "fully_connected", "widths": [4, 3], "train": ["weight_2", "bias_3"]},
-        "mse",
-    ),
-    "fixed outputs": (
-        POINTS,
-        {"kind": "two_layer", "width": 5, "train_output": False, "output_scale": 0.5},
-        "logistic",
-    ),
-    "vectors": (REGRESSION, {"kind": "two_layer", "width": 4, "outputs": 3}, "half_mse"),
-    "diagonal": (POINTS, {"kind": "diagonal_linear", "depth": 3}, "mse"),
-    "residual": (POINTS, {"kind": "residual", "width": 3, "depth": 3}, "mse"),
-    "residual, tanh": (
-        POINTS,
-        {"kind": "residual", "width": 3, "activation": "tanh", "output_scale": 2.0},
-        "logistic",
-    ),
-    "transformer": (
-        CLASSES,
-        {
-            "kind": "transformer",
-            "tokens": 3,
-            "width": 4,
-            "heads": 2,
-            "mlp_width": 3,
-            "activation": "gelu",
-            "outputs": 3,
-        },
-        "cross_entropy",
-    ),
-    "sequences": (
-        {"kind": "markov_chains", "length": 4, "symbols": 3, "n": 5, "n_test": 3},
-        SEQUENCES | {"tokens": 4, "outputs": 3},
-        "cross_entropy",
-    ),
-    "numbers": (
-        {
-            "kind": "in_context_regression",
-            "n": 4,
-            "context": 2,
-            "eigenvalues": [1.0, 0.5],
-            "features": "interleaved",
-        },
-        SEQUENCES | {"tokens": 5},
-        "mse",
-    ),
-}
+POINTS = DATASETS["points"] = {**cases.POINTS, "append_bias": True}
+CLASSES = DATASETS["classes"] = POINTS | {"y": [0.0, 2.0, 1.0]}
+CASES = read("""
+two layers: {dataset: points, loss: mse, kind: two_layer, width: 4}
+leaky, logistic:
+  {dataset: points, loss: logistic, kind: two_layer, width: 4, activation: leaky_relu, slope: 0.2}
+linear vectors:
+  dataset: regression
+  loss: mse
+  kind: fully_connected
+  widths: [4]
+  activation: linear
+  outputs: 3
+tanh: {dataset: points, loss: mse, kind: fully_connected, widths: [4, 3, 5], activation: tanh}
+deep ReLU: {dataset: points, loss: half_mse, kind: fully_connected, widths: [4, 3]}
+centred:
+  dataset: regression
+  loss: mse
+  kind: fully_connected
+  widths: [4, 5]
+  outputs: 3
+  output_scale: 3.0
+  centered: true
+linear model: {dataset: points, loss: logistic, kind: fully_connected, widths: []}
+softmax: {dataset: classes, loss: cross_entropy, kind: fully_connected, widths: [6], outputs: 3}
+frozen:
+  {dataset: points, loss: mse, kind: fully_connected, widths: [4, 3], train: [weight_2, bias_3]}
+fixed outputs:
+  dataset: points
+  loss: logistic
+  kind: two_layer
+  width: 5
+  train_output: false
+  output_scale: 0.5
+vectors: {dataset: regression, loss: half_mse, kind: two_layer, width: 4, outputs: 3}
+diagonal: {dataset: points, loss: mse, kind: diagonal_linear, depth: 3}
+residual: {dataset: points, loss: mse, kind: residual, width: 3, depth: 3}
+residual, tanh:
+  {dataset: points, loss: logistic, kind: residual, width: 3, activation: tanh, output_scale: 2.0}
+transformer:
+  dataset: classes
+  loss: cross_entropy
+  kind: transformer
+  tokens: 3
+  width: 4
+  heads: 2
+  mlp_width: 3
+  activation: gelu
+  outputs: 3
+sequences:
+  dataset: chains
+  loss: cross_entropy
+  kind: transformer
+  tokens: 4
+  width: 4
+  heads: 2
+  mlp_width: 3
+  activation: gelu
+  outputs: 3
+  predict: every
+numbers:
+  dataset: pairs
+  loss: mse
+  kind: transformer
+  tokens: 5
+  width: 4
+  heads: 2
+  mlp_width: 3
+  activation: gelu
+  predict: every
+""")
+"""Each case is an architecture with the names of its data set and of its loss."""
 
 
 def problem_of(case: str) -> Problem:
-    dataset, architecture, loss = CASES[case]
+    architecture = dict(CASES[case])
+    dataset = DATASETS[architecture.pop("dataset")]
+    loss = architecture.pop("loss")
     unit = {"kind": "unbalanced", "scale": 0.7}
     deep = {"kind": "default_scaled", "factor": 1.5}
     start = unit if architecture["kind"] in ("two_layer", "diagonal_linear") else deep
