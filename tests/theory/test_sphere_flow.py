@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 
 from dynamics_cli.measures.neurons import cosines, directions, norms
 from dynamics_cli.theory.sphere_flow import sphere_flow
+from tests.theory.descent import descend
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -83,13 +84,7 @@ def test_against_descent_of_a_tiny_network_on_general_inputs(seed):
     lr = 5e-4
     steps = 12000
     flow = sphere_flow(x, y, W, a, [lr * steps])
-    V = W.copy()
-    b = a.copy()
-    for _ in range(steps):
-        z = x @ V.T
-        g = y[:, None] / len(y) * (z > 0)
-        V = V + lr * (g * b).T @ x
-        b = b + lr * np.sum(g * z, axis=0)
+    V, _ = descend(x, y, W, a, lr=lr, steps=steps)
     assert_allclose(directions(V), flow.directions[0], atol=0.02)
     assert_allclose(np.log(norms(V) / norms(W)), flow.log_growth[0], atol=0.05)
 
