@@ -121,42 +121,38 @@ def test_the_json_of_a_figure(every, ending, place, secret, tmp_path):
     assert wrong == []
 
 
+def drawn(sweep: Path) -> None:
+    dyn("plot", sweep, "--out", "pictures", "--format", "svg")
+
+
+OTHERS = {
+    "recorded": ("run.json", lambda run: api.load_run(run).losses),
+    "sweep": ("sweep.json", drawn),
+}
+"""Folder of the corpus -> its file, and a further reader."""
+
+
 @some
-def test_the_json_of_a_run(every, place, secret, tmp_path):
-    run = Path(shutil.copytree(CORPUS / "recorded", place / "run"))
+@pytest.mark.parametrize("what", OTHERS)
+def test_the_json_of_a_run_and_of_a_sweep(what, every, place, secret, tmp_path):
+    name, further = OTHERS[what]
+    folder = Path(shutil.copytree(CORPUS / what, place / what))
     readers = (
-        lambda: api.verify(run),
-        lambda: api.load_run(run).losses,
-        lambda: api.page(run).html(),
-        lambda: api.export(run, place / "run.csv"),
-        lambda: dyn("show", run),
+        lambda: api.verify(folder),
+        lambda: api.page(folder).html(),
+        lambda: api.export(folder, place / "table.csv"),
+        lambda: dyn("show", folder),
+        lambda: further(folder),
     )
     assert failures("nothing", *readers) == []
     before = tree(tmp_path)
     wrong: list[str] = []
-    for what, sealed in odd_documents(read_sealed(run / "run.json"), secret, every):
-        (run / "run.json").write_bytes(sealed)
-        wrong += failures(what, *readers)
+    for change, sealed in odd_documents(read_sealed(folder / name), secret, every):
+        (folder / name).write_bytes(sealed)
+        wrong += failures(change, *readers)
     assert wrong == []
-    assert tree(tmp_path) == before
-
-
-@some
-def test_the_json_of_a_sweep(every, place, secret):
-    sweep = Path(shutil.copytree(CORPUS / "sweep", place / "sweep"))
-    readers = (
-        lambda: api.verify(sweep),
-        lambda: api.page(sweep).html(),
-        lambda: api.export(sweep, place / "sweep.csv"),
-        lambda: dyn("show", sweep),
-        lambda: dyn("plot", sweep, "--out", place / "pictures", "--format", "svg"),
-    )
-    assert failures("nothing", *readers) == []
-    wrong: list[str] = []
-    for what, sealed in odd_documents(read_sealed(sweep / "sweep.json"), secret, every):
-        (sweep / "sweep.json").write_bytes(sealed)
-        wrong += failures(what, *readers)
-    assert wrong == []
+    made = tree(tmp_path) - before
+    assert [name for name in made if not name.startswith("place/pictures/")] == []
 
 
 LINES = (b"", b"\n", b"\xff", b'{"name":', b"[" * 10**6, b"9" * 10**5, b'{"name": 1}', b"null")
