@@ -143,8 +143,8 @@ def _over_counts(
 
 def curve(found: list[Solution], x: str, y: str, depth: int, look: str) -> kit.Line:
     """Return a number of solutions of a depth over another."""
-    values = ([getattr(one, name) for one in found] for name in (x, y))
-    return kit.line(*values, NAMES[depth], f"{LOOKS[depth]} {look}")
+    xs, ys = ([getattr(one, name) for one in found] for name in (x, y))
+    return kit.line(xs, ys, NAMES[depth], f"{LOOKS[depth]} {look}")
 
 
 def draw(evidence: Evidence) -> kit.Drawing:
