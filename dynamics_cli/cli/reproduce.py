@@ -123,12 +123,12 @@ def tell_of(figure: str, error: DynError, *, alone: bool) -> None:
 
 def _report(figure: str, outcome: FigureResult) -> None:
     """Print a figure as soon as it is done."""
-    from dynamics_cli.reproduction.claims import claims_table, summary
+    from dynamics_cli.reproduction.claims import claims_text, summary
 
     emit(f"{figure}: {summary(outcome.over_seeds)} in {outcome.seconds:.1f} s\n")
     if outcome.table is not None:
         emit(text_table(*outcome.table) + "\n")
-    emit(claims_table(outcome.over_seeds) + "\n")
+    emit(claims_text(outcome.over_seeds) + "\n")
     for run in outcome.diverged:
         emit(f"{run.role} diverged for seed {run.seed}: its claims count as not reproduced\n")
     if outcome.chosen_by_outcome:

@@ -518,7 +518,7 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
     _draw_levels(axes, chart.near)
     numbers = numbers or numbered_marks([chart])
     for at, words in chart.marks:
-        upright(axes, at, str(numbers.get(words, "")))
+        draw_upright(axes, at, str(numbers.get(words, "")))
     if chart.note:
         note(axes, chart.note)
     named = {str(handle.get_label() or ""): handle for handle in handles[::-1]}
@@ -643,7 +643,7 @@ def _draw_plateau(axes: Axes, plateau: Level) -> None:
     axes.annotate(format_number(value), (at, value), **place)
 
 
-def upright(axes: Axes, at: float, words: str, dash: str = "") -> None:
+def draw_upright(axes: Axes, at: float, words: str, dash: str = "") -> None:
     """Draw a line at a time, with words at its top."""
     axes.axvline(at, color=PALETTE.theory, lw=0.7, ls=DASHES[dash], zorder=1.5)
     place: dict[str, Any] = {"xytext": (2, -1), "ha": "left"}
@@ -723,7 +723,7 @@ def draw_charts(
         else:
             legends.append(draw_chart(axes, chart, numbers))
             if mark is not None and chart.xlabel == "iteration":
-                upright(axes, mark, format_number(mark), "dotted")
+                draw_upright(axes, mark, format_number(mark), "dotted")
     _place_legends(figure, panels, legends, legend, columns)
     for k, (axes, chart) in enumerate(zip(panels, charts, strict=False)):
         if len(charts) > 1:

@@ -98,7 +98,11 @@ class Audit(BaseModel):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
-        return self.model_dump(exclude={"hashes"} if self.hashes is None else None)
+        entry = self.model_dump(exclude={"hashes"} if self.hashes is None else None)
+        for outcome in entry["nulls"]:
+            if outcome["factor"] is None:
+                del outcome["factor"]
+        return entry
 
 
 def read_audit(path: Path) -> Audit | None:

@@ -443,7 +443,7 @@ def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
     return joined
 
 
-def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
+def claims_text(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
     """Return claims, then theory, as text: a statement behind a mark; below it its numbers.
 
     Lines are at most `width` wide, by default as the terminal, where words allow it.

@@ -19,7 +19,7 @@ from dynamics_cli.reproduction.claims import (
     at_least,
     at_most,
     claim,
-    claims_table,
+    claims_text,
     exactly,
     explained,
     less_than,
@@ -137,7 +137,7 @@ def test_claims_that_are_not_decided_count_neither_way():
     over = over_seeds([[one.but(id=str(k)) for k, one in enumerate([held, unmet, open_])]])
     assert summary(over) == "1 of 1 claim reproduced on one seed, 1 premise not met, 1 undecided"
     assert [one.missed for one in over] == [False, False, False]
-    told = claims_table(over, width=200)
+    told = claims_text(over, width=200)
     assert "– a" in told
     assert f"premise not met · holds all the same; {asked}" in told
     assert "undecided · the preset `full` decides" in told
@@ -158,7 +158,7 @@ def test_claims_that_are_missed_say_why() -> None:
     reasons = {name: Reason("our data", "they are few") for name in "ab"}
     held, failed = explained(over_seeds([each]), reasons)
     assert (held.why, failed.why) == ([], ["our data: they are few"])
-    assert "measured 2 · not reproduced · our data: they are few" in claims_table(
+    assert "measured 2 · not reproduced · our data: they are few" in claims_text(
         [failed], width=200
     )
     assert "because" not in failed.as_dict()

@@ -9,7 +9,7 @@ import pytest
 from dynamics_cli.reproduction.claims import (
     Claim,
     claim,
-    claims_table,
+    claims_text,
     exactly,
     less_than,
     over_seeds,
@@ -88,7 +88,7 @@ def test_json_has_the_median_and_what_each_seed_gave():
 def test_claims_and_then_theory_are_lines_that_fit_the_width():
     law = theory("law", "It is conserved", "Eq. 1", less_than(1), 0.5)
     joined = over_seeds([[law, *claims_of(2)], [law, *claims_of(3)]])
-    assert claims_table(joined, width=110).splitlines() == [
+    assert claims_text(joined, width=110).splitlines() == [
         "? The function has two kinks",
         "  Figure 2 · expected 2 · median 2.5 · depends on the seed · 1 of 2 (0.09 to 0.91)",
         "? It is conserved",
@@ -97,7 +97,7 @@ def test_claims_and_then_theory_are_lines_that_fit_the_width():
             " 1.00)"
         ),
     ]
-    lines = claims_table(over_seeds([claims_of(3)]), width=30).splitlines()
+    lines = claims_text(over_seeds([claims_of(3)]), width=30).splitlines()
     assert (lines[0], max(map(len, lines)) <= 30) == ("✗ The function has two kinks", True)
 
 
