@@ -105,6 +105,10 @@ def set_time_axis(
             axes.set_xscale("log")
         else:
             axes.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
+            # powers of ten in or at the linear start would overlap with 0
+            powers = np.arange(np.ceil(np.log10(positive[0]) + 0.2), np.floor(np.log10(high)) + 1)
+            if len(powers):
+                axes.set_xticks([0.0, *10.0 ** powers[:: 1 + len(powers) // 8]])
             start = -0.15 * positive[0]
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlim(start, high * 1.15)

@@ -39,6 +39,7 @@ def test_log_time_shows_iteration_zero():
     figure.draw_without_rendering()
     assert axes[0].get_xscale() == "symlog"
     assert -1 < axes[0].get_xlim()[0] < 0
+    assert list(axes[0].get_xticks()) == [0, 10, 100, 1000]  # 1 would stand beside 0
     assert axes[1].get_xscale() == "log"
 
 
