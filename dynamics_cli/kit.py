@@ -23,6 +23,7 @@ from dynamics_cli.measures.curves import (
     find_plateaus,
     first_at,
     first_below,
+    power,
     value_at,
 )
 from dynamics_cli.measures.neurons import angle_of, cosines, directions, kinks, norms, signs
@@ -49,6 +50,7 @@ from dynamics_cli.plotting.shared import (
     line,
     lines,
     panel,
+    stairs,
     upright,
 )
 from dynamics_cli.plotting.style import (

@@ -143,6 +143,18 @@ def first_at(times: Floats | Ints, holds: Bools) -> float:
     return float(times[places[0]]) if places.size else float("nan")
 
 
+def power(x: ArrayLike, y: ArrayLike) -> float:
+    """Return the power of x (k,) with which y (k,) grows, the slope of their logarithms.
+
+    NaN where a number has no logarithm.
+    """
+    both = np.array([x, y], np.float64)
+    if not (np.isfinite(both) & (both > 0)).all():
+        return float("nan")
+    log_x, log_y = np.log(both)
+    return float(np.polyfit(log_x, log_y, 1)[0])
+
+
 def farthest(ratios: ArrayLike) -> float:
     """Return the ratio farthest from 1 on a logarithmic axis; NaN where any or all are missing."""
     flat = np.ravel(np.asarray(ratios, np.float64))

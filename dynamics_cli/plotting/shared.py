@@ -79,6 +79,11 @@ def lines(
     return [line(x, y, name.format(key), look) for key, y in values.items()]
 
 
+def stairs(edges: ArrayLike, heights: ArrayLike, name: str = "", look: str = "") -> Line:
+    """Return the outline of a histogram of heights (k,) between edges (k + 1,)."""
+    return line(np.repeat(edges, 2), np.pad(np.repeat(heights, 2), 1), name, look)
+
+
 def level(y: float, name: str = "", look: str = "theory dashed 0.8") -> Line:
     """Return a line at y from end to end of a chart."""
     return line(FAR, (y, y), name, look)

@@ -8,6 +8,7 @@ from dynamics_cli.measures.curves import (
     crossing,
     farthest,
     find_plateaus,
+    power,
 )
 
 STEPS = np.arange(0, 20001, 10)
@@ -28,6 +29,11 @@ def test_the_farthest_ratio_is_so_by_its_logarithm():
     assert farthest(np.array([[1.2], [1.1]])) == 1.2
     assert np.isnan(farthest([1.2, np.nan]))
     assert np.isnan(farthest([]))
+
+
+def test_a_power_is_the_slope_of_the_logarithms():
+    assert power([1, 2, 4], [3, 12, 48]) == pytest.approx(2)
+    assert np.isnan(power([1, 2, 4], [3, 0, 48]))
 
 
 def test_both_saddles_are_found_with_value_and_extent():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.plotting.shared import chart, charts, level, line, lines, upright
+from dynamics_cli.plotting.shared import chart, charts, level, line, lines, stairs, upright
 from dynamics_cli.plotting.style import PALETTE, SERIES
 
 
@@ -28,6 +28,12 @@ def test_words_of_a_look_are_drawn_and_a_curve_without_colour_has_that_of_its_pl
     assert [one.get_label() for one in two] == ["$v_0$", "$v_1$"]
     assert {one.get_linewidth() for one in two} == {0.5}
     assert (joined.get_marker(), joined.get_linestyle()) == ("o", "-")
+
+
+def test_the_outline_of_a_histogram_has_both_ends_of_each_bin():
+    outline = stairs([0, 1, 3], [5, 2], "counts", "C2")
+    assert list(np.asarray(outline.x)) == [0, 0, 1, 1, 3, 3]
+    assert list(np.asarray(outline.y)) == [0, 5, 5, 2, 2, 0]
 
 
 def test_levels_reach_the_ends_and_limits_cut_what_is_beyond():
