@@ -93,7 +93,7 @@ def draw(e: Evidence) -> kit.Drawing:
             "Accuracy",
             "accuracy on all pairs",
             [kit.line(WIDTHS[p], shares.mean(1), f"$p = {p}$") for p, shares in accuracies],
-            [kit.line(WIDTHS[p], shares, look="points") for p, shares in accuracies],
+            [kit.line(WIDTHS[p], shares, look=".") for p, shares in accuracies],
             xlabel="width $N$",
             log="x",
             ticks=TICKS,
@@ -108,7 +108,7 @@ def draw(e: Evidence) -> kit.Drawing:
         kit.chart(
             "Their spectra",
             "Fourier modulus",
-            *(kit.line(0, np.abs(np.fft.rfft(row)), look=f"C{k} joined 0.9") for k, row in rows),
+            *(kit.line(0, np.abs(np.fft.rfft(row)), look=f"C{k} joined . 0.9") for k, row in rows),
             xlabel="frequency",
             limits_x=(-0.5, 10),
         ),

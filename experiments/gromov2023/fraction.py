@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, FULL, GD, KEYS, NO_DECAY, Grokking, grokking
+from .grokking import ADAMW, GD, KEYS, NO_DECAY, SIZES, Grokking, grokking
 
 SHARES = {ADAMW: (0.2, 0.3, 0.4, 0.5, 0.6, 0.7), GD: (0.3, 0.5, 0.6, 0.7)}
 """Optimizer -> shares of the pairs."""
@@ -34,18 +34,13 @@ class Evidence:
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Read the runs: `shares` by optimizer and share, `decays` by decay."""
-    shares = {
-        name: dict(
-            sorted(
-                (float(role[len(name) :]), grokking(run))
-                for role, run in runs.items()
-                if name in role
-            )
-        )
-        for name in SHARES
-    }
-    decays = {decay: grokking(runs[f"decay {decay:g}"]) for decay in DECAYS}
-    return Evidence(shares=shares, decays=dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items())))
+
+    def of(role: str) -> dict[float, Grokking]:
+        return {value: grokking(run) for value, run in kit.by_values(runs, role).items()}
+
+    shares = {name: dict(sorted(of(f"{name} {{}}").items())) for name in SHARES}
+    decays = {**of("decay {:g}"), 5.0: shares[ADAMW][0.5]}
+    return Evidence(shares=shares, decays=dict(sorted(decays.items())))
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -122,21 +117,16 @@ def draw(e: Evidence) -> kit.Drawing:
 
 
 def _wanted(*sizes: str) -> dict[str, kit.Wanted]:
-    def runs_of(name: str, *more: str) -> kit.Wanted:
-        config, count = CONFIG[name]
-        step = ("optimizer.lr=5.155",) if sizes and name == GD else ()
-        return kit.Wanted(config, (*sizes, *step, count, *more))
-
-    shares = {name: (*(FEWER[name] if sizes else ()), *of) for name, of in SHARES.items()}
-    wanted = {
-        f"{name} {x}": runs_of(name, f"dataset.train_fraction={x}")
-        for name, of in shares.items()
-        for x in of
-    }
-    half = "dataset.train_fraction=0.5"
-    return wanted | {
-        f"decay {x:g}": runs_of(ADAMW, half, f"optimizer.weight_decay={x}") for x in DECAYS
-    }
+    fraction = "dataset.train_fraction"
+    step = ("optimizer.lr=5.155",) if sizes else ()
+    wanted: dict[str, kit.Wanted] = {}
+    for name, (config, *count) in CONFIG.items():
+        shares = {fraction: (*(FEWER[name] if sizes else ()), *SHARES[name])}
+        own = step if name == GD else ()
+        wanted |= kit.grid(config, shares, name + " {}", *sizes, *own, *count)
+    config, *count = CONFIG[ADAMW]
+    decays = {"optimizer.weight_decay": DECAYS}
+    return wanted | kit.grid(config, decays, "decay {:g}", *sizes, *count, f"{fraction}=0.5")
 
 
 FIGURE = kit.Figure(
@@ -159,5 +149,5 @@ FIGURE = kit.Figure(
         "decay": {"gd-*": NO_DECAY},
     },
     configs=_wanted(),
-    presets={"full": _wanted(*FULL)},
+    presets={"full": _wanted(*SIZES)},
 )

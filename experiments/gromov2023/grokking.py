@@ -13,14 +13,14 @@ from .theory.analytic import participation
 LEARNT = 0.99
 """Accuracy from which on a split counts as learnt."""
 NAN = np.nan
-FULL = (
+SIZES = (
     "dataset.p=97",
-    "dataset.train_fraction=0.49",
     "architecture.width=500",
     "architecture.outputs=97",
     "initialization.scale=0.05",
 )
 """The paper's sizes."""
+FULL = (*SIZES, "dataset.train_fraction=0.49")
 GD = "gradient descent"
 MOMENTUM = "momentum"
 ADAMW = "AdamW"
@@ -34,13 +34,14 @@ RUNS: dict[str, kit.Wanted] = {
     ),
     ADAMW: kit.Wanted("gromov2023/adamw.yaml"),
 }
+STEPS = {
+    GD: ["optimizer.lr=5.155"],
+    MOMENTUM: ["optimizer.lr=3.093", "optimizer.iterations=200"],
+    ADAMW: ["optimizer.iterations=200"],
+}
 PAPER: dict[str, kit.Wanted] = {
-    GD: kit.Wanted("gromov2023/addition.yaml", (*FULL, "optimizer.lr=5.155")),
-    MOMENTUM: kit.Wanted(
-        "gromov2023/addition.yaml",
-        (*FULL, "optimizer.lr=3.093", "optimizer.momentum=0.9", "optimizer.iterations=200"),
-    ),
-    ADAMW: kit.Wanted("gromov2023/adamw.yaml", (*FULL, "optimizer.iterations=200")),
+    name: kit.Wanted(run.config, (*run.overrides, *FULL, *STEPS[name]))
+    for name, run in RUNS.items()
 }
 """Of preset `full`: steps 500 and 300 for the loss averaged over the outputs."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -74,44 +74,45 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 def draw(e: Evidence) -> kit.Drawing:
     run = e[ADAMW]
-    figure, axes = kit.new_figure(2, 2, aspect=0.72)
-    curve, row, spectrum, histogram = axes
-    curve.plot(run.epochs, run.test, color=kit.PALETTE.rank, label="test accuracy")
-    for part, color, style in zip(
-        "UVW", (f"C{k}" for k in (0, 3, 2)), ("-", "--", ":"), strict=True
-    ):
-        curve.plot(
-            run.epochs,
-            run.ipr[:, "UVW".index(part)],
-            color=color,
-            ls=style,
-            label=f"mean IPR of {part}",
-        )
-    curve.legend(loc="lower right")
-    kit.set_time_axis(curve, run.epochs, label="epoch")
-    curve.set(ylim=(0, 1.03), ylabel="test accuracy, mean IPR")
     k = int(np.argsort(participation(run.last[0]))[len(run.last[0]) // 2])  # the median neuron
-    for label, weights, color in (
-        ("start", run.first[0], kit.PALETTE.muted),
-        ("end", run.last[0], "C0"),
-    ):
-        row.plot(weights[k] / np.abs(weights[k]).max(), color=color, label=label)
-        power = np.abs(np.fft.rfft(weights[k]))
-        spectrum.plot(power / np.linalg.norm(power), color=color, label=label)
-        histogram.hist(
-            participation(weights),
-            bins=np.linspace(0, 1, 26).tolist(),
-            color=color,
-            label=label,
-            alpha=0.8,
-        )
-    row.set(xlabel="$n$", ylabel="$U_{kn}$ / largest")
-    spectrum.set(xlabel="frequency", ylabel="Fourier modulus, normalised")
-    histogram.set(xlabel="IPR of a neuron's row of $U$", ylabel="neurons")
-    histogram.legend(loc="upper center")
-    spectrum.legend(loc="best")  # where the peak is not
-    kit.panel_labels(axes, "AdamW", "The median neuron", "Its spectrum", "All neurons")
-    return figure
+    bins = np.linspace(0, 1, 26)
+
+    def both(
+        title: str, ylabel: str, xlabel: str, curve: Callable[[kit.Floats, str, str], kit.Line]
+    ) -> kit.Chart:
+        """Chart the curve of U at the start and at the end."""
+        start = curve(run.first[0], "start", "muted")
+        return kit.chart(title, ylabel, start, curve(run.last[0], "end", "C0"), xlabel=xlabel)
+
+    looks = zip(run.ipr.T, "UVW", ("C0", "C3 dashed", "C2 dotted"), strict=True)
+    return kit.charts(
+        kit.chart(
+            "AdamW",
+            "test accuracy, mean IPR",
+            kit.line(run.epochs, run.test, "test accuracy", "rank"),
+            *(kit.line(run.epochs, ipr, f"mean IPR of {part}", look) for ipr, part, look in looks),
+            xlabel="epoch",
+            limits=(0, 1.03),
+        ),
+        both(
+            "The median neuron",
+            "$U_{kn}$ / largest",
+            "$n$",
+            lambda U, *look: kit.line(0, U[k] / np.abs(U[k]).max(), *look),
+        ),
+        both(
+            "Its spectrum",
+            "Fourier modulus, normalised",
+            "frequency",
+            lambda U, *look: kit.line(0, kit.directions(np.abs(np.fft.rfft(U[[k]])))[0], *look),
+        ),
+        both(
+            "All neurons",
+            "neurons",
+            "IPR of a neuron's row of $U$",
+            lambda U, *look: kit.stairs(bins, np.histogram(participation(U), bins)[0], *look),
+        ),
+    )
 
 
 CONFIGS, PRESETS = chosen(ADAMW, GD)

@@ -89,18 +89,20 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, aspect=0.9)
-    for panel, (name, net) in enumerate(e.items()):
-        axes[panel].hist(
-            net.total[net.same > 0],
-            bins=np.linspace(-np.pi, np.pi, 32).tolist(),
-            color=f"C{panel}",
-        )
-        axes[panel].set(xlabel=r"$\phi_U + \phi_V - \phi_W$", xticks=[-np.pi, 0, np.pi])
-        axes[panel].set_xticklabels([r"$-\pi$", "0", r"$\pi$"])
-        kit.panel_label(axes[panel], panel, name.capitalize() if name != ADAMW else name)
-    axes[0].set_ylabel("neurons")
-    return figure
+    bins = np.linspace(-np.pi, np.pi, 32)
+    counts = [np.histogram(net.total[net.same > 0], bins)[0] for net in e.values()]
+    return kit.charts(
+        *(
+            kit.chart(
+                name.capitalize() if name != ADAMW else name,
+                "neurons",
+                kit.stairs(bins, heights, look=f"C{panel}"),
+            )
+            for panel, (name, heights) in enumerate(zip(e, counts, strict=True))
+        ),
+        xlabel=r"$\phi_U + \phi_V - \phi_W$",
+        ticks={-np.pi: r"$-\pi$", 0: "0", np.pi: r"$\pi$"},
+    )
 
 
 CONFIGS, PRESETS = chosen(ADAMW, GD)
