@@ -92,10 +92,7 @@ def _over_counts(
     fewest, few, many = (
         {depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in counts
     )
-    alike = max(
-        (errors[3] / errors[4] for errors in (fewest, few, many)),
-        key=lambda ratio: abs(np.log(ratio)),
-    )
+    alike = kit.farthest([errors[3] / errors[4] for errors in (fewest, few, many)])
     fitted = all(base(e, count, depth).loss < FITTED for count in counts for depth in (3, 4))
 
     return [
@@ -164,13 +161,14 @@ def draw(evidence: Evidence) -> kit.Drawing:
             xlabel="entries seen",
             log="y",
             limits=(1e-6, 2),
+            limits_x=(0.9 * seen[0], 1.05 * seen[-1]),
         )
 
     return kit.charts(
         over_counts(f"Scale {BASE:g}", COUNTS),
         over_counts("Twice the rank", DOUBLED),
         kit.chart(
-            "Few; dotted: many",
+            "Few; dotted many",
             error,
             *(
                 curve(pick(e, count, depth), "start", "error", depth, f"joined {dash}")
@@ -178,7 +176,7 @@ def draw(evidence: Evidence) -> kit.Drawing:
                 for depth in OVER_SCALES
             ),
             kit.level(base(e, "few", 0).error, NAMES[0], LOOKS[0]),
-            xlabel=r"size of the start $\Vert W(0)\Vert_F$",
+            xlabel=r"start $\Vert W(0)\Vert_F$",
             log="xy",
             limits=(1e-8, 2),
         ),

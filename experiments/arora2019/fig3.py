@@ -20,6 +20,7 @@ DEPTHS = (1, 2, 3)
 BALANCED = (2, 3, 4)
 SHOWN = 10
 STEP = 2e-3
+ROLE = "balanced, N = {}, step {:g}"
 PRINTED = {1: 0.8195478, 2: 0.0988251, 3: 0.0016707}
 """Depth -> least error of all iterations that the released notebook printed, of its own draw."""
 FACTOR = 3.0
@@ -31,46 +32,28 @@ class Evidence:
     """All products, decomposed."""
 
     descents: list[Descent]
-    balanced: list[Balanced]
+    balanced: dict[int, tuple[float, float]]
+    """Depth -> the orders of the deviation and of the imbalance: ratios at a step to half of it."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Decompose all products: `descents` from the identity, small `balanced` ones for the
     theorem.
     """
+    at = kit.by_values(runs, ROLE)
     return Evidence(
         descents=[_descent(depth, runs[f"N = {depth}"]) for depth in DEPTHS],
-        balanced=[
-            _balanced(
-                depth, *(runs[f"balanced, N = {depth}, step {step:g}"] for step in (STEP, STEP / 2))
-            )
-            for depth in BALANCED
-        ],
+        balanced={depth: _orders(at[depth, STEP], at[depth, STEP / 2]) for depth in BALANCED},
     )
 
 
-@dataclass(frozen=True)
-class Balanced:
-    """How far runs from balanced layers are from the theorem, (2,) each.
+def _orders(whole: kit.Run, half: kit.Run) -> tuple[float, float]:
+    """Return how far a run from balanced layers is from the theorem, over one at half of its step.
 
-    `deviation` is the largest difference of measured and predicted singular values, over the
-    largest value, `imbalance` the largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`, (2,) each.
+    That are the largest difference of measured and predicted singular values over the largest
+    value, and the largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`.
     """
-
-    depth: int
-    deviation: list[float]
-    imbalance: list[float]
-
-
-def _balanced(depth: int, *runs: kit.Run) -> Balanced:
-    """Measure how far runs from balanced layers, at the step of the config and at half of it, are
-    from the theorem.
-    """
-    return Balanced(
-        depth=depth,
-        deviation=[_deviation(run) for run in runs],
-        imbalance=[_imbalance(run) for run in runs],
-    )
+    return _deviation(whole) / _deviation(half), _imbalance(whole) / _imbalance(half)
 
 
 def _deviation(run: kit.Run) -> float:
@@ -185,25 +168,25 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ),
         *(
             kit.claim(
-                f"theorem-{run.depth}",
-                f"Balanced layers, N = {run.depth}: singular values move as the theorem says, up to"
+                f"theorem-{depth}",
+                f"Balanced layers, N = {depth}: singular values move as the theorem says, up to"
                 " the error of Euler's method (deviation at a step over that at half of it)",
                 "Theorem 3; order of Euler's method",
                 kit.near(2.0, 0.2),
-                run.deviation[0] / run.deviation[1],
+                deviation,
             )
-            for run in e.balanced
+            for depth, (deviation, _) in e.balanced.items()
         ),
         *(
             kit.claim(
-                f"balance-{run.depth}",
-                f"Layers stay balanced, N = {run.depth}, up to the same (imbalance at a "
+                f"balance-{depth}",
+                f"Layers stay balanced, N = {depth}, up to the same (imbalance at a "
                 "step over that at half of it)",
                 "Section 3; order of Euler's method",
                 kit.near(2.0, 0.2),
-                run.imbalance[0] / run.imbalance[1],
+                imbalance,
             )
-            for run in e.balanced
+            for depth, (_, imbalance) in e.balanced.items()
         ),
         *(
             kit.claim(
@@ -251,23 +234,16 @@ def _wanted() -> dict[str, kit.Wanted]:
         "architecture.rows=100",
     )
     length = "optimizer.iterations=20000", "record.snapshots.interval=100"
-    wanted = {
-        f"N = {depth}": kit.Wanted(
-            "arora2019/identity.yaml", (*released, *length, f"architecture.depth={depth}")
-        )
-        for depth in DEPTHS
+    depth = "architecture.depth"
+    return {
+        **kit.grid("arora2019/identity.yaml", {depth: DEPTHS}, "N = {}", *released, *length),
+        **kit.grid(
+            "arora2019/balanced.yaml",
+            {depth: BALANCED, "optimizer.lr": (STEP, STEP / 2)},
+            ROLE,
+            lambda _, step: f"optimizer.iterations={round(0.8 / step)}",
+        ),
     }
-    for depth in BALANCED:
-        for step in (STEP, STEP / 2):
-            wanted[f"balanced, N = {depth}, step {step:g}"] = kit.Wanted(
-                "arora2019/balanced.yaml",
-                (
-                    f"architecture.depth={depth}",
-                    f"optimizer.lr={step!r}",
-                    f"optimizer.iterations={round(0.8 / step)}",
-                ),
-            )
-    return wanted
 
 
 FIGURE = kit.Figure(
