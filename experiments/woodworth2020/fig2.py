@@ -98,7 +98,7 @@ def evidence(runs: kit.Runs) -> Evidence:
 def claims(e: Evidence) -> list[kit.Claim]:
     kernel = (1 - SAMPLES / DIM) + NOISE**2 * SAMPLES / (DIM - SAMPLES - 1)
     scales, moves = ([getattr(end, key) for end in e.lazy] for key in ("alpha", "movement"))
-    slope = float(np.polyfit(np.log(scales), np.log(moves), 1)[0])
+    slope = kit.power(scales, moves)
     inner = e.logs <= 0
     flow_ends = max(end.left for end in e.limits)
     excess_2 = e.norms_2 - e.l2
