@@ -11,8 +11,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
 from dynamics_cli import kit
 from dynamics_cli.kinds import Streams
@@ -311,7 +309,7 @@ def draw_fig1(e: Samples) -> kit.Drawing:
     fine = np.linspace(0.1, 2.1, 121)
     ridges = dict(zip(RIDGES, limits_of_ridge(fine), strict=True))
 
-    def over_tau(row: int, title: str) -> kit.Chart:
+    def over_tau(row: int, title: str, limits: tuple[float, float]) -> kit.Chart:
         return kit.chart(
             title,
             "error",
@@ -323,17 +321,13 @@ def draw_fig1(e: Samples) -> kit.Drawing:
                 )
                 for part in parts
             ),
-            *(
-                points(TAUS, printed, errors, f"C{k}")
-                for k, (printed, errors) in enumerate(
-                    zip(PRINTED_TAU[row], e.errors[row], strict=True)
-                )
-            ),
+            points(TAUS, PRINTED_TAU[row], e.errors[row]),
+            limits=limits,
         )
 
-    figure = kit.charts(
-        over_tau(0, "New tasks"),
-        over_tau(1, "Tasks of training"),
+    return kit.charts(
+        over_tau(0, "New tasks", (0.7, 12)),
+        over_tau(1, "Tasks of training", (0.08, 6)),
         kit.chart(
             "New tasks, ridge",
             "error",
@@ -342,35 +336,22 @@ def draw_fig1(e: Samples) -> kit.Drawing:
                 for k, (ridge, values) in enumerate(ridges.items(), 2)
             ),
             *(kit.line(RIDGE_TAUS, values, look=f"C{k} s") for k, values in enumerate(e.ridge, 2)),
+            limits=(0.15, 6),
         ),
         xlabel=r"sequences $\tau = n/d^2$",
         log="y",
         limits_x=(0, 2.1),
     )
-    limit_to(figure.axes[0], (0.7, 12), (1, 2, 5, 10))
-    limit_to(figure.axes[1], (0.08, 6), (0.1, 0.3, 1, 3))
-    limit_to(figure.axes[2], (0.15, 6), (0.2, 0.5, 1, 2, 5))
-    return figure
 
 
-def limit_to(panel: Axes, limits: tuple[float, float], ticks: Sequence[float]) -> None:
-    """Give a logarithmic axis of few decades limits and plain numbers."""
-    panel.yaxis.set_minor_locator(NullLocator())
-    panel.set_ylim(*limits)
-    panel.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-
-
-RING: dict[str, Any] = {"mfc": "none", "ms": 5}
-"""Look of a printed number."""
-
-
-def points(
-    at: Sequence[float], printed: kit.Floats, networks: kit.Floats, color: str
-) -> list[kit.Line]:
-    """Return printed means as circles, and those of the networks as squares."""
+def points(at: Sequence[float], printed: kit.Floats, networks: kit.Floats) -> list[kit.Line]:
+    """Return printed means (curves, k) as circles, and means of networks as squares."""
+    marks = []
+    for k, (means, errors) in enumerate(zip(printed, networks, strict=True)):
+        marks.append(kit.line(at, means, look=f"C{k} hollow"))
+        marks.append(kit.line(at[: len(errors)], errors, look=f"C{k} s"))
     return [
-        kit.line(at[: len(printed)], printed, look=f"{color} hollow"),
-        kit.line(at[: len(networks)], networks, look=f"{color} s"),
+        *marks,
         kit.entry("printed, d = 100", "theory hollow"),
         kit.entry(f"networks, d = {D}", "theory s"),
     ]
@@ -452,27 +433,22 @@ def claims_fig2(evidence: Contexts) -> list[kit.Claim]:
 def draw_fig2(e: Contexts) -> kit.Drawing:
     fine = np.geomspace(1, 1500, 80)
     curves = limits_of_contexts(fine)
-    figure = kit.charts(
+    return kit.charts(
         *(
             kit.chart(
                 title,
                 "error",
                 kit.lines(fine, dict(zip(KAPPAS, curves[row], strict=True)), r"$\kappa$ = {:g}"),
-                *(
-                    points(PRINTED_CONTEXTS, printed, errors, f"C{k}")
-                    for k, (printed, errors) in enumerate(
-                        zip(PRINTED_CONTEXT[row], e.errors[row], strict=True)
-                    )
-                ),
+                points(PRINTED_CONTEXTS, PRINTED_CONTEXT[row], e.errors[row]),
+                limits=limits,
             )
-            for row, title in enumerate(("New tasks", "Tasks of training"))
+            for row, (title, limits) in enumerate(
+                (("New tasks", (0.7, 90)), ("Tasks of training", (0.24, 1.5)))
+            )
         ),
         xlabel=r"context $\alpha = N/d$",
         log="xy",
     )
-    limit_to(figure.axes[0], (0.7, 90), (1, 3, 10, 30))
-    limit_to(figure.axes[1], (0.24, 1.5), (0.3, 0.5, 1))
-    return figure
 
 
 @dataclass(frozen=True)
@@ -600,7 +576,6 @@ def draw_fig4(e: Diversity) -> kit.Drawing:
         legend="below",
     )
     figure.axes[0].fill_between(kappas, *ends, color="C0", alpha=0.2, lw=0)
-    limit_to(figure.axes[1], (0.02, 3), (0.03, 0.1, 0.3, 1))
     return figure
 
 
