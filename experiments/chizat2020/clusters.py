@@ -5,6 +5,7 @@ layer alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -86,9 +87,8 @@ def network(run: kit.Run) -> tuple[float, ...]:
 def evidence(runs: kit.Runs) -> Evidence:
     """Measure the networks at each number of samples, dimension or width."""
     points: dict[float, list[tuple[float, ...]]] = {}
-    for role, run in runs.items():
-        if " = " in role:
-            points.setdefault(float(role.split()[2]), []).append(network(run))
+    for (_, value, _), run in kit.by_values(runs, "{} = {} ({})").items():
+        points.setdefault(value, []).append(network(run))
     numbers = np.array([*points.values()])  # (points, networks, quantities)
     return Evidence(np.array([*points]), *np.moveaxis(numbers, -1, 0))
 
@@ -250,7 +250,7 @@ def numbers_margin(e: MarginEvidence) -> dict[str, float]:
     }
 
 
-def _draw(e: Evidence, label: str) -> kit.Drawing:
+def _draw(e: Evidence, label: str, **words: Any) -> kit.Drawing:
     def over(title: str, ylabel: str, *values: kit.Floats, high: float | None) -> kit.Chart:
         layers = dict(zip(("both layers", "output layer alone, solved"), values, strict=True))
         return kit.chart(
@@ -265,14 +265,12 @@ def _draw(e: Evidence, label: str) -> kit.Drawing:
         over("Errors", "held-out error", e.both, e.output, high=0.55),
         over("Margins", r"$\mathcal{F}_1$ margin", e.f1, e.f1_output, high=None),
         xlabel=label,
+        **words,
     )
 
 
 def draw_samples(e: Evidence) -> kit.Drawing:
-    figure = _draw(e, "samples, $n$")
-    for axes in figure.axes:
-        axes.set_xscale("log", base=2)
-    return figure
+    return _draw(e, "samples, $n$", log="x", ticks=e.at)
 
 
 def draw_dimension(e: Evidence) -> kit.Drawing:
@@ -280,20 +278,22 @@ def draw_dimension(e: Evidence) -> kit.Drawing:
 
 
 def draw_margin(e: MarginEvidence) -> kit.Drawing:
-    figure, (axes,) = kit.new_figure(1, aspect=0.75)
-    layers = ("both layers", e.f1), ("output layer alone", e.f1_output)
-    for k, (name, values) in enumerate(layers):
-        axes.plot(e.at, values.mean(1), color=f"C{k}", label=name)
-        axes.plot(e.at, values, color=f"C{k}", ls="", marker="+", ms=5)
-    axes.plot([], [], color=kit.PALETTE.muted, ls="", marker="+", ms=5, label="single networks")
-    axes.axhline(e.limit, color="black", ls=":", label="largest found (solver)")
-    axes.axhspan(
-        e.limit, e.bound, color=kit.PALETTE.muted, alpha=0.25, lw=0, label="gap of its search"
+    layers = {"both layers": e.f1, "output layer alone": e.f1_output}
+    return kit.charts(
+        kit.chart(
+            "",
+            r"$\mathcal{F}_1$ margin",
+            [kit.line(e.at, values.mean(1), name) for name, values in layers.items()],
+            [kit.line(e.at, values, look="+") for values in layers.values()],
+            kit.entry("single networks", "muted +"),
+            kit.level(e.limit, "largest found (solver)", "theory dotted"),
+            kit.level(e.bound, "largest its search leaves open", "muted dotted"),
+            xlabel="neurons, $m$",
+            log="x",
+            ticks=e.at,
+        ),
+        legend="inside",
     )
-    axes.set_xscale("log", base=2)
-    axes.set(xlabel="neurons, $m$", ylabel=r"$\mathcal{F}_1$ margin")
-    axes.legend()
-    return figure
 
 
 def _wanted(
@@ -373,7 +373,7 @@ FIGURES = kit.by_id(
             " output layer on the neurons of their start, which is solved and has no point where no"
             " output weights separate the samples; networks that do not separate theirs have a"
             " margin of 0. Dotted: the largest margin that a linear program found, which no network"
-            " of any width need attain; band: up to the largest that its search leaves open."
+            " of any width need attain, and, grey, the largest that its search leaves open."
         ),
         configs=_widths(*WIDTHS),
         presets={"full": _widths(*WIDTHS, 512, 1024, full=True)},
