@@ -15,7 +15,7 @@ from dynamics_cli.theory.ntk import Linearised
 
 from .scaling import has_kinks, smooth_claim
 
-PLANE = {"tau = 0.1": 0.1, "tau = 2": 2.0}
+PLANE = (0.1, 2.0)
 TRIALS = 16
 """Draws of data, teacher and start in the plane."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -31,21 +31,20 @@ FITTED = 0.1
 class Evidence:
     """All trials in the plane, and all scales."""
 
-    plane: dict[str, list[Trial]]
+    plane: dict[float, list[Trial]]
     scales: list[Scale]
     kinks: bool
     """Whether the activation of a network has kinks."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
-    """Measure neurons of all trials in the plane, role -> trials, and losses of all scales,
+    """Measure neurons of all trials in the plane, tau -> trials, and losses of all scales,
     ascending.
     """
-    scales = [
-        _scale(run, float(role.split()[1])) for role, run in runs.items() if role not in PLANE
-    ]
+    scales = [_scale(run, tau) for tau, run in kit.by_values(runs, "scale {:g}").items()]
+    plane = kit.by_values(runs, "tau = {:g}")
     return Evidence(
-        plane={role: [_plane(trial) for trial in replicas_of(runs[role])] for role in PLANE},
+        plane={tau: [_plane(trial) for trial in replicas_of(run)] for tau, run in plane.items()},
         scales=sorted(scales, key=lambda point: point.tau),
         kinks=any(has_kinks(run.config.architecture) for run in runs.values()),
     )
@@ -123,10 +122,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
     first = by[SCALES[0]]
     lazy = [point for point in e.scales if point.tau >= 1]
     rising = np.diff([point.test for point in e.scales if point.tau <= 1])
-    slope = np.polyfit(
-        np.log([point.tau for point in lazy]), np.log([point.moved for point in lazy]), 1
-    )[0]
-    ratios = np.array([point.test / point.linearised for point in lazy])
+    slope = kit.power([point.tau for point in lazy], [point.moved for point in lazy])
+    ratios = [point.test / point.linearised for point in lazy]
     return [
         kit.claim(
             "still",
@@ -174,7 +171,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                 r"The plateau is the loss of the linearised model (worst ratio, $\tau \ge 1$)",
                 "Theorem 2.2; closed form at the same iteration",
                 kit.Interval(0.9, 1.1),
-                ratios[np.abs(np.log(ratios)).argmax()],
+                kit.farthest(ratios),
             ),
             e.kinks,
         ),
@@ -193,61 +190,62 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 1, aspect=1.05, extra_height=0.25)
     teachers = [trial.teacher for trial in next(iter(e.plane.values()))]
     shown = int(np.argmin([np.max((T @ T.T)[np.triu_indices(3, 1)]) for T in teachers]))
-    for k, (name, trials) in enumerate(e.plane.items()):
-        trial = trials[shown]
-        for j in range(trial.paths.shape[1]):
-            axes[k].plot(*trial.paths[:, j].T, color=kit.PALETTE.sign(trial.signs[j]), lw=0.9)
-            axes[k].plot(
-                *trial.paths[-1, j], kit.MARKER, ms=3.5, color=kit.PALETTE.sign(trial.signs[j])
-            )
-        reach = 1.25 * max(1.0, float(np.abs(trial.paths).max()))
-        for t, s in zip(trial.teacher, trial.teacher_signs, strict=True):
-            arrow: dict[str, Any] = {
-                "arrowstyle": "-|>",
-                "color": kit.PALETTE.sign(s),
-                "lw": 1.0,
-                "ls": (0, (3, 2)),
-            }
-            axes[k].annotate("", tuple(reach * 0.95 * t), (0.0, 0.0), arrowprops=arrow)
-        angle = np.linspace(0, 2 * np.pi, 200)
-        axes[k].plot(np.cos(angle), np.sin(angle), color="black", lw=0.8, ls=":")
-        axes[k].set(
-            xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel=r"$|b_j|\,a_{j,1}$"
-        )
-        kit.panel_label(axes[k], k, name.replace("tau", r"$\tau$"))
-    axes[0].set_ylabel(r"$|b_j|\,a_{j,2}$")
-    tau = [point.tau for point in e.scales]
-    looks: dict[str, dict[str, Any]] = {
-        "test": {"color": "C2", "marker": kit.MARKER, "ms": 4, "label": "end of training"},
-        "best": {"color": "C2", "ls": ":", "label": "best along training"},
-        "linearised": {"color": kit.PALETTE.theory, "ls": kit.DASHED, "label": "linearised"},
+    scales = [point.tau for point in e.scales]
+    looks = {
+        "test": ("end of training", "C2 joined"),
+        "best": ("best along training", "C2 dotted"),
+        "linearised": ("linearised", "theory dashed"),
     }
-    for key, look in looks.items():
-        axes[2].plot(tau, [1e3 * getattr(point, key) for point in e.scales], **look)
-    axes[2].set(
-        xscale="log", xlabel=r"scale $\tau$", ylabel=r"held-out loss $\times 10^3$", ylim=(0, None)
+    figure = kit.charts(
+        *(_paths(rf"$\tau$ = {tau:g}", trials[shown]) for tau, trials in e.plane.items()),
+        kit.chart(
+            "Scale",
+            r"held-out loss $\times 10^3$",
+            *(
+                kit.line(scales, [1e3 * getattr(point, key) for point in e.scales], *look)
+                for key, look in looks.items()
+            ),
+            xlabel=r"scale $\tau$",
+            log="x",
+            limits=(0, None),
+        ),
     )
-    kit.panel_label(axes[2], 2, "Scale")
-    handles = [
-        axes[0].plot([], [], color=kit.PALETTE.sign(1), label="$b_j > 0$")[0],
-        axes[0].plot([], [], color=kit.PALETTE.sign(-1), label="$b_j < 0$")[0],
-        *axes[2].lines,
-    ]
-    kit.figure_legend(figure, handles, columns=5)
+    for axes in figure.axes[:2]:
+        axes.set_aspect("equal")
     return figure
 
 
-def _wanted(scales: tuple[float, ...]) -> dict[str, kit.Wanted]:
-    return {
-        f"scale {tau:g}": kit.Wanted(
-            "chizat2019/scales.yaml",
-            (f"initialization.scale={tau!r}", f"optimizer.lr={min(10.0, 0.1 / tau**2)!r}"),
-        )
-        for tau in scales
-    }
+def _paths(title: str, trial: Trial) -> kit.Chart:
+    """Chart the paths of neurons, the directions of the teacher's, and the unit circle."""
+    reach = 1.25 * max(1.0, float(np.abs(trial.paths).max()))
+    half = np.linspace(0, np.pi, 200)
+    circle = np.column_stack([np.sin(half), -np.sin(half)])
+    roles = {1.0: "positive", -1.0: "negative"}
+    paths = zip(np.moveaxis(trial.paths, 0, 2), trial.signs, strict=True)
+    arrows = zip(0.95 * reach * trial.teacher, trial.teacher_signs, strict=True)
+    return kit.chart(
+        title,
+        r"$|b_j|\,a_{j,2}$",
+        [kit.Line(x=x, y=y, color=roles[sign], width=0.9, path=True) for (x, y), sign in paths],
+        [kit.line((0, x), (0, y), look=f"{roles[sign]} dashed 1") for (x, y), sign in arrows],
+        kit.line(np.cos(half), circle, look="theory dotted 0.8"),
+        kit.entry("$b_j > 0$", "positive"),
+        kit.entry("$b_j < 0$", "negative"),
+        xlabel=r"$|b_j|\,a_{j,1}$",
+        limits=(-reach, reach),
+        limits_x=(-reach, reach),
+    )
+
+
+def _wanted(scales: tuple[float, ...]) -> dict[str, Any]:
+    return kit.grid(
+        "chizat2019/scales.yaml",
+        {"initialization.scale": scales},
+        "scale {:g}",
+        lambda tau: f"optimizer.lr={min(10.0, 0.1 / tau**2)!r}",
+    )
 
 
 SOON = {
@@ -266,19 +264,19 @@ FIGURE = kit.Figure(
     },
     id="chizat2019-fig1",
     caption=(
-        "Two layers of ReLUs fit three of a teacher. (a, b) Paths of the neurons in the plane, dots"
-        " their ends, arrows the directions of the teacher's, from a small and a large scale tau,"
-        " in the trial (of 16) whose teacher's neurons are farthest apart; dotted: the unit circle."
+        "Two layers of ReLUs fit three of a teacher. (a, b) Paths of the neurons in the plane from"
+        " hollow to full dots, dashed the directions of the teacher's, from a small and a large"
+        " scale tau, in the trial (of 16) whose teacher's neurons are farthest apart; dotted: the"
+        " unit circle."
         " (c) Held-out loss against tau in 100 dimensions, and that of the linearised model at the"
         " same time."
     ),
     configs={
-        **{
-            role: kit.Wanted("chizat2019/plane.yaml", (f"initialization.scale={tau}",), TRIALS)
-            for role, tau in PLANE.items()
-        },
+        **kit.grid(
+            "chizat2019/plane.yaml", {"initialization.scale": PLANE}, "tau = {:g}", replicas=TRIALS
+        ),
         **_wanted(SCALES),
     },
-    presets={"full": dict(_wanted(MORE_SCALES))},
+    presets={"full": _wanted(MORE_SCALES)},
     nulls={"one scale": ("initialization.scale=0.1",)},
 )

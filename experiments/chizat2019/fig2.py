@@ -32,6 +32,9 @@ MORE_TAUS = (
     8.0,
 )
 """Of `--preset full`, with the others those of the paper."""
+WIDTH = "{}, m = {}"
+ONLINE = "SGD, tau = {:g}"
+"""Roles of the runs."""
 LABELS = 100.0
 """What labels of Figure 2a are multiplied by."""
 TARGET = 200.0
@@ -64,18 +67,15 @@ def evidence(runs: kit.Runs) -> Evidence:
     test: dict[str, dict[int, float]] = {name: {} for name in POWERS}
     online: dict[float, float] = {}
     null = np.nan
-    for role, run in runs.items():
-        name, value = role.split(", ")
+    for (name, m), run in kit.by_values(runs, WIDTH).items():
         samples = run.dataset()
-        number = float(value.split(" = ")[1])
-        if name == "SGD":
-            late = run.loss_iterations > run.iterations - LAST
-            online[number] = float(np.mean(run.losses[late]) / (0.5 * np.mean(samples.y**2)))
-        else:
-            assert samples.y_test is not None
-            fitted = run.final_loss < FITTED * run.losses[0]
-            test[name][int(number)] = kit.given(fitted, run.measures["test_loss"][-1])
-            null = 0.5 * float(np.mean(samples.y_test**2))
+        assert samples.y_test is not None
+        fitted = run.final_loss < FITTED * run.losses[0]
+        test[name][m] = kit.given(fitted, run.measures["test_loss"][-1])
+        null = 0.5 * float(np.mean(samples.y_test**2))
+    for tau, run in kit.by_values(runs, ONLINE).items():
+        late = run.loss_iterations > run.iterations - LAST
+        online[tau] = float(np.mean(run.losses[late]) / (0.5 * np.mean(run.dataset().y ** 2)))
     widths = sorted(test["1/m"])
     taus = sorted(online)
     return Evidence(
@@ -145,19 +145,21 @@ def draw(e: Evidence) -> kit.Drawing:
     )
 
 
-def _widths(widths: Iterable[int], *more: str) -> dict[str, kit.Wanted]:
-    wanted = {}
-    for name, power in POWERS.items():
-        for m in widths:
-            scale = float(m) ** -power  # the weights carry it: networks of degree 2
-            step = (1.0 if power == 0.5 else 0.05) / m  # released
-            changes = (
-                f"architecture.width={m}",
-                f"initialization.scale={(scale / LABELS) ** 0.5!r}",
-            )
-            lr = f"optimizer.lr={LABELS * step / scale!r}"
-            wanted[f"{name}, m = {m}"] = kit.Wanted("chizat2019/width.yaml", (*changes, lr, *more))
-    return wanted
+def _widths(name: str, widths: Iterable[int], *more: str) -> dict[str, kit.Wanted]:
+    power = POWERS[name]
+    speed = 1.0 if power == 0.5 else 0.05
+
+    def scale(m: int) -> float:  # the weights carry it: networks of degree 2
+        return float(m**-power)
+
+    return kit.grid(
+        "chizat2019/width.yaml",
+        {"architecture.width": widths},
+        name + ", m = {}",
+        lambda m: f"initialization.scale={(scale(m) / LABELS) ** 0.5!r}",
+        lambda m: f"optimizer.lr={LABELS * (speed / m) / scale(m)!r}",  # released
+        *more,
+    )
 
 
 def _online(taus: Iterable[float], *more: str) -> dict[str, kit.Wanted]:
@@ -165,7 +167,7 @@ def _online(taus: Iterable[float], *more: str) -> dict[str, kit.Wanted]:
     for tau in taus:
         lr = 50 * min(0.25 / tau**2, 25.0) / TARGET  # times m: the released gradient is without 1/m
         changes = (f"initialization.scale={tau * TARGET**0.5!r}", f"optimizer.lr={lr!r}", *more)
-        wanted[f"SGD, tau = {tau:g}"] = kit.Wanted("chizat2019/online.yaml", changes)
+        wanted[ONLINE.format(tau)] = kit.Wanted("chizat2019/online.yaml", changes)
     return wanted
 
 
@@ -176,10 +178,11 @@ FIGURE = kit.Figure(
         " times 1/m, against the width m, labels times 100. Right: loss in the end of stochastic"
         " gradient descent on fresh samples against the scale tau of the start."
     ),
-    configs={**_widths(WIDTHS), **_online(TAUS)},
+    configs={**_widths("1/sqrt(m)", WIDTHS), **_widths("1/m", WIDTHS), **_online(TAUS)},
     presets={
         "full": {
-            **_widths((*WIDTHS, *MORE_WIDTHS), "optimizer.iterations=25000"),
+            **_widths("1/sqrt(m)", (*WIDTHS, *MORE_WIDTHS), "optimizer.iterations=25000"),
+            **_widths("1/m", (*WIDTHS, *MORE_WIDTHS), "optimizer.iterations=25000"),
             **_online((*TAUS, *MORE_TAUS), "optimizer.iterations=20000"),
         }
     },

@@ -15,6 +15,7 @@ from dynamics_cli.measures.two_layer import preactivations
 
 ALPHAS = tuple(4.0**power for power in range(-1, 6))
 ACTIVATIONS = ("tanh", "relu")
+ROLE = "{}, alpha = {:g}"
 ETA = 0.1
 """Step times alpha^2."""
 LARGE = 4.0
@@ -79,11 +80,6 @@ def distances(run: kit.Run) -> dict[str, float]:
     }
 
 
-def role(activation: str, alpha: float) -> str:
-    """Return the role of a run."""
-    return f"{activation}, alpha = {alpha:g}"
-
-
 @dataclass(frozen=True)
 class Evidence:
     """Distances of all runs, and the largest share of a first loss that is left.
@@ -102,12 +98,13 @@ def evidence(runs: kit.Runs) -> Evidence:
     """Compare all runs with their linearised models: `table` is activation -> quantity of `WHAT`
     -> (alphas,).
     """
+    at = kit.by_values(runs, ROLE)
     table = {}
     for activation in ACTIVATIONS:
-        rows = [distances(runs[role(activation, alpha)]) for alpha in ALPHAS]
+        rows = [distances(at[activation, alpha]) for alpha in ALPHAS]
         table[activation] = {what: np.array([row[what] for row in rows]) for what in WHAT}
-    lazy = [runs[role(kind, alpha)] for kind in ACTIVATIONS for alpha in ALPHAS if alpha >= LARGE]
-    nets = {kind: runs[role(kind, LARGE)].config.architecture for kind in ACTIVATIONS}
+    lazy = [run for (_, alpha), run in at.items() if alpha >= LARGE]
+    nets = {kind: at[kind, LARGE].config.architecture for kind in ACTIVATIONS}
     return Evidence(
         table=table,
         fitted=max(float(run.final_loss / run.losses[0]) for run in lazy),
@@ -130,65 +127,47 @@ def smooth_claim(made: kit.Claim, kinks: bool) -> kit.Claim:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare the powers with the theorem, which bounds from above alone."""
-    source = "Theorem 2.2"
     large = np.array(ALPHAS) >= LARGE
 
     def power(activation: str, what: str) -> float:
         values = e.table[activation][what][large]
-        return (
-            float(np.polyfit(np.log(np.array(ALPHAS)[large]), np.log(values), 1)[0])
-            if e.fitted < 0.1
-            else np.nan
-        )
+        return kit.given(e.fitted < 0.1, kit.power(np.array(ALPHAS)[large], values))
 
-    made = [
-        kit.claim(
+    rows = (
+        (
             "moved-tanh",
             r"Weights travel a distance $O(1/\alpha)$ until the data are fitted (power, tanh, "
             r"$\alpha$ 4 to 1024)",
-            source,
-            kit.at_most(-0.95),
-            power("tanh", "moved"),
+            -0.95,
         ),
-        kit.claim(
-            "moved-relu", "(the same, ReLU)", source, kit.at_most(-0.95), power("relu", "moved")
-        ),
-        kit.claim(
+        ("moved-relu", "(the same, ReLU)", -0.95),
+        (
             "weights",
             r"Weights stay within $O(1/\alpha^2)$ of the linearised model's (power, tanh)",
-            source,
-            kit.at_most(-1.95),
-            power("tanh", "weights"),
+            -1.95,
         ),
-        kit.claim(
+        (
             "train",
             r"Outputs on the training set stay within $O(1/\alpha)$ of the linearised model's"
-            r" (power, "
-            "tanh)",
-            source,
-            kit.at_most(-0.95),
-            power("tanh", "train"),
+            r" (power, tanh)",
+            -0.95,
         ),
-        kit.claim(
+        (
             "test",
             r"Outputs on held-out samples stay within $O(1/\alpha)$ of the linearised model's"
-            r" (power, "
-            "tanh)",
-            source,
-            kit.at_most(-0.95),
-            power("tanh", "test"),
+            r" (power, tanh)",
+            -0.95,
         ),
-    ]
+    )
     zero = "Theorem 2.2 is for h(w_0) = 0, the largest output at the start"
-    return [
-        kit.presupposing(
-            smooth_claim(claim, e.kinks["relu" if claim.id == "moved-relu" else "tanh"]),
-            zero,
-            kit.at_most(ZERO),
-            e.start,
-        )
-        for claim in made
-    ]
+    made = []
+    for id, statement, most in rows:
+        what, *activation = id.split("-")
+        kind = (*activation, "tanh")[0]
+        one = kit.claim(id, statement, "Theorem 2.2", kit.at_most(most), power(kind, what))
+        one = smooth_claim(one, e.kinks[kind])
+        made.append(kit.presupposing(one, zero, kit.at_most(ZERO), e.start))
+    return made
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -233,16 +212,10 @@ FIGURE = kit.Figure(
         " linearisation in the weights: largest distances along training, of outputs root mean"
         " squares. The theorem asks for a Lipschitz derivative, which ReLU lacks."
     ),
-    configs={
-        role(activation, alpha): kit.Wanted(
-            "chizat2019/scaled.yaml",
-            (
-                f"architecture.activation={activation}",
-                f"architecture.output_scale={alpha}",
-                f"optimizer.lr={ETA / alpha**2!r}",
-            ),
-        )
-        for activation in ACTIVATIONS
-        for alpha in ALPHAS
-    },
+    configs=kit.grid(
+        "chizat2019/scaled.yaml",
+        {"architecture.activation": ACTIVATIONS, "architecture.output_scale": ALPHAS},
+        ROLE,
+        lambda _, alpha: f"optimizer.lr={ETA / alpha**2!r}",
+    ),
 )
