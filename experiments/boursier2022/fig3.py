@@ -4,6 +4,7 @@ prediction of Section 4.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,7 @@ class Evidence:
     `gradients` (k,) are norms of the gradient at the recorded states, at `iterations` (k,),
     `distances` (k,) their distances from the last state, `left` the iterations at which the saddle
     at 0 and the intermediate saddle, of the loss `saddle_loss` (Fact 1), are left, NaN if never;
-    `masses` (k, 2) are the sums of the squared norms in `S_{+,1}` and `S_{-,1}`. Without a
+    `ratios` (k,) are both sides of Eq. 31. Without a
     `prediction` (k,) the theory does not apply.
     """
 
@@ -65,7 +66,7 @@ class Evidence:
     left: tuple[float, float]
     gradients: kit.Floats
     distances: kit.Floats
-    masses: kit.Floats
+    ratios: kit.Floats
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -75,11 +76,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     curve = loss_curve(run)
     iterations = clock(run, run.snapshot_iterations)
     states = [state_at(run, int(i)) for i in iterations]
-    gradients = np.array([gradient_norm(state, setting.x, setting.y) for state in states])
+    gradients = gradient_norms(states, setting)
     theta = np.stack([np.column_stack([state.W, state.a]).ravel() for state in states])
     distances = np.linalg.norm(theta - theta[-1], axis=1)
-    groups = np.array([setting.S_plus, setting.S_minus])
-    masses = np.array([groups @ state.norms**2 for state in states])
     prediction = None
     saddle_loss = NAN
     second = NAN
@@ -99,7 +98,7 @@ def evidence(runs: kit.Runs) -> Evidence:
         left=(curve.escape(curve.start, DROP), second),
         gradients=gradients,
         distances=distances,
-        masses=masses,
+        ratios=sides_of_eq_31(states, gradients, curve, setting),
     )
 
 
@@ -115,7 +114,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         if e.prediction is not None
         else NAN
     )
-    lowest = lemma_14(e)
+    lowest = np.nanmin([*e.ratios, np.inf])
     at_saddles = [kit.value_at(e.iterations, e.gradients, i) for i in (4000, 8000)]
     rate = final_rate(e)
     radius, constant = local_pl(e)
@@ -264,16 +263,25 @@ def log_lambda(setting: Setting) -> float:
     return lemma_5_log_lambda(setting.x, setting.y, len(setting.a_0), epsilon)
 
 
-def lemma_14(e: Evidence) -> float:
-    """Return the least of both sides of Eq. 31 over the recorded states; losses as in
-    `local_pl`.
+def gradient_norms(states: Sequence[NetworkState], setting: Setting) -> kit.Floats:
+    """Return the norms (k,) of the gradient in k states."""
+    return np.array([gradient_norm(state, setting.x, setting.y) for state in states])
+
+
+def sides_of_eq_31(
+    states: Sequence[NetworkState], gradients: kit.Floats, curve: LossCurve, setting: Setting
+) -> kit.Floats:
+    """Return the squared gradient over the bound of Lemma 14 in k states (k,).
+
+    Inputs are orthogonal. NaN where the loss is rounding, or the bound is 0.
     """
-    s = e.setting
-    losses = np.array([e.curve.at(i) for i in e.iterations])
-    reliable = losses > 1e-9 * e.curve.start
-    shortest = float(np.sum(s.x**2, axis=1).min())
-    bounds = 2.0 * LOSS_FACTOR * losses * shortest * e.masses.min(axis=1) / len(s.y)
-    return float((e.gradients**2 / bounds)[reliable].min(initial=np.inf))
+    losses = np.array([curve.at(state.iteration) for state in states])
+    members = np.array([setting.S_plus, setting.S_minus])
+    masses = np.array([(members @ state.norms**2).min() for state in states])
+    shortest = float(np.sum(setting.x**2, axis=1).min())
+    bounds = 2.0 * LOSS_FACTOR * losses * shortest * masses / len(setting.y)
+    known = (losses > 1e-9 * curve.start) & (bounds > 0)
+    return np.asarray(np.divide(gradients**2, bounds, out=np.full(len(bounds), NAN), where=known))
 
 
 def numbers(e: Evidence) -> dict[str, float]:
@@ -291,32 +299,34 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, (axes,) = kit.new_figure(extra_height=0.25)
     curve = e.curve
-    handles = kit.draw_chart(axes, loss_chart(curve, name="measured"))
+    predicted = []
     if e.prediction is not None:
-        x, y = kit.decimate(curve.iterations, e.prediction)
-        handles += axes.plot(
-            x, y, color=kit.PALETTE.theory, lw=1.1, ls=kit.DASHED, label="predicted (Section 4.2)"
+        name = "predicted (Section 4.2)"
+        predicted = [kit.line(curve.iterations, e.prediction, name, "theory dashed 1.1")]
+    levels = (curve.start, e.saddle_loss)
+    left = [
+        (name, at, level * (1 - DROP))
+        for name, at, level in zip(("first", "second"), e.left, levels, strict=True)
+        if np.isfinite(at)
+    ]
+    chart = loss_chart(
+        curve,
+        *predicted,
+        *(kit.line(at, [loss], look="highlight v") for _, at, loss in left),
+        name="measured",
+        limits=(-0.03 * curve.start, 1.12 * curve.start),
+    )
+    figure = kit.charts(chart)
+    for name, at, loss in left:
+        figure.axes[0].annotate(
+            f"{name} saddle left\n{time_text(at, curve.flow)}",
+            (at, loss),
+            xytext=(6, 1),
+            textcoords="offset points",
+            fontsize=kit.SMALL,
+            color=kit.PALETTE.theory,
         )
-    axes.set_ylim(-0.03 * curve.start, 1.12 * curve.start)
-    for name, at, level in zip(
-        ("first", "second"), e.left, (curve.start, e.saddle_loss), strict=True
-    ):
-        if np.isfinite(at):
-            place = (at, level * (1 - DROP))
-            axes.plot(
-                *place, "v", color=kit.PALETTE.highlight, ms=5, mec="white", mew=0.4, zorder=4
-            )
-            axes.annotate(
-                f"{name} saddle left\n{time_text(at, curve.flow)}",
-                place,
-                xytext=(6, 1),
-                textcoords="offset points",
-                fontsize=kit.SMALL,
-                color=kit.PALETTE.theory,
-            )
-    kit.figure_legend(figure, handles)
     return figure
 
 

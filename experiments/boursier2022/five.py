@@ -20,11 +20,12 @@ from .states import (
     LossCurve,
     bends,
     distinct_kinks,
-    draw_profile,
     draw_states,
     line_state,
+    loss_chart,
     loss_curve,
     on_flow,
+    saddle_of,
     turns,
 )
 from .theory.growth import one_sign_saddle_loss
@@ -215,16 +216,15 @@ def draw_fig4(e: Fig4Evidence) -> kit.Drawing:
     ]
 
     def loss_panel(axes: kit.Axes) -> None:
-        draw_profile(axes, 5, e.curve, e.plateau)
-        for letter, state in zip("bcde", e.states[1:], strict=True):
-            at = (
-                kit.value_at(e.curve.iterations, e.curve.iterations, state.iteration),
-                e.curve.at(state.iteration),
-            )
-            axes.plot(*at, kit.MARKER, color=kit.PALETTE.theory, ms=3, zorder=4)
+        after = [state.iteration for state in e.states[1:]]
+        at = [kit.value_at(e.curve.iterations, e.curve.iterations, i) for i in after]
+        losses = [e.curve.at(i) for i in after]
+        dots = kit.line(at, losses, look="theory points")
+        kit.panel(axes, 5, loss_chart(e.curve, dots, plateaus=saddle_of(e.plateau)))
+        for letter, x, loss in zip("bcde", at, losses, strict=True):
             axes.annotate(
                 letter,
-                at,
+                (x, loss),
                 xytext=(0, 5 if letter == "e" else -10),
                 textcoords="offset points",
                 ha="center",

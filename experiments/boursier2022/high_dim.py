@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from dynamics_cli import kit
 
@@ -17,10 +16,11 @@ from .states import (
     NAN,
     LossCurve,
     NetworkState,
-    draw_profile,
     horizon,
+    loss_chart,
     loss_curve,
     on_flow,
+    saddle_of,
     state_at,
 )
 
@@ -375,37 +375,26 @@ def explained_variance(W: kit.Floats) -> kit.Floats:
 
 
 def draw_fig7(e: Fig7Evidence) -> kit.Drawing:
-    figure, (loss, bars) = kit.new_figure(2, 1, aspect=0.72)
-    draw_profile(loss, 0, e.curve, e.plateau)
-    heights = e.ratios[:BARS]
-    colors = [kit.PALETTE.measured] * 2 + ["#A9C7DD"] * (len(heights) - 2)
-    bars.bar(np.arange(1, len(heights) + 1), heights, width=0.72, color=colors)
-    bars.set(
-        xlabel="principal component",
-        ylabel="explained variance ratio",
-        xlim=(0.3, len(heights) + 0.7),
+    parts = np.split(e.ratios, [2, BARS])
+    first, others, rest = (float(part.sum()) for part in parts)
+    return kit.charts(
+        loss_chart(e.curve, plateaus=saddle_of(e.plateau)),
+        kit.chart(
+            "Explained variance",
+            "explained variance ratio",
+            kit.stairs(np.arange(3) + 0.5, parts[0], f"first 2: {first:.3f}", "measured"),
+            kit.stairs(
+                np.arange(len(parts[1]) + 1) + 2.5,
+                parts[1],
+                f"next {len(parts[1])}: {others:.3f}",
+                "muted",
+            ),
+            kit.entry(f"{len(parts[2])} not shown: {rest:.3f}", "ground"),
+            xlabel="principal component",
+            limits=(0, None),
+        ),
+        legend="inside",
     )
-    bars.set_ylim(0, 1.18 * float(heights.max()))
-    bars.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
-    bars.tick_params(axis="x", length=0)
-    sums = {
-        f"first 2: {e.ratios[:2].sum():.3f}": kit.PALETTE.measured,
-        f"{len(e.ratios) - BARS} not shown: {e.ratios[BARS:].sum():.3f}": kit.PALETTE.unsigned,
-    }
-    for k, (text, color) in enumerate(sums.items()):
-        bars.annotate(
-            text,
-            (1.0, 1.0),
-            xytext=(-2, -3 - 11 * k),
-            fontsize=kit.SMALL + 0.5,
-            color=color,
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="right",
-            va="top",
-        )
-    kit.panel_label(bars, 1, "Explained variance")
-    return figure
 
 
 FIGURE_7 = kit.Figure(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .fig3 import gradient_norm
+from .fig3 import gradient_norms, sides_of_eq_31
 from .orthogonal import CONFIGS as ORTHOGONAL
 from .orthogonal import PASSES, SAME_PLACE, Setting, presupposed, read_setting
 from .states import LOSS_FACTOR, NAN, LossCurve, NetworkState, clock, loss_curve, state_at
@@ -50,14 +50,14 @@ class Evidence:
 
     `distances` (4,) are those of the limits from the larger scales to the limit from the least;
     `to_theory` is the distance of the latter from the limit that Lemma 12 gives, over its norm;
-    `resting` are neurons of `S_{+,1}` and of `S_{-,1}` from the least scale.
+    from the least scale `phases` are `others`, and `resting` neurons of `S_{+,1}` and `S_{-,1}`.
     """
 
     curves: dict[float, LossCurve]
     ends: dict[float, End]
     distances: kit.Floats
     to_theory: float
-    phases: Others
+    phases: tuple[float, float]
     wide: Along
     narrow: list[Along]
     steps: tuple[Along, Along]
@@ -129,8 +129,8 @@ class Along:
     `balance` is the largest `|a^2 - ||w||^2|` over the largest squared norm, `flipped` counts
     output weights that ever change their sign, `awoken` the pairs of neuron and point that are
     active after they were not. `norms` (k,) are squared norms over the least of an interpolator,
-    `ratios` (k,) both sides of Eq. 31 (orthonormal inputs; NaN where the loss is rounding),
-    `groups` the directions of the neurons that can be seen in the end.
+    `ratios` (k,) both sides of Eq. 31, `groups` the directions of the neurons that can be seen in
+    the end.
     """
 
     setting: Setting
@@ -153,13 +153,6 @@ def along(run: kit.Run) -> Along:
     states = [state_at(run, int(i)) for i in iterations]
     inactive = np.array([s.x @ state.W.T < 0 for state in states])  # (k, n, m)
     awoken = (np.logical_or.accumulate(inactive) & ~inactive).any(axis=0)
-    members = np.array([s.S_plus, s.S_minus])
-    masses = np.array([(members @ state.norms**2).min() for state in states])
-    losses = np.array([curve.at(i) for i in iterations])
-    gradients = np.array([gradient_norm(state, s.x, s.y) for state in states])
-    bounds = 2.0 * LOSS_FACTOR * losses * masses / len(s.y)
-    known = (losses > 1e-9 * curve.start) & (bounds > 0)
-    ratios = np.divide(gradients**2, bounds, out=np.full(len(bounds), NAN), where=known)
     last = states[-1]
     return Along(
         setting=s,
@@ -167,7 +160,7 @@ def along(run: kit.Run) -> Along:
         iterations=iterations,
         norms=np.array([np.sum(parameters(state) ** 2) for state in states])
         / minimum_norm_value(s.x, s.y),
-        ratios=ratios,
+        ratios=sides_of_eq_31(states, gradient_norms(states, s), curve, s),
         balance=max(float(np.abs(q.a**2 - q.norms**2).max()) for q in states)
         / float(last.norms.max() ** 2),
         flipped=int(np.any([q.signs != states[0].signs for q in states], axis=0).sum()),
@@ -176,22 +169,14 @@ def along(run: kit.Run) -> Along:
     )
 
 
-@dataclass(frozen=True)
-class Others:
-    """The largest norms of other neurons over their bounds."""
-
-    second: float
-    third: float
-
-
-def others(run: kit.Run) -> Others:
+def others(run: kit.Run) -> tuple[float, float]:
     """Return the largest norms of other neurons over the bounds of Lemmas 3 (iii) and 4 (iv),
     NaN if never fitted.
     """
     s = read_setting(run)
     curve = loss_curve(run)
     if not s.usable:
-        return Others(second=NAN, third=NAN)
+        return NAN, NAN
     bound = float(np.linalg.norm(s.W_0, axis=1).max() / s.lambda_)
     bound *= s.lambda_ ** largest_epsilon(s.x, s.y)
     saddle = intermediate_saddle(s.x, s.y, LOSS_FACTOR).loss
@@ -200,10 +185,8 @@ def others(run: kit.Run) -> Others:
         time = curve.first_below(level)
         return float(state_at(run, int(time)).norms[~members].max()) if np.isfinite(time) else NAN
 
-    return Others(
-        second=largest(saddle * (1 + DONE), s.S_plus) / (2 * bound),
-        third=largest(saddle * DONE, s.S_plus | s.S_minus) / (3 * bound),
-    )
+    second = largest(saddle * (1 + DONE), s.S_plus) / (2 * bound)
+    return second, largest(saddle * DONE, s.S_plus | s.S_minus) / (3 * bound)
 
 
 @dataclass(frozen=True)
@@ -377,7 +360,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " bound, scale 1e-9)",
             "Lemma 3 (iii): 2 c lambda^eps",
             kit.at_most(1),
-            e.phases.second,
+            e.phases[0],
         ),
         kit.claim(
             "lemma-4-iv",
@@ -385,7 +368,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " same)",
             "Lemma 4 (iv): 3 c lambda^eps",
             kit.at_most(1),
-            e.phases.third,
+            e.phases[1],
         ),
     ]
     of_eight = [claim for claim in made if claim.id in OF_EIGHT]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -311,17 +312,18 @@ def draw_states(
     return figure
 
 
-def loss_chart(curve: LossCurve, plateaus: Sequence[kit.Level] = (), name: str = "") -> kit.Chart:
-    """Chart the loss on linear axes."""
-    line = kit.Line(x=curve.iterations, y=curve.losses, name=name, color="measured")
-    label = r"training loss $L(\theta^t)$"
-    return kit.Chart(lines=[line], ylabel=label, xlabel=curve.xlabel, log="none", plateaus=plateaus)
-
-
-def draw_profile(axes: kit.Axes, panel: int, curve: LossCurve, saddle: kit.Plateau | None) -> None:
-    """Draw the loss as panel number `panel`, its saddle underlined."""
-    kit.draw_chart(
-        axes,
-        loss_chart(curve, [kit.Level(saddle.value, saddle.first, saddle.last)] if saddle else []),
+def loss_chart(curve: LossCurve, *more: kit.Line, name: str = "", **words: Any) -> kit.Chart:
+    """Chart the loss, and more lines, on linear axes."""
+    return kit.chart(
+        "Loss profile",
+        r"training loss $L(\theta^t)$",
+        kit.line(curve.iterations, curve.losses, name, "measured"),
+        *more,
+        xlabel=curve.xlabel,
+        **words,
     )
-    kit.panel_label(axes, panel, "Loss profile")
+
+
+def saddle_of(plateau: kit.Plateau | None) -> list[kit.Level]:
+    """Return what underlines a plateau of the loss, if there is one."""
+    return [kit.Level(plateau.value, plateau.first, plateau.last)] if plateau else []
