@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .modes import GD, MUON, farthest
+from .modes import GD, MUON
 
 ALIGNED = 80
 """The update from which the notebook compares."""
@@ -34,7 +34,7 @@ class Conserved:
         after = overlaps[self.at >= ALIGNED]
         if not (self.growth > GROWN and len(after)):
             return np.nan
-        return farthest(after)
+        return float(after[np.argmax(np.abs(after - 1))])
 
 
 def conserved(run: kit.Run) -> Conserved:

@@ -131,14 +131,9 @@ def _tenth_over_first(run: Trained, time: float) -> float:
     return tenth / first
 
 
-def farthest(ratios: kit.Floats) -> float:
-    """Return the ratio farthest from 1, NaN where one is."""
-    return float(ratios[np.argmax(np.abs(ratios - 1))])
-
-
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the pictures and the scalar laws of both optimizers."""
-    ends = farthest(e.settled)
+    ends = kit.farthest(e.settled)
     stopped = abs(ends - 1) <= WITHIN
     # the steps of a flow that turns around spiral outwards, the strongest mode first
     learned = abs(e.gd.values[-1, 0] / e.gd.ends[0] - 1) < 0.1
@@ -200,7 +195,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " four)",
             "scalar law",
             kit.around(1),
-            farthest(e.half / e.half_law),
+            kit.farthest(e.half / e.half_law),
         ),
     ]
 

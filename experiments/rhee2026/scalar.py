@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -76,8 +77,8 @@ def claims(e: Scalars) -> list[kit.Claim]:
             "gd-converges",
             "Along p = q gradient descent converges (loss after 12 updates)",
             "scalar law; Figure 2, third panel",
-            kit.around((1 - law[-1] ** 2) ** 2 / 2),
-            (1 - gd[-1] ** 2) ** 2 / 2,
+            kit.around(loss(law[-1])),
+            loss(gd[-1]),
         ),
         kit.claim(
             "muon-oscillates",
@@ -90,57 +91,67 @@ def claims(e: Scalars) -> list[kit.Claim]:
     ]
 
 
+def loss(p: Any) -> Any:
+    """Return the loss where p = q."""
+    return (1 - p**2) ** 2 / 2
+
+
 def draw(e: Scalars) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, rows=2, aspect=0.8, extra_height=0.2)
-    grid = np.linspace(-2, 2, 201)
-    P, Q = np.meshgrid(grid, grid)
-    for axis, name, field in zip(
-        axes, ("gd", "muon"), (P**2 - Q**2, np.abs(P) - np.abs(Q)), strict=False
-    ):
-        levels = np.linspace(-3, 3, 13) if name == "gd" else np.linspace(-1.8, 1.8, 13)
-        axis.contour(P, Q, field, levels, colors=kit.PALETTE.muted, linewidths=0.5, linestyles="-")
-        axis.contour(P, Q, P * Q, [1], colors=kit.PALETTE.theory, linestyles="--")
-        p, q = e.paths[name]
-        axis.plot(p, q, color="C0")
-        axis.plot(p[0], q[0], "o", color="C0", ms=3)
-        axis.set(xlabel="p", ylabel="q", xlim=(-2, 2), ylim=(-2, 2))
+    half = np.linspace(0.5, 2, 100)
     line = np.linspace(-0.2, 2, 200)
-    for axis, name in zip(axes[2:], ("gd", "muon"), strict=True):
-        p = e.lines[name]
-        axis.plot(line, (1 - line**2) ** 2 / 2, color=kit.PALETTE.theory, lw=0.8)
-        axis.scatter(p, (1 - p**2) ** 2 / 2, c=np.arange(len(p)), cmap="viridis", s=14, zorder=3)
-        axis.set(xlabel="p = q", ylabel="loss", ylim=(-0.03, 0.8))
-    names = ("Gradient descent", "Muon")
-    kit.panel_labels(axes, *names, *names)
+    names = {"gd": "Gradient descent", "muon": "Muon"}
+    figure = kit.charts(
+        *(
+            kit.chart(
+                title,
+                "q",
+                [kit.Line(x=p, y=q, path=True) for p, q in np.transpose(e.paths[name], (2, 0, 1))],
+                [kit.line(sign * half, sign / half, look="theory dashed") for sign in (1, -1)],
+                xlabel="p",
+                limits=(-2, 2),
+                limits_x=(-2, 2),
+            )
+            for name, title in names.items()
+        ),
+        *(
+            kit.chart(
+                title,
+                "loss",
+                kit.line(line, loss(line), look="theory 0.8"),
+                kit.Line(x=e.lines[name], y=loss(e.lines[name]), path=True),
+                kit.line(e.lines[name], loss(e.lines[name]), look="C0 ."),
+                xlabel="p = q",
+                limits=(-0.03, 0.8),
+            )
+            for name, title in names.items()
+        ),
+    )
+    P, Q = np.meshgrid(np.linspace(-2, 2, 201), np.linspace(-2, 2, 201))
+    fields = ((P**2 - Q**2, 3), (np.abs(P) - np.abs(Q), 1.8))
+    for axes, (field, high) in zip(figure.axes, fields, strict=False):
+        look: dict[str, Any] = {"linewidths": 0.5, "linestyles": "-", "zorder": 1}
+        levels = np.linspace(-high, high, 13)
+        axes.contour(P, Q, field, levels, colors=kit.PALETTE.muted, **look)
     return figure
 
 
 MUON = (
     "optimizer={{kind: muon, lr: {}, momentum: 0.0, nesterov: false, polar: exact, iterations: {}}}"
 )
+CONFIG = "rhee2026/scalar.yaml"
+LONG = "optimizer.iterations=4000"
 FREE = ("initialization={kind: unbalanced, scale: 0.7}", "record.snapshots.interval=20")
 FIGURE = kit.Figure(
     id="rhee2026-fig2",
     caption=(
         "Two numbers p and q that learn pq = 1 (dashed): paths of six networks with small steps"
         " over curves of constant $p^2 - q^2$ and |p| - |q| (above); iterates along p = q from 0.06"
-        " on the loss, dark to light (below)."
+        " (hollow) on the loss (below)."
     ),
     configs={
-        **{
-            f"gd {seed}": kit.Wanted(
-                "rhee2026/scalar.yaml",
-                (*FREE, f"seed={seed}", f"optimizer.lr={SMALL}", "optimizer.iterations=4000"),
-            )
-            for seed in SEEDS
-        },
-        **{
-            f"muon {seed}": kit.Wanted(
-                "rhee2026/scalar.yaml", (*FREE, f"seed={seed}", MUON.format(SMALL, 600))
-            )
-            for seed in SEEDS
-        },
-        "line gd": "rhee2026/scalar.yaml",
-        "line muon": kit.Wanted("rhee2026/scalar.yaml", (MUON.format(STEP, UPDATES),)),
+        **kit.grid(CONFIG, {"seed": SEEDS, "optimizer.lr": [SMALL]}, "gd {}", *FREE, LONG),
+        **kit.grid(CONFIG, {"seed": SEEDS}, "muon {}", *FREE, MUON.format(SMALL, 600)),
+        "line gd": CONFIG,
+        "line muon": kit.Wanted(CONFIG, (MUON.format(STEP, UPDATES),)),
     },
 )

@@ -11,11 +11,12 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .modes import GD, MUON, farthest
+from .modes import GD, MUON
 from .theory.factors import cycle_losses
 
 GD_STEPS = (0.03, 0.05, 0.07, 0.09, 0.1, 0.105, 0.11, 0.12, 0.13)
 MUON_STEPS = (0.007, 0.014, 0.03, 0.06, 0.1, 0.2, 0.28, 0.6, 1.0, 2.8)
+ROLES = ("gd {}", "muon {}")
 STABLE = 0.09
 UNSTABLE = 0.11
 CYCLES = (0.105, 0.11, 0.12)
@@ -77,24 +78,21 @@ class Evidence:
 
 
 def evidence(runs: kit.Runs) -> Evidence:
-    """Read the runs of both optimizers, whose roles begin with their names."""
-    of: dict[str, list[kit.Run]] = {"gd": [], "muon": []}
-    for role, run in runs.items():
-        of[role.split()[0]].append(run)
-    data: Any = of["gd"][0].config.dataset
+    """Read the runs of both optimizers, by their steps."""
+    of_gd, of_muon = ([*kit.by_values(runs, role).values()] for role in ROLES)
+    data: Any = of_gd[0].config.dataset
     s = np.array(data.singular_values)
     zero = float(np.sum(s**2) / 2)
-    muon = losses(of["muon"], zero)
+    muon = losses(of_muon, zero)
     prefactor = float(4 / 3 * np.sum(s) / np.sum(s**2))
     small = prefactor * muon.steps**2 < 0.5
-    slope, _ = np.polyfit(np.log(muon.steps[small]), np.log(muon.final[small]), 1)
     return Evidence(
-        gd=losses(of["gd"], zero),
+        gd=losses(of_gd, zero),
         muon=muon,
         s=s,
         cycle=np.array([cycle_losses(s[0], step).mean() for step in CYCLES]) / zero,
         prefactor=prefactor,
-        slope=float(slope),
+        slope=kit.power(muon.steps[small], muon.final[small]),
     )
 
 
@@ -134,7 +132,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             " of the scalar law, the farthest of three steps)",
             "scalar law",
             kit.around(1),
-            farthest(cycles),
+            kit.farthest(cycles),
         ),
         kit.claim(
             "muon-slope",
@@ -204,13 +202,7 @@ FIGURE = kit.Figure(
         " values 10/i, against the step, for gradient descent and for Muon."
     ),
     configs={
-        **{
-            f"gd {step}": kit.Wanted(GD, (*SETTING, f"optimizer.lr={step}", SHARPNESS))
-            for step in GD_STEPS
-        },
-        **{
-            f"muon {step}": kit.Wanted(MUON, (*SETTING, f"optimizer.lr={step}"))
-            for step in MUON_STEPS
-        },
+        **kit.grid(GD, {"optimizer.lr": GD_STEPS}, ROLES[0], *SETTING, SHARPNESS),
+        **kit.grid(MUON, {"optimizer.lr": MUON_STEPS}, ROLES[1], *SETTING),
     },
 )
