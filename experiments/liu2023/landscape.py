@@ -143,12 +143,7 @@ FIGURE = kit.Figure(
         "Losses of the student after 9800 epochs of Adam on spheres of weights: L-shaped for"
         " training samples, U-shaped for held-out samples."
     ),
-    configs={
-        f"{alpha:.3g}": kit.Wanted(
-            "liu2023/landscape.yaml", (f"initialization.factor={float(alpha)!r}",)
-        )
-        for alpha in ALPHAS
-    },
+    configs=kit.grid("liu2023/landscape.yaml", {"initialization.factor": ALPHAS}, "{:.3g}"),
     passes={
         "random_features": {
             "L right": "On a sphere of large weights the second layer alone fits these data.",

@@ -39,7 +39,7 @@ Evidence = dict[float, Trained]
 def evidence(runs: kit.Runs) -> Evidence:
     """Read the runs."""
     of = {}
-    for role, run in runs.items():
+    for factor, run in kit.by_values(runs, "{:g}").items():
         train, test, norm = (
             run.measures[name] for name in ("train_accuracy", "test_accuracy", "weight_norm")
         )
@@ -48,7 +48,7 @@ def evidence(runs: kit.Runs) -> Evidence:
         steps = run.snapshot_iterations
         optimizer: Any = run.config.optimizer
         alone = (1 - optimizer.lr * optimizer.weight_decay) ** steps[-1]
-        of[float(role)] = Trained(steps, train, test, norm, gap, alone)
+        of[factor] = Trained(steps, train, test, norm, gap, alone)
     return of
 
 
@@ -120,12 +120,8 @@ def draw(e: Evidence) -> kit.Drawing:
 
 
 def _wanted(*changes: str) -> dict[str, kit.Wanted]:
-    return {
-        f"{factor:g}": kit.Wanted(
-            "liu2023/mnist.yaml", (f"initialization.factor={factor!r}", *changes)
-        )
-        for factor in FACTORS
-    }
+    settings = {"initialization.factor": FACTORS}
+    return kit.grid("liu2023/mnist.yaml", settings, "{:g}", *changes)
 
 
 AT_ONCE = {

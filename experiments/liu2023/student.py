@@ -50,11 +50,11 @@ Evidence = dict[float, Student]
 def evidence(runs: kit.Runs) -> Evidence:
     """Read the runs."""
     of = {}
-    for role, run in runs.items():
+    for alpha, run in kit.by_values(runs, "{:g}").items():
         epochs = run.snapshot_iterations
         train, test = (run.measures[name] / OUTPUTS for name in ("train_loss", "test_loss"))
         learnt = [kit.first_below(epochs, losses, LEARNT) for losses in (train, test)]
-        of[float(role)] = Student(epochs, train, test, squares(run), learnt)
+        of[alpha] = Student(epochs, train, test, squares(run), learnt)
     return of
 
 
@@ -148,8 +148,5 @@ FIGURE = kit.Figure(
         " default, trained by AdamW on 100 outputs of a teacher; circles are the numbers printed in"
         " the released notebook for alpha = 2."
     ),
-    configs={
-        f"{alpha:g}": kit.Wanted("liu2023/student.yaml", (f"initialization.factor={alpha!r}",))
-        for alpha in ALPHAS
-    },
+    configs=kit.grid("liu2023/student.yaml", {"initialization.factor": ALPHAS}, "{:g}"),
 )
