@@ -70,6 +70,13 @@ def curve(run: kit.Run, name: str = "") -> Curve:
     )
 
 
+PLATEAU = (
+    ("plateau", "Symmetric plateau", ", small step (test error of the ODE over theory)"),
+    ("plateau-R", "Overlap of the student with the teacher", " (over theory)"),
+)
+"""Claims on the numbers of `plateau`: id, and the words around the number of students."""
+
+
 def plateau(K: int) -> tuple[float, float]:
     """Return test error and mean overlap of the symmetric plateau, K = M, by the ODE at a small
     step.
@@ -168,7 +175,7 @@ def claims_dynamics(e: Dynamics) -> list[kit.Claim]:
             "worse)",
             "ODE of the order parameters",
             kit.around(1.0),
-            max((follows(run) for run in e.curves), key=lambda run: abs(np.log(run))),
+            kit.farthest([follows(run) for run in e.curves]),
         ),
         kit.claim(
             "specialises",
@@ -187,22 +194,13 @@ def claims_dynamics(e: Dynamics) -> list[kit.Claim]:
         ),
         *(
             kit.theory(
-                f"plateau-{K}",
-                f"Symmetric plateau, K = M = {K}, small step (test error of the ODE over theory)",
+                f"{key}-{K}",
+                f"{statement}, K = M = {K}{note}",
                 "Saad and Solla 1995",
                 kit.near(1.0, 0.05),
-                ode[0] / plateau_theory(K)[0],
+                ode[k] / plateau_theory(K)[k],
             )
-            for K, ode in e.plateaus.items()
-        ),
-        *(
-            kit.theory(
-                f"plateau-R-{K}",
-                f"Overlap of the student with the teacher, K = M = {K} (over theory)",
-                "Saad and Solla 1995",
-                kit.near(1.0, 0.05),
-                ode[1] / plateau_theory(K)[1],
-            )
+            for k, (key, statement, note) in enumerate(PLATEAU)
             for K, ode in e.plateaus.items()
         ),
     ]
