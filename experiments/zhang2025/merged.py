@@ -230,7 +230,6 @@ def evidence_features(runs: kit.Runs) -> Features:
 def claims_features(e: Features) -> list[kit.Claim]:
     attention, frozen, features = e.losses
     down = features[-1] < e.levels.mean()
-    apart = np.abs(np.log(attention / features))
     return [
         kit.claim(
             "equal",
@@ -238,7 +237,7 @@ def claims_features(e: Features) -> list[kit.Claim]:
             " (ratio, the farthest of all iterations)",
             "README of the released code",
             kit.around(1),
-            kit.given(down, (attention / features)[np.argmax(apart)]),
+            kit.given(down, kit.farthest(attention / features)),
         ),
         kit.claim(
             "equal-exact",
