@@ -42,15 +42,14 @@ class Trained:
     """A network along its training; `sharpness` and `batch` are over `2 / eta` of the first step
     `lr`.
 
-    `inside` (K,) are the records whose loss is in `WINDOW`. `top` and `edge` are the medians of
-    sharpness and batch sharpness there, NaN where there is no such record.
+    `top` and `edge` are the medians of sharpness and batch sharpness where the loss is in `WINDOW`,
+    NaN where there is no such record.
     """
 
     lr: float
     at: kit.Ints
     sharpness: kit.Floats
     batch: kit.Floats
-    inside: kit.Bools
     steps: kit.Ints
     losses: kit.Floats
     top: float
@@ -78,7 +77,6 @@ def trained(run: kit.Run) -> Trained:
         at=at,
         sharpness=sharpness,
         batch=batch,
-        inside=inside,
         steps=run.loss_iterations,
         losses=run.losses,
         top=median(sharpness[inside]),
@@ -199,7 +197,6 @@ def draw_edge(e: Evidence) -> kit.Drawing:
 def claims_batches(e: Evidence) -> list[kit.Claim]:
     """Compare the levels of several sizes of batches with README and logs of the release."""
     levels = np.array([run.top for run in e.values()])
-    edges = np.array([run.edge for run in e.values()])
     return [
         kit.claim(
             "higher",
@@ -223,7 +220,7 @@ def claims_batches(e: Evidence) -> list[kit.Claim]:
             "from 1)",
             "title and README of the released code",
             kit.around(1),
-            edges[np.argmax(np.abs(edges - 1))] if np.isfinite(edges).all() else np.nan,
+            kit.farthest([run.edge for run in e.values()]),
         ),
     ]
 
