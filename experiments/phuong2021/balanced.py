@@ -16,7 +16,7 @@ from dynamics_cli.measures.least_distance import least_distance
 
 from .datasets.orthogonally_separable import OrthogonallySeparable
 from .max_margin import Directions, max_margin
-from .panels import RAYS
+from .panels import from_zero, ray_lines
 from .theory import sectors
 
 CONFIG = "phuong2021/balanced.yaml"
@@ -340,62 +340,54 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.25)
-    handles = _draw_neurons(axes[0], e.flow)
-    kit.panel_label(axes[0], 0, "Neurons at the end")
     names = {"flow": "scale 1e-3", "larger_start": "scale 1e-2"}
     runs = [(f"$W$, {name}", e.followed[role]) for role, name in names.items()]
     late = [(name, run, run.times >= 1) for name, run in runs]
     end = np.log10(max(float(e.flow.times[-1]), 10.0))
     slope = np.linalg.norm(e.flow.directions.rays, axis=1).sum() * np.log(10)
-    distance = kit.chart(
-        "Distance to the limit",
-        "residual of Eq. 8",
-        [kit.line(run.times[at], run.weights[at], name) for name, run, at in late],
-        kit.level(e.flow.of_means, "along class means", "muted dotted 1.2"),
-        xlabel="time $t$",
-        log="xy",
+    figure = kit.charts(
+        _neurons(e.flow),
+        kit.chart(
+            "Distance to limit",
+            "residual of Eq. 8",
+            [kit.line(run.times[at], run.weights[at], name) for name, run, at in late],
+            kit.level(e.flow.of_means, "along class means", "muted dotted 1.2"),
+            xlabel="time $t$",
+            log="xy",
+        ),
+        kit.chart(
+            "Growth",
+            r"$\|W\|_F^2$",
+            [kit.line(np.log10(run.times[at]), run.squares[at]) for _, run, at in late],
+            kit.line([0, end], [0, slope * end], r"$(\|w_+\| + \|w_-\|) \log t$", "theory dashed"),
+            xlabel=r"$\log_{10} t$",
+        ),
     )
-    growth = kit.chart(
-        "Growth",
-        r"$\|W\|_F^2$",
-        [kit.line(np.log10(run.times[at]), run.squares[at]) for _, run, at in late],
-        kit.line([0, end], [0, slope * end], r"$(\|w_+\| + \|w_-\|) \log t$", "theory dashed"),
-        xlabel=r"$\log_{10} t$",
-    )
-    handles += kit.panel(axes[1], 1, distance) + kit.panel(axes[2], 2, growth)
-    kit.figure_legend(figure, handles, columns=4)
+    figure.axes[0].set_aspect("equal", adjustable="box")
     return figure
 
 
-def _draw_neurons(axes: kit.Axes, flow: Followed) -> list[kit.Artist]:
-    """Draw data, w+ and w-, class means and the neurons at the end, scaled to the data; return
-    the handles.
-    """
-    data = flow.data
-    handles: list[kit.Artist] = []
-    reach = 1.1 * float(np.abs(data.x).max())
-    shown = flow.W / np.linalg.norm(flow.W, axis=1).max() * reach
-    for sign, marker, label in ((1, "o", "$y = +1$"), (-1, "s", "$y = -1$")):
-        color = kit.PALETTE.sign(sign)
-        points = data.x[data.y == sign]
-        neurons = shown[flow.signs == sign]
-        handles += axes.plot(
-            *points.T, marker, color=color, ms=4, mec="white", mew=0.3, label=label, zorder=3
-        )
-        for neuron in neurons:
-            axes.plot([0, neuron[0]], [0, neuron[1]], color=color, lw=1.2, zorder=1)
-    for ray, color, label in zip(flow.directions.rays, RAYS, ("$w_+$", "$w_-$"), strict=True):
-        x, y = 2 * reach * ray / np.linalg.norm(ray)
-        handles += axes.plot(
-            [0, x], [0, y], color=color, ls=kit.DASHED, lw=1.2, label=label, zorder=2
-        )
-    for mean in flow.directions.means:
-        x, y = 2 * reach * mean / np.linalg.norm(mean)
-        axes.plot([0, x], [0, y], color=kit.PALETTE.muted, ls=(0, (1, 1.5)), lw=1.2, zorder=2)
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="$x_1$", ylabel="$x_2$")
-    axes.set_aspect("equal", adjustable="box")
-    return handles
+def _neurons(flow: Followed) -> kit.Chart:
+    """Chart data, w+ and w-, class means and the neurons at the end, scaled to the data."""
+    x, y = flow.data.x.T
+    reach = 1.1 * float(np.abs(flow.data.x).max())
+    neurons = flow.W / kit.norms(flow.W).max() * reach
+    classes = ((1, "positive", "o", "$y = +1$"), (-1, "negative", "s", "$y = -1$"))
+    return kit.chart(
+        "Neurons at the end",
+        "$x_2$",
+        *(from_zero(neurons[flow.signs == sign], f"{role} 1.2") for sign, role, _, _ in classes),
+        from_zero(2 * reach * kit.directions(flow.directions.means), "muted dotted 1.2"),
+        ray_lines(flow.directions.rays, 2 * reach),
+        *(
+            kit.line(x[on], y[on], name, f"{role} {marker}")
+            for sign, role, marker, name in classes
+            for on in [flow.data.y == sign]
+        ),
+        xlabel="$x_1$",
+        limits=(-reach, reach),
+        limits_x=(-reach, reach),
+    )
 
 
 FIGURE = kit.Figure(

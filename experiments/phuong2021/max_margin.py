@@ -4,27 +4,17 @@ the data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 
-from .panels import (
-    GRAY,
-    HIGH,
-    dot_handle,
-    draw_correlations,
-    draw_plane,
-    draw_values,
-    ray_handles,
-    sign_handles,
-    two_colors,
-)
+from .panels import HIGH, correlations_chart, plane_chart, values_chart
 from .theory.separability import separability_violations
 
 OVERLAPPING = f"{{kind: gaussians, per_class: 250, mean: {[1.0] * 20}, deviation: 1.5}}"
@@ -106,49 +96,6 @@ def max_margin(run: kit.Run) -> Directions:
     )
 
 
-@dataclass(frozen=True)
-class Trained:
-    """States of a run, and cosines of rows of its first layer.
-
-    `last` is the last, `start` the first, and `early` the one after `EARLY` updates. `directions`
-    are the max-margin vectors of the data; `cosines` (2, m) are those of the last rows with
-    them, `with_means` with the means of the classes, and `early_cosines` those of `early` with the
-    max-margin vectors.
-    """
-
-    directions: Directions
-    start: dict[str, kit.Floats]
-    early: dict[str, kit.Floats]
-    last: dict[str, kit.Floats]
-    cosines: kit.Floats
-    with_means: kit.Floats
-    early_cosines: kit.Floats
-
-
-def read_trained(run: kit.Run, first: str) -> Trained:
-    """Read states of a run, weights by name, whose first layer is the parameter `first`.
-
-    Raises InputError as `max_margin` does, and for a first layer of one row or column.
-    """
-    if min(run.parameters[first].shape[1:]) < 2:
-        raise kit.InputError(
-            f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or"
-            " more"
-        )
-    directions = max_margin(run)
-    after = int(np.flatnonzero(run.snapshot_iterations <= EARLY)[-1])
-    start, early, last = (kit.in_double(run.state(k)) for k in (0, after, -1))
-    return Trained(
-        directions,
-        start,
-        early,
-        last,
-        cosines=cosines_with(last[first], directions.rays),
-        with_means=cosines_with(last[first], directions.means),
-        early_cosines=cosines_with(early[first], directions.rays),
-    )
-
-
 def cosines_with(W: kit.Floats, lines: kit.Floats) -> kit.Floats:
     """Return the cosines (2, m) of rows `W` (m, d) with both `lines` (2, d)."""
     return np.stack([kit.cosines(W, line) for line in lines])
@@ -171,7 +118,7 @@ class LayerMeasures:
 
     Of its singular `values`, descending, `third` is the third over the first and `gap` the second
     over the third, NaN where there is none; `grown` is `third` of what training has added to
-    `start`, and `early` is the same after `EARLY` updates. `points` (m, 2) are rows
+    `start`, and `early` is `third` after `EARLY` updates. `points` (m, 2) are rows
     on the two leading right-singular directions, `basis` (2, d), and `angles` (m,) the degrees
     there between a row and the closer of the two main directions, `means` (2, 2). `chance` is the
     95 % point of the share within `ALONG` degrees, of Gaussian rows with the same two singular
@@ -313,7 +260,7 @@ def layer_claims(
 
 
 def end_claims(
-    e: Fig1Evidence | Fig2Evidence, statement: str, source: str, figure: str, expected: kit.Interval
+    e: Evidence, statement: str, source: str, figure: str, expected: kit.Interval
 ) -> list[kit.Claim]:
     """Return claims on the correlations with the max-margin directions, and that the data are
     learnt.
@@ -347,39 +294,66 @@ def end_claims(
 
 
 @dataclass(frozen=True)
-class Fig1Evidence:
-    """The final two-layer network, m neurons.
+class Evidence:
+    """The final network, m rows of its first layer.
 
-    Of its m neurons: `signs` of the output weights, and `correlations`, the cosine with w+ (a_j >
-    0) or w- (a_j < 0); `with_means` is the same with the mean of the class, `early_correlations`
-    are those after `EARLY` updates.
+    `layers` are its weight matrices but the last. `side` (m,) is 1 for rows whose max-margin
+    direction is w+, and -1 for w-; `correlations` (m,) are the cosines with it, `with_means` those
+    with the mean of the class, `early_correlations` the former after `EARLY` updates.
     """
 
     directions: Directions
-    layer: LayerMeasures
-    signs: kit.Floats
+    layers: list[LayerMeasures]
+    side: kit.Floats
     correlations: kit.Floats
     with_means: kit.Floats
     early_correlations: kit.Floats
     loss: float
 
 
-def evidence_fig1(runs: kit.Runs) -> Fig1Evidence:
-    """Measure the final network beside the max-margin `directions` of its data."""
-    run = runs["two_layer"]
-    trained = read_trained(run, "hidden_weight")
-    a = trained.last["output_weight"]
-    early_a = trained.early["output_weight"]
-    states = (state["hidden_weight"] for state in (trained.start, trained.early))
-    return Fig1Evidence(
-        directions=trained.directions,
-        layer=measure_layer(trained.last["hidden_weight"], a > 0, *states),
-        signs=np.sign(a),
-        correlations=chosen(trained.cosines, a > 0),
-        with_means=chosen(trained.with_means, a > 0),
-        early_correlations=chosen(trained.early_cosines, early_a > 0),
+def measured(
+    run: kit.Run, belong: Callable[[dict[str, kit.Floats], kit.Floats], kit.Bools]
+) -> Evidence:
+    """Measure the final network beside the max-margin `directions` of its data.
+
+    `belong` tells rows of the first layer (m,) with the direction w+, given a state and the cosines
+    (2, m) with both directions. Raises InputError as `max_margin` does, and for a first layer of
+    one row or column.
+    """
+    names = [*run.parameters][:-1]
+    if min(run.parameters[names[0]].shape[1:]) < 2:
+        raise kit.InputError(
+            f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or"
+            " more"
+        )
+    directions = max_margin(run)
+    after = int(np.flatnonzero(run.snapshot_iterations <= EARLY)[-1])
+    start, early, last = (kit.in_double(run.state(k)) for k in (0, after, -1))
+
+    def of_state(state: dict[str, kit.Floats]) -> tuple[kit.Floats, kit.Bools]:
+        cosines = cosines_with(state[names[0]], directions.rays)
+        return cosines, belong(state, cosines)
+
+    cosines, first = of_state(last)
+    further = [last[name] for name in names[1:]]
+    sides = [first, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in further)]
+    return Evidence(
+        directions=directions,
+        layers=[
+            measure_layer(last[name], side, start[name], early[name])
+            for name, side in zip(names, sides, strict=True)
+        ],
+        side=np.where(first, 1.0, -1.0),
+        correlations=chosen(cosines, first),
+        with_means=chosen(cosines_with(last[names[0]], directions.means), first),
+        early_correlations=chosen(*of_state(early)),
         loss=mean_loss(run),
     )
+
+
+def evidence_fig1(runs: kit.Runs) -> Evidence:
+    """Measure the two-layer network, whose output weights tell the direction of a neuron."""
+    return measured(runs["two_layer"], lambda state, _: state["output_weight"] > 0)
 
 
 def mean_loss(run: kit.Run) -> float:
@@ -396,16 +370,16 @@ def before_and_below(early: float) -> kit.Interval:
     return kit.Interval(None, bar, f"< {ZERO:g}, and less than after {EARLY} updates ({early:.3g})")
 
 
-def claims_fig1(e: Fig1Evidence) -> list[kit.Claim]:
+def claims_fig1(e: Evidence) -> list[kit.Claim]:
     early = float(np.mean(e.early_correlations > HIGH))
     return [
         *data_claims(e.directions),
         *layer_claims(
-            e.layer,
+            e.layers[0],
             "",
             "W",
             "Section 5.1, Figure 1a, b; Theorem 1",
-            before_and_below(e.layer.early),
+            before_and_below(e.layers[0].early),
             e.loss < LEARNT,
         ),
         *end_claims(
@@ -422,14 +396,14 @@ def claims_fig1(e: Fig1Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig1(e: Fig1Evidence) -> dict[str, float]:
+def numbers_fig1(e: Evidence) -> dict[str, float]:
     """Return how far w+ and w- are from opposite, which would make W of rank one, and other
     yardsticks.
     """
     return {"cosine of w+ and w-": float(kit.cosines(*e.directions.rays)), **yardsticks(e)}
 
 
-def yardsticks(e: Fig1Evidence | Fig2Evidence) -> dict[str, float]:
+def yardsticks(e: Evidence) -> dict[str, float]:
     """Return how close the class means are to the max-margin directions, and correlations after
     `EARLY` updates.
     """
@@ -443,15 +417,15 @@ def yardsticks(e: Fig1Evidence | Fig2Evidence) -> dict[str, float]:
     }
 
 
-def draw_fig1(e: Fig1Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
-    rays = kit.project(e.directions.rays, e.layer.basis)
-    draw_values(axes[0], e.layer.values)
-    draw_plane(axes[1], e.layer.points, two_colors(e.signs), e.layer.means, rays)
-    draw_correlations(axes[2], e.correlations, e.signs)
-    kit.panel_labels(axes, "Singular values", "Neurons", "Correlations")
-    kit.figure_legend(figure, [*sign_handles("$a_j > 0$", "$a_j < 0$"), *ray_handles()])
-    return figure
+def draw_fig1(e: Evidence) -> kit.Drawing:
+    (layer,) = e.layers
+    signs = {"positive": "$a_j > 0$", "negative": "$a_j < 0$"}
+    rays = kit.project(e.directions.rays, layer.basis)
+    return kit.charts(
+        values_chart("Singular values", layer.values),
+        plane_chart("Neurons", layer.points, e.side, signs, layer.means, rays),
+        correlations_chart(e.correlations, e.side),
+    )
 
 
 FIGURE_1 = kit.Figure(
@@ -472,51 +446,15 @@ FIGURE_1 = kit.Figure(
 )
 
 
-@dataclass(frozen=True)
-class Fig2Evidence:
-    """The final residual network, p rows of its first layer.
-
-    `correlations` (p,) are cosines of first-layer rows with the closer of w+ (`closest` is +1) and
-    w- (-1).
-    """
-
-    directions: Directions
-    layers: list[LayerMeasures]
-    correlations: kit.Floats
-    with_means: kit.Floats
-    early_correlations: kit.Floats
-    closest: kit.Floats
-    loss: float
-
-
-def evidence_fig2(runs: kit.Runs) -> Fig2Evidence:
-    """Measure the `layers` W_1, W_2 and W_3 of the final network beside the max-margin `directions`
-    of its data.
-    """
+def evidence_fig2(runs: kit.Runs) -> Evidence:
+    """Measure the residual network, whose rows belong to the closest direction."""
     run = runs["residual"]
     if run.config.architecture.kind != "residual":
         raise kit.InputError(f"{run.path}: this figure needs architecture.kind residual")
-    trained = read_trained(run, "weight_1")
-    closer = np.greater(*trained.cosines)
-    names = [f"weight_{k}" for k in range(1, len(trained.last))]
-    earlier = [(trained.start[name], trained.early[name]) for name in names]
-    last = [trained.last[name] for name in names]
-    sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
-    return Fig2Evidence(
-        directions=trained.directions,
-        layers=[
-            measure_layer(W, side, *states)
-            for W, side, states in zip(last, sides, earlier, strict=True)
-        ],
-        correlations=trained.cosines.max(axis=0),
-        with_means=chosen(trained.with_means, closer),
-        early_correlations=trained.early_cosines.max(axis=0),
-        closest=np.where(closer, 1.0, -1.0),
-        loss=mean_loss(run),
-    )
+    return measured(run, lambda _, cosines: np.greater(*cosines))
 
 
-def claims_fig2(e: Fig2Evidence) -> list[kit.Claim]:
+def claims_fig2(e: Evidence) -> list[kit.Claim]:
     stated = [
         claim
         for k, layer in enumerate(e.layers, 1)
@@ -542,7 +480,7 @@ def claims_fig2(e: Fig2Evidence) -> list[kit.Claim]:
     ]
 
 
-def numbers_fig2(e: Fig2Evidence) -> dict[str, float]:
+def numbers_fig2(e: Evidence) -> dict[str, float]:
     """Return what the layers have after `EARLY` updates, and other yardsticks."""
     early = {
         f"third over first of W{k} after {EARLY} updates": layer.early
@@ -551,30 +489,26 @@ def numbers_fig2(e: Fig2Evidence) -> dict[str, float]:
     return {**early, **yardsticks(e)}
 
 
-def draw_fig2(e: Fig2Evidence) -> kit.Drawing:
-    columns = len(e.layers) + 1
-    figure, axes = kit.new_figure(columns, 2, width=7.2, aspect=1.0)
-    for k, layer in enumerate(e.layers):
-        draw_values(axes[k], layer.values)
-        kit.panel_label(axes[k], k, f"Values of $W_{k + 1}$")
-        below = axes[columns + k]
-        colors = two_colors(e.closest) if k == 0 else [GRAY] * len(layer.points)
-        rays = (
-            kit.project(e.directions.rays, layer.basis) if k == 0 else None
-        )  # w+ and w- are in the space of inputs
-        draw_plane(below, layer.points, colors, layer.means, rays)
-        kit.panel_label(below, len(e.layers) + k, f"Rows of $W_{k + 1}$")
-    last = axes[columns - 1]
-    draw_correlations(last, e.correlations, e.closest)
-    kit.panel_label(last, 2 * len(e.layers), "Correlations")
-    signs = sign_handles("rows of $W_1$ closer to $w_+$", "closer to $w_-$")
-    high = Line2D([], [], color=kit.PALETTE.theory, ls=kit.DASHED, lw=0.9, label="correlation 0.9")
-    axes[-1].axis("off")
-    axes[-1].legend(
-        handles=[*signs, dot_handle(GRAY, "rows of other layers"), *ray_handles(), high],
-        loc="center",
+def draw_fig2(e: Evidence) -> kit.Drawing:
+    first, *others = e.layers
+    sides = {"positive": "rows of $W_1$ closer to $w_+$", "negative": "closer to $w_-$"}
+    rays = kit.project(e.directions.rays, first.basis)  # in the space of inputs
+    return kit.charts(
+        *(values_chart(f"Values of $W_{k}$", layer.values) for k, layer in enumerate(e.layers, 1)),
+        plane_chart("Rows of $W_1$", first.points, e.side, sides, first.means, rays),
+        *(
+            plane_chart(
+                f"Rows of $W_{k}$",
+                layer.points,
+                np.ones(len(layer.points)),
+                {"muted": "rows of other layers"},
+                layer.means,
+            )
+            for k, layer in enumerate(others, 2)
+        ),
+        correlations_chart(e.correlations, e.side),
+        columns=3,
     )
-    return figure
 
 
 FIGURE_2 = kit.Figure(

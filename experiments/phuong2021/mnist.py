@@ -8,14 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from dynamics_cli import _bundled, kit
 from dynamics_cli.architectures.convolutional import Convolutional, ImageLayer
 from dynamics_cli.config import load_config
 
-from .panels import draw_plane, draw_values, sign_handles, two_colors
+from .panels import plane_chart, values_chart
 from .theory.separability import PairProducts, mixed_share, pair_products
 
 CONFIGS: dict[str, str | kit.Wanted] = {"mnist": "phuong2021/mnist.yaml"}
@@ -237,12 +236,11 @@ def numbers_fig4(e: Connected) -> dict[str, float]:
 
 
 def draw_fig4(e: Connected) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.25)
-    draw_values(axes[0], e.values)
-    draw_plane(axes[1], e.points, two_colors(e.signs))
-    kit.panel_labels(axes, "Singular values of $W_7$", "Neurons")
-    kit.figure_legend(figure, [*sign_handles("$W_8[j] > 0$", "$W_8[j] < 0$")])
-    return figure
+    signs = {"positive": "$W_8[j] > 0$", "negative": "$W_8[j] < 0$"}
+    return kit.charts(
+        values_chart("Singular values of $W_7$", e.values),
+        plane_chart("Neurons", e.points, e.signs, signs),
+    )
 
 
 AT_ONCE = (
@@ -268,9 +266,9 @@ FIGURE_4 = kit.Figure(
 
 
 SORTS = {
-    "across": ("different digits", kit.PALETTE.neurons),
-    "first": ("both 0", kit.PALETTE.highlight),
-    "second": ("both 1", kit.PALETTE.function),
+    "across": ("different digits", "neurons"),
+    "first": ("both 0", "highlight"),
+    "second": ("both 1", "function"),
 }
 CLASSES = ("first", "second")
 DRAWN_BINS = 60
@@ -493,24 +491,17 @@ def numbers_fig3(e: Fig3Evidence) -> dict[str, float]:
 
 
 def draw_fig3(e: Fig3Evidence) -> kit.Drawing:
-    columns = 4
-    figure, axes = kit.new_figure(
-        columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3
-    )
-    for k, products in enumerate(e.before):
-        _draw_products(axes[k], products)
-        kit.panel_label(axes[k], k, "Input" if k == 0 else f"Layer {k}")
-    for unused in axes[len(e.before) :]:
-        figure.delaxes(unused)
+    titles = ["Input", *(f"Layer {k}" for k in range(1, len(e.before)))]
+    figure = kit.charts(*map(_densities, titles, e.before), columns=4)
     figure.suptitle(e.training, fontsize=kit.SMALL)
-    kit.figure_legend(
-        figure, [Line2D([], [], color=color, lw=1.6, label=name) for name, color in SORTS.values()]
-    )
+    for axes in figure.axes:
+        axes.set_yticks([])
+        axes.locator_params(axis="x", nbins=3)
     return figure
 
 
-def _draw_products(axes: kit.Axes, products: PairProducts) -> None:
-    """Draw the three densities over the range that holds all but a thousandth of the pairs on
+def _densities(title: str, products: PairProducts) -> kit.Chart:
+    """Chart the three densities over the range that holds all but a thousandth of the pairs on
     each side.
     """
     total = np.cumsum(sum(counts / counts.sum() for counts in products.counts.values())) / len(
@@ -524,21 +515,21 @@ def _draw_products(axes: kit.Axes, products: PairProducts) -> None:
     edges = products.edges[[*starts, min(starts[-1] + step, len(products.edges) - 1)]]
     power = int(np.floor(np.log10(np.abs(edges).max())))
     scale = 10.0**power if power >= 4 else 1.0
-    for sort, (_, color) in SORTS.items():
-        sums = (
-            np.add.reduceat(products.counts[sort][: starts[-1] + step], starts)
-            / products.counts[sort].sum()
-        )
-        height = sums / np.diff(edges) * scale
-        axes.stairs(height, edges / scale, fill=True, color=color, alpha=0.3)
-        axes.stairs(height, edges / scale, color=color, lw=1.0)
-    axes.axvline(0.0, color=kit.PALETTE.theory, lw=0.6)
+    curves = []
+    for sort, (name, role) in SORTS.items():
+        counts = products.counts[sort]
+        sums = np.add.reduceat(counts[: starts[-1] + step], starts) / counts.sum()
+        heights = sums / np.diff(edges) * scale
+        curves.append(kit.stairs(edges / scale, heights, name, f"{role} 1"))
     unit = rf" [$10^{{{power}}}$]" if power >= 4 else ""
-    axes.set_xlabel(f"inner product{unit}")
-    axes.set_ylabel("density" if axes.get_subplotspec().colspan.start == 0 else "")  # type: ignore[union-attr]
-    axes.set_yticks([])
-    axes.locator_params(axis="x", nbins=4)
-    axes.tick_params(labelsize=kit.SMALL)
+    return kit.chart(
+        title,
+        "density",
+        curves,
+        kit.upright(0, look="theory 0.6"),
+        xlabel=f"inner product{unit}",
+        limits=(0, None),
+    )
 
 
 LESS_FAR = (
