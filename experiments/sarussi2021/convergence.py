@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -137,7 +136,7 @@ def power(epochs: kit.Floats) -> float:
     later = epochs > 0
     if np.count_nonzero(later) < 2:
         return 0.0
-    return float(np.polyfit(np.log(1 / EPSILONS[later]), np.log(epochs[later]), 1)[0])
+    return kit.power(1 / EPSILONS[later], epochs[later])
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -217,19 +216,27 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.85, extra_height=0.3)
-    lines = []
-    for (role, scale), color in zip(SCALES.items(), kit.SERIES, strict=False):
-        lines += axes[0].plot(
-            EPSILONS, e.followed[role].epochs, "o-", ms=3, color=color, label=f"scale {scale:g}"
-        )
-    look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (3, 2)), "lw": 1.2}
-    lines += axes[0].plot(EPSILONS, e.followed["small"].bound, label="bound, small scale", **look)
-    axes[0].set(xscale="log", yscale="log", xlabel=r"loss $\epsilon$", ylabel="epochs")
+    handles = kit.panel(
+        axes[0],
+        0,
+        kit.chart(
+            "Epochs to a loss",
+            "epochs",
+            [
+                kit.line(EPSILONS, e.followed[role].epochs, f"scale {scale:g}", "joined")
+                for role, scale in SCALES.items()
+            ],
+            kit.line(
+                EPSILONS, e.followed["small"].bound, "bound, small scale", "theory dashed 1.2"
+            ),
+            xlabel=r"loss $\epsilon$",
+            log="xy",
+        ),
+    )
     axes[0].invert_xaxis()
-    kit.panel_label(axes[0], 0, "Epochs to a loss")
-    handles = draw_scene(axes[1], e.plane.regions, 0).handles
+    handles += draw_scene(axes[1], e.plane.regions, 0).handles
     kit.panel_label(axes[1], 1, "With a bias")
-    kit.figure_legend(figure, [*lines, *handles], columns=4)
+    kit.figure_legend(figure, handles, columns=4)
     return figure
 
 

@@ -7,24 +7,21 @@ which the paper does not print.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
 from .groups import (
     ALIKE,
-    DASHED,
     LARGE,
     LINEAR,
     RATIO,
+    SHARE,
     SMALL,
     Clustering,
-    EpochCurve,
     clustering,
-    draw_over_epochs,
     nearly_zero,
     settled,
 )
@@ -84,11 +81,7 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
         *[
             claim
             for name, title in PAIRS.items()
-            for claim in (
-                *_settled(e[name], name, title, "Section 5.1, Figure 2"),
-                *_entrance(e[name], name, title),
-                _linear(e[name], name, title),
-            )
+            for claim in _of_pair(e[name], name, title, "Section 5.1, Figure 2")
         ],
         kit.claim(
             "large-outside",
@@ -112,59 +105,50 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
     ]
 
 
-def _settled(run: Clustering, name: str, title: str, source: str) -> list[kit.Claim]:
-    """Return that the share of points outside the linear regime converges to zero."""
+def _of_pair(run: Clustering, name: str, title: str, source: str) -> list[kit.Claim]:
+    """Return that the shares of points outside the linear regime converge to zero, that the network
+    enters the regime, and that it is effectively linear over the data.
+    """
+    learnt = run.learnt[-1]
     return [
+        *[
+            kit.claim(
+                f"{name}-{part}",
+                f"Digits {title}: the share of {part} points outside the linear regime "
+                f"converges to zero (largest of the last third of epochs, {ONCE_LEARNT})",
+                source,
+                nearly_zero(part, run.sizes[part]),
+                kit.given(learnt, settled(run.epochs, share)),
+            )
+            for part, share in run.outside.items()
+        ],
+        *[
+            kit.claim(
+                f"{name}-{part}-enters",
+                f"Digits {title}: the network enters the linear regime at some point (least "
+                f"share of {part} points outside, {ONCE_LEARNT})",
+                "Appendix D.2",
+                nearly_zero(part, run.sizes[part]),
+                np.min(share[run.learnt], initial=np.inf),
+            )
+            for part, share in run.outside.items()
+        ],
         kit.claim(
-            f"{name}-{part}",
-            f"Digits {title}: the share of {part} points outside the linear regime "
-            f"converges to zero (largest of the last third of epochs, {ONCE_LEARNT})",
-            source,
-            nearly_zero(part, run.sizes[part]),
-            kit.given(run.learnt[-1], settled(run.epochs, share)),
-        )
-        for part, share in run.outside.items()
+            f"{name}-linear",
+            f"Digits {title}: the learned classifier is effectively linear over the data "
+            f"(of {sum(run.sizes.values())} points, those that the network and the classifier "
+            rf"$\bar w - \bar u$ decide differently in the end, {ONCE_LEARNT})",
+            "Section 5.1",
+            kit.exactly(0),
+            kit.given(learnt, run.differ),
+        ),
     ]
-
-
-def _entrance(run: Clustering, name: str, title: str) -> list[kit.Claim]:
-    """Return that the network enters the linear regime at some point in the training process."""
-    return [
-        kit.claim(
-            f"{name}-{part}-enters",
-            f"Digits {title}: the network enters the linear regime at some point (least "
-            f"share of {part} points outside, {ONCE_LEARNT})",
-            "Appendix D.2",
-            nearly_zero(part, run.sizes[part]),
-            np.min(share[run.learnt], initial=np.inf),
-        )
-        for part, share in run.outside.items()
-    ]
-
-
-def _linear(run: Clustering, name: str, title: str) -> kit.Claim:
-    """Return that the learned classifier is effectively linear over the data."""
-    return kit.claim(
-        f"{name}-linear",
-        f"Digits {title}: the learned classifier is effectively linear over the data "
-        f"(of {sum(run.sizes.values())} points, those that the network and the classifier "
-        rf"$\bar w - \bar u$ decide differently in the end, {ONCE_LEARNT})",
-        "Section 5.1",
-        kit.exactly(0),
-        kit.given(run.learnt[-1], run.differ),
-    )
 
 
 def claims_fig6(e: Evidence) -> list[kit.Claim]:
-    return [
-        claim
-        for name, title in MORE_PAIRS.items()
-        for claim in (
-            *_entrance(e[name], name, title),
-            *_settled(e[name], name, title, "Appendix D.2, Figure 6"),
-            _linear(e[name], name, title),
-        )
-    ]
+    source = "Appendix D.2, Figure 6"
+    pairs = MORE_PAIRS.items()
+    return [claim for name, title in pairs for claim in _of_pair(e[name], name, title, source)]
 
 
 def claims_fig7(e: Evidence) -> list[kit.Claim]:
@@ -182,43 +166,51 @@ def claims_fig7(e: Evidence) -> list[kit.Claim]:
     ]
 
 
-def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, Clustering]) -> list[Line2D]:
-    """Draw the clustering ratio of runs by label in panel a."""
-    curves = zip(shown.items(), kit.SERIES, strict=False)
-    ratios = [EpochCurve(run.epochs, run.ratio, label, color) for (label, run), color in curves]
-    return draw_over_epochs(axes, 0, "Clustering ratio", ratios, RATIO, log=True)
+TITLES = {
+    "ratio": ("Clustering ratio", RATIO),
+    "angle": ("Largest angle in a group", "largest angle (degrees)"),
+}
 
 
-def share_curves(shown: Mapping[str, Clustering]) -> list[list[EpochCurve]]:
-    """Return for each run by label its share of training and of held-out points outside the
-    linear regime.
-    """
-    return [
-        [
-            EpochCurve(run.epochs, share, f"{label} {part}", color, style)
-            for (part, share), style in zip(run.outside.items(), ("-", DASHED), strict=True)
-        ]
-        for (label, run), color in zip(shown.items(), kit.SERIES, strict=False)
-    ]
+def clusters(runs: Mapping[str, Clustering], key: str = "ratio", name: str = "") -> kit.Chart:
+    """Chart a measure of clustering of runs by title, on logarithmic axes."""
+    curves = [kit.line(run.epochs, getattr(run, key), name.format(of)) for of, run in runs.items()]
+    return kit.chart(*TITLES[key], curves, log="xy")
+
+
+def outside(runs: Mapping[str, Clustering]) -> kit.Chart:
+    """Chart the shares of training and of held-out points outside the linear regime."""
+    return kit.chart(
+        "Points outside linear regime",
+        "share outside",
+        *(
+            [
+                kit.line(run.epochs, run.outside[part], f"{title} {part}", look)
+                for title, run in runs.items()
+            ]
+            for part, look in (("training", ""), ("held-out", "dashed"))
+        ),
+        limits=SHARE,
+    )
 
 
 def draw_fig2(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.3)
-    draw_ratios(axes, {f"digits {title}": e[name] for name, title in PAIRS.items()})
-    train, test = zip(*share_curves({title: e[name] for name, title in PAIRS.items()}), strict=True)
-    handles = draw_over_epochs(
-        axes, 1, "Points outside linear regime", [*train, *test], "share outside", share=True
+    pairs = {title: e[name] for name, title in PAIRS.items()}
+    return kit.charts(
+        clusters(pairs),
+        outside(pairs),
+        kit.chart(
+            "(3, 5) training, by setting",
+            "share outside",
+            *(
+                kit.line(e[role].epochs, e[role].outside["training"], label, f"C{k}")
+                for k, (role, label) in enumerate(SETTINGS.items(), 2)
+            ),
+            limits=SHARE,
+        ),
+        xlabel="epoch",
+        log="x",
     )
-    shades = ("#440154", "#3B528B", "#21918C", "#5EC962", "#D9B600")
-    settings = [
-        EpochCurve(e[role].epochs, e[role].outside["training"], label, shade)
-        for (role, label), shade in zip(SETTINGS.items(), shades, strict=True)
-    ]
-    lines = draw_over_epochs(
-        axes, 2, "(3, 5) training, by setting", settings, "share outside", share=True
-    )
-    kit.figure_legend(figure, [*handles, *lines], columns=5)
-    return figure
 
 
 def numbers_fig2(e: Evidence) -> dict[str, float]:
@@ -261,28 +253,17 @@ def numbers_fig7(e: Evidence) -> dict[str, float]:
 
 
 def draw_fig6(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.45)
-    shown = {title: e[name] for name, title in MORE_PAIRS.items()}
-    draw_ratios(axes, shown)
-    curves = [curve for pair in share_curves(shown) for curve in pair]
-    lines = draw_over_epochs(
-        axes, 1, "Points outside linear regime", curves, "share outside", share=True
-    )
-    kit.figure_legend(figure, lines, columns=5)
-    return figure
+    pairs = {title: e[name] for name, title in MORE_PAIRS.items()}
+    return kit.charts(clusters(pairs), outside(pairs), xlabel="epoch", log="x")
 
 
 def draw_fig7(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
-    shown = {f"digits {title}": e[name] for name, title in PAIRS.items()}
-    lines = draw_ratios(axes, shown)
-    curves = zip(shown.items(), kit.SERIES, strict=False)
-    angles = [EpochCurve(run.epochs, run.angle, label, color) for (label, run), color in curves]
-    draw_over_epochs(
-        axes, 1, "Largest angle in a group", angles, "largest angle (degrees)", log=True
+    pairs = {title: e[name] for name, title in PAIRS.items()}
+    return kit.charts(
+        clusters(pairs, name="digits {}"),
+        clusters(pairs, "angle", "digits {}"),
+        xlabel="epoch",
     )
-    kit.figure_legend(figure, lines, columns=2)
-    return figure
 
 
 OF_PAIRS = {"0-1": "sarussi2021/mnist_01.yaml", "3-5": CONFIG}
@@ -295,7 +276,7 @@ FIGURES = kit.by_id(
             " outside the linear regime of Theorem 5.1 (b) against epochs, for two pairs of digits"
             " and small initialisation; (c), not in the paper: the share of training points for"
             " digits (3, 5), other slopes of leaky ReLU, a larger step and a large initialisation."
-            f" The axis of epochs is linear in the gray part. {LEARNT}"
+            f" {LEARNT}"
         ),
         configs={
             **OF_PAIRS,
@@ -314,8 +295,8 @@ FIGURES = kit.by_id(
         id="sarussi2021-fig6",
         caption=(
             "Clustering ratio (a) and share of training and held-out points outside the linear"
-            " regime (b) against epochs, for further pairs of digits. The axis of epochs is linear"
-            f" in the gray part. {LEARNT}"
+            " regime (b) against epochs, for further pairs of digits."
+            f" {LEARNT}"
         ),
         configs={pair: wanted(pair) for pair in MORE_PAIRS},
         nulls=LARGE,

@@ -23,7 +23,6 @@ from dynamics_cli.plotting.scene import draw_scene
 
 from .groups import (
     ALIKE,
-    DASHED,
     MAX_MARGIN,
     ONE_DIRECTION,
     SMALL,
@@ -420,37 +419,28 @@ def draw(e: Evidence) -> kit.Drawing:
         for direction in pair / kit.norms(pair).max():
             axes[1].plot(*np.stack([np.zeros(2), direction]).T, zorder=4, **style)
     kit.panel_label(axes[1], 1, "Weights")
-    _draw_margins(axes[2], e.limit_margins)
-    kit.panel_label(axes[2], 2, "Margins")
+    margins = kit.panel(axes[2], 2, _margins(e.limit_margins))
+    kit.place_legend(axes[2], margins, "inside", columns=1)
     kit.figure_legend(figure, handles, columns=4)
     return figure
 
 
-def _draw_margins(axes: kit.Axes, limit: Margins) -> None:
-    """Draw both margins from where Assumption 6.1 holds, with the largest one and the one of
+def _margins(limit: Margins) -> kit.Chart:
+    """Chart both margins from where Assumption 6.1 holds, with the largest one and the one of
     assumption 3.
     """
-    steps = limit.iterations[limit.late]
     late = limit.late
-    if not late.any():
-        return
-    shown = np.concatenate([limit.normalised[late], limit.smoothed[late], [limit.largest]])
-    kit.set_value_axis(axes, shown, "margin", log=False)
-    curves = (
-        (limit.normalised, "normalised (Eq. 5)", "-"),
-        (limit.smoothed, "smoothed (Eq. 6)", DASHED),
+    steps = limit.iterations[late]
+    return kit.chart(
+        "Margins",
+        "margin",
+        kit.line(steps, limit.normalised[late], "normalised (Eq. 5)"),
+        kit.line(steps, limit.smoothed[late], "smoothed (Eq. 6)", "dashed"),
+        kit.level(limit.largest, "largest (Eq. 8)", "highlight dashed 1.2"),
+        kit.level(limit.needed, "assumption 3", "muted dotted 1.2"),
+        xlabel="step",
+        log="x",
     )
-    lines = [
-        kit.draw_curve(axes, steps, values[late], color=color, ls=look, label=label)
-        for (values, label, look), color in zip(curves, kit.SERIES, strict=False)
-    ]
-    for value, label, color, look in (
-        (limit.largest, "largest (Eq. 8)", kit.PALETTE.highlight, (0, (3, 2))),
-        (limit.needed, "assumption 3", kit.PALETTE.muted, (0, (1, 1.5))),
-    ):
-        lines.append(axes.axhline(value, color=color, ls=look, lw=1.2, label=label))
-    kit.set_time_axis(axes, steps, "log", "step")
-    kit.place_legend(axes, lines, "inside", columns=1)
 
 
 FIGURE = kit.Figure(

@@ -16,18 +16,16 @@ from dynamics_cli.plotting.scene import draw_scene
 from .fig1 import share_of_directions
 from .groups import (
     ALIKE,
-    DASHED,
     LINEAR,
     MAX_MARGIN,
     ONE_DIRECTION,
+    SHARE,
     SLIPS,
     SMALL,
     SOON,
-    EpochCurve,
     Groups,
     Plane,
     draw_neurons,
-    draw_over_epochs,
     plane,
     read_groups,
 )
@@ -49,7 +47,7 @@ class Shares:
 
 def evidence_fig8(runs: kit.Runs) -> Mapping[int, Shares]:
     """Count by dimension the shares of neurons in the PAR."""
-    groups = {dim: read_groups(runs[f"dim-{dim}"]) for dim in DIMENSIONS}
+    groups = {dim: read_groups(run) for dim, run in kit.by_values(runs, "dim-{}").items()}
     return {dim: Shares(run.epochs, run.par_shares) for dim, run in groups.items()}
 
 
@@ -69,18 +67,23 @@ def claims_fig8(e: Mapping[int, Shares]) -> list[kit.Claim]:
 
 
 def draw_fig8(e: Mapping[int, Shares]) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
-    styles = ("-", DASHED, (0, (1, 1.2)))
-    for k, kind in enumerate(("w", "u")):
-        curves = [
-            EpochCurve(run.epochs, run.shares[kind], f"{dim} dimensions", color, style)
-            for (dim, run), color, style in zip(e.items(), kit.SERIES, styles, strict=False)
-        ]
-        lines = draw_over_epochs(
-            axes, k, f"Neurons ${kind}_i$", curves, "share in the PAR", share=True
-        )
-    kit.figure_legend(figure, lines, columns=3)
-    return figure
+    looks = dict(zip(DIMENSIONS, ("", "dashed", "dotted"), strict=True))
+    return kit.charts(
+        *(
+            kit.chart(
+                f"Neurons ${kind}_i$",
+                "share in the PAR",
+                [
+                    kit.line(run.epochs, run.shares[kind], f"{dim} dimensions", looks[dim])
+                    for dim, run in e.items()
+                ],
+            )
+            for kind in ("w", "u")
+        ),
+        xlabel="epoch",
+        log="x",
+        limits=SHARE,
+    )
 
 
 FIGURE_8 = kit.Figure(
@@ -89,12 +92,7 @@ FIGURE_8 = kit.Figure(
         "Share of neurons w (a) and u (b) in the perfect agreement regime against epochs, for two"
         " separable Gaussians in several dimensions."
     ),
-    configs={
-        f"dim-{dim}": kit.Wanted(
-            "sarussi2021/gaussians_50d.yaml", (f"dataset.dim={dim}",) if dim != 50 else ()
-        )
-        for dim in DIMENSIONS
-    },
+    configs=kit.grid("sarussi2021/gaussians_50d.yaml", {"dataset.dim": DIMENSIONS}, "dim-{}"),
     nulls={"large": ("initialization.scale=10", "optimizer.epochs=500")},
     passes={
         "linear": {"w-* u-*": ONE_DIRECTION},
@@ -277,22 +275,22 @@ def draw_fig9(e: Outlier) -> kit.Drawing:
         axes[1], kit.directions(e.plane.groups.network[0]), e.plane.signs, "direction"
     )
     kit.panel_label(axes[1], 1, "Neuron directions")
-    looks = (kit.PALETTE.positive, "-"), (kit.PALETTE.negative, DASHED)
-    for k, (title, shown, ylabel) in enumerate(
+    looks = {"w": "positive", "u": "negative dashed"}
+    for k, (title, shown, ylabel, limits) in enumerate(
         (
-            ("Most disagreements", e.disagreements, "points"),
-            ("Neurons in the PAR", e.shares, "share in the PAR"),
+            ("Most disagreements", e.disagreements, "points", (-0.1, 200)),
+            ("Neurons in the PAR", e.shares, "share in the PAR", SHARE),
         ),
         2,
     ):
         curves = [
-            EpochCurve(e.plane.groups.epochs, values, f"neurons ${kind}_i$", *look)
-            for (kind, values), look in zip(shown.items(), looks, strict=True)
+            kit.line(e.plane.groups.epochs, values, look=looks[kind])
+            for kind, values in shown.items()
         ]
-        draw_over_epochs(axes, k, title, curves, ylabel, share=shown is e.shares)
-        if shown is e.disagreements:
-            axes[k].set_yscale("symlog", linthresh=1)
-            axes[k].set(ylim=(-0.1, 200), yticks=[0, 1, 10, 100], yticklabels=[0, 1, 10, 100])
+        words = {"xlabel": "epoch", "log": "x", "limits": limits}
+        kit.panel(axes[k], k, kit.chart(title, ylabel, curves, **words))
+    axes[2].set_yscale("symlog", linthresh=1)
+    axes[2].set_yticks([0, 1, 10, 100], labels=["0", "1", "10", "100"])
     kit.figure_legend(figure, handles, columns=4)
     return figure
 

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 from dynamics_cli.analysis.view import PRINT
@@ -28,7 +26,6 @@ from dynamics_cli.plotting.scene import (
     level_set,
     levels,
 )
-from dynamics_cli.plotting.time_axis import visible
 
 from .theory.agreement import Directions, agreement_share
 from .theory.clustering import (
@@ -247,87 +244,11 @@ def nearly_zero(part: str, size: int) -> kit.Interval:
     )
 
 
-DASHED = (0, (3, 1.5))
-"""Line style of held-out data, and of neurons u."""
 RATIO = r"ratio $2r/\|\bar w-\bar u\|$"
 
 
-class EpochCurve(NamedTuple):
-    """One curve of a panel."""
-
-    epochs: kit.Floats
-    values: kit.Floats
-    label: str
-    color: str = kit.SERIES[0]
-    style: Any = "-"
-
-
-@kit.styled
-def draw_over_epochs(
-    axes: Sequence[kit.Axes],
-    panel: int,
-    title: str,
-    curves: Sequence[EpochCurve],
-    ylabel: str,
-    *,
-    log: bool = False,
-    share: bool = False,
-) -> list[Line2D]:
-    """Draw curves over epochs in the panel of that number and return them; a `share` has an axis
-    from 0 to 1.
-    """
-    here = axes[panel]
-    log = kit.set_value_axis(
-        here, np.concatenate([curve.values for curve in curves]), ylabel, log=log
-    )
-    lines = [
-        kit.draw_curve(
-            here,
-            c.epochs,
-            visible(c.values, log=log),
-            color=c.color,
-            ls=c.style,
-            label=c.label,
-        )
-        for c in curves
-    ]
-    kit.set_time_axis(here, curves[0].epochs, "log", "epoch")
-    _round_ticks(here, curves[0].epochs)
-    if share:
-        here.set(ylim=(-0.04, 1.04), yticks=[0, 0.5, 1])
-    kit.panel_label(here, panel, title)
-    return lines
-
-
-def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
-    """Tick 0 and the powers of ten from the first recorded epoch on; gray and // where the axis
-    is linear, below it.
-    """
-    positive = epochs[epochs > 0]
-    if len(positive) and epochs[0] == 0:
-        look: dict[str, Any] = {
-            "ha": "center",
-            "va": "center",
-            "fontsize": kit.SMALL,
-            "clip_on": False,
-        }
-        white = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
-        axes.text(
-            0.5 * positive[0],
-            0.0,
-            "//",
-            transform=axes.get_xaxis_transform(),
-            bbox=white,
-            zorder=5,
-            **look,
-        )
-        axes.axvspan(0.0, positive[0], color=kit.PALETTE.muted, alpha=0.12, lw=0, zorder=0)
-    if len(positive) > 1:
-        powers = np.arange(
-            np.ceil(np.log10(positive[0]) + 0.2), np.floor(np.log10(positive[-1])) + 1
-        )
-        axes.set_xticks([0.0, *(10.0**powers)])
-        axes.set_xticks([], minor=True)
+SHARE = (-0.04, 1.04)
+"""The axis of a share."""
 
 
 @dataclass(frozen=True)
