@@ -28,6 +28,7 @@ from dynamics_cli.losses.squared import Mse
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.templates import new_paper
 from dynamics_cli.training import loop
+from tests.cases import read
 from tests.runs.damage import arrays_of
 
 from .conftest import stranger_to_kinds
@@ -213,70 +214,47 @@ class MyLoss(Loss, kind="my_loss"):
         squares = 0.5 * (h - y) ** 2
         return squares.sum(-1) if y.ndim == 2 else squares
 """
-MODES = {
-    "dataset": {
-        **{"kind": "linear_map", "inputs": 4, "outputs": 4},
-        **{"singular_values": [2.0, 1.0], "n": 8},
-    },
-    "architecture": {
-        **{"kind": "fully_connected", "widths": [4], "outputs": 4},
-        **{"activation": "linear", "bias": False},
-    },
-    "initialization": {"kind": "decoupled", "scale": 0.1},
-}
 GD = {"kind": "gd", "lr": 0.01, "iterations": 20}
+MODES = read("""
+dataset: {kind: linear_map, inputs: 4, outputs: 4, singular_values: [2.0, 1.0], n: 8}
+architecture: {kind: fully_connected, widths: [4], outputs: 4, activation: linear, bias: false}
+initialization: {kind: decoupled, scale: 0.1}
+""")
+GAN = read("""
+dataset: {kind: mixture, modes: 4, radius: 1.0, deviation: 0.1, n: 50}
+architecture: {kind: my_gan, noise_dim: 3, generator_widths: [5], discriminator_widths: [6]}
+initialization: {kind: default_scaled}
+loss: {kind: logistic}
+optimizer: {kind: adam, lr: 0.01, batch_size: 8, iterations: 20}
+""")
+SAME = """
+architecture: {kind: fully_connected, widths: [4], outputs: 4, activation: same, bias: false}
+record: {measures: [{kind: singular_values, layer: end_to_end, top: 2}]}
+"""
+MODULAR = read("""
+dataset: {kind: my_modular, p: 5}
+architecture: {kind: two_layer, width: 8, activation: quadratic, outputs: 5}
+initialization: {kind: default_scaled}
+record: {measures: [fourier_concentration]}
+""")
+TWO = read("""
+dataset: {kind: points, x: [[1.0, 0.5], [0.2, -1.0]], y: [1.0, -1.0]}
+architecture: {kind: my_two, width: 6}
+initialization: {kind: balanced, scale: 0.1}
+""")
+DESCENT = """
+architecture: {kind: two_layer, width: 2, activation: tanh}
+initialization: {kind: unbalanced, scale: 0.5}
+optimizer: {kind: my_gd, lr: 0.01, iterations: 20}
+record: {measures: [sharpness]}
+"""
 AS_BUNDLED: dict[str, tuple[str, dict[str, Any]]] = {
-    "my_gan": (
-        "gan",
-        {
-            "dataset": {"kind": "mixture", "modes": 4, "radius": 1.0, "deviation": 0.1, "n": 50},
-            "architecture": {
-                **{"kind": "my_gan", "noise_dim": 3},
-                **{"generator_widths": [5], "discriminator_widths": [6]},
-            },
-            "initialization": {"kind": "default_scaled"},
-            "loss": {"kind": "logistic"},
-            "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 8, "iterations": 20},
-        },
-    ),
-    "same": (
-        "linear",
-        {
-            **MODES,
-            "architecture": MODES["architecture"] | {"activation": "same"},
-            "record": {"measures": [{"kind": "singular_values", "layer": "end_to_end", "top": 2}]},
-        },
-    ),
-    "my_modular": (
-        "modular_arithmetic",
-        {
-            "dataset": {"kind": "my_modular", "p": 5},
-            "architecture": {
-                **{"kind": "two_layer", "width": 8, "activation": "quadratic", "outputs": 5},
-            },
-            "initialization": {"kind": "default_scaled"},
-            "record": {"measures": ["fourier_concentration"]},
-        },
-    ),
-    "my_two": (
-        "two_layer",
-        {
-            "dataset": {"kind": "points", "x": [[1.0, 0.5], [0.2, -1.0]], "y": [1.0, -1.0]},
-            "architecture": {"kind": "my_two", "width": 6},
-            "initialization": {"kind": "balanced", "scale": 0.1},
-        },
-    ),
-    "my_loss": ("half_mse", {**MODES, "loss": {"kind": "my_loss"}}),
-    "my_gd": (
-        "gd",
-        {
-            "dataset": {"kind": "points", "x": [[1.0, 0.5], [0.2, -1.0]], "y": [1.0, -1.0]},
-            "architecture": {"kind": "two_layer", "width": 2, "activation": "tanh"},
-            "initialization": {"kind": "unbalanced", "scale": 0.5},
-            "optimizer": {**GD, "kind": "my_gd"},
-            "record": {"measures": ["sharpness"]},
-        },
-    ),
+    "my_gan": ("gan", GAN),
+    "same": ("linear", read(SAME, MODES)),
+    "my_modular": ("modular_arithmetic", MODULAR),
+    "my_two": ("two_layer", TWO),
+    "my_loss": ("half_mse", read("loss: {kind: my_loss}", MODES)),
+    "my_gd": ("gd", read(DESCENT, TWO)),
 }
 """A kind from outside -> the bundled kind whose rights it has, and a config."""
 PREDICTED = {"same": "deep_modes", "my_loss": "deep_modes", "my_gd": "central_flow"}

@@ -21,21 +21,20 @@ from dynamics_cli.kinds import State
 from dynamics_cli.runs.run import columns_of
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_problems
-from tests.cases import config_of
+from tests.cases import config_of, read
 from tests.dense import Dense, dense_of, largest
 
-POINTS = {"kind": "linear_map", "inputs": 3, "outputs": 2, "singular_values": [2.0, 1.0]}
-SECTIONS = {
-    "dataset": {**POINTS, "n": 9, "noise": 0.5},
-    "architecture": {"kind": "fully_connected", "widths": [4], "activation": "tanh", "outputs": 2},
-    "initialization": {"kind": "default_scaled"},
-    "dtype": "float64",
-    "record": {
-        "snapshots": {"kind": "every", "interval": 1},
-        "measures": ["preconditioned_sharpness", {"kind": "preconditioned_sharpness", "top": 2}],
-    },
-}
-SECTIONS["record"]["measures"][1]["blocks"] = "layer"
+SECTIONS = read("""
+dataset: {kind: linear_map, inputs: 3, outputs: 2, singular_values: [2.0, 1.0], n: 9, noise: 0.5}
+architecture: {kind: fully_connected, widths: [4], activation: tanh, outputs: 2}
+initialization: {kind: default_scaled}
+dtype: float64
+record:
+  snapshots: {kind: every, interval: 1}
+  measures:
+    - preconditioned_sharpness
+    - {kind: preconditioned_sharpness, top: 2, blocks: layer}
+""")
 
 
 def diagonals(gradients, optimizer):
@@ -63,15 +62,15 @@ def expected(dense, P, block=slice(None)):
     return largest(scale[:, None] * dense.H[block, block] * scale)
 
 
-OPTIMIZERS = {
-    "adam": {"kind": "adam"},
-    "adam, clipped": {"kind": "adam", "clip": 1e6},
-    "adamw": {"kind": "adamw", "weight_decay": 0.5},
-    "rmsprop with momentum": {"kind": "rmsprop", "momentum": 0.5},
-    "adam of torch": {"kind": "torch", "name": "Adam"},
-    "adamw of torch, amsgrad": {"kind": "torch", "name": "AdamW", "amsgrad": True},
-    "rmsprop of torch, centered": {"kind": "torch", "name": "RMSprop", "centered": True},
-}
+OPTIMIZERS = read("""
+adam: {kind: adam}
+adam, clipped: {kind: adam, clip: 1.0e+6}
+adamw: {kind: adamw, weight_decay: 0.5}
+rmsprop with momentum: {kind: rmsprop, momentum: 0.5}
+adam of torch: {kind: torch, name: Adam}
+adamw of torch, amsgrad: {kind: torch, name: AdamW, amsgrad: true}
+rmsprop of torch, centered: {kind: torch, name: RMSprop, centered: true}
+""")
 
 
 @pytest.mark.parametrize(
