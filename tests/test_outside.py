@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from dynamics_cli.losses.squared import Mse
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.templates import new_paper
 from dynamics_cli.training import loop
+from dynamics_cli.training.many import train
 from tests.cases import read
 from tests.runs.damage import arrays_of
 
@@ -262,9 +264,11 @@ PREDICTED = {"same": "deep_modes", "my_loss": "deep_modes", "my_gd": "central_fl
 
 
 @pytest.mark.parametrize("own", AS_BUNDLED)
-def test_a_relative_of_a_bundled_kind_has_its_rights(own, tmp_path):
+def test_a_relative_of_a_bundled_kind_has_its_rights(own, tmp_path, monkeypatch):
     """Trained by itself and in a sweep, with the measures and the initialisation of the other."""
     bundled, sections = AS_BUNDLED[own]
+    if own != "my_loss":  # one sweep goes to processes, which take seconds to start
+        monkeypatch.setattr(train, "Processes", lambda count=None: ThreadPoolExecutor(1))
     (tmp_path / "relatives.py").write_text(RELATIVES)
     config = {"name": "own", "backend": "torch", "loss": {"kind": "mse"}, "optimizer": GD}
     text = json.dumps({**config, **sections})
