@@ -246,7 +246,7 @@ class TorchUpdater:
                     f"{self._title}: its attribute {name} changes from update to update, and no"
                     f" checkpoint holds it: say keeps = ({name!r},) in the kind"
                 )
-        remembered = self.remembered()
+        remembered = self._remembered()
         self._refuse_weights(remembered)
         buffer = BytesIO()
         try:
@@ -261,7 +261,7 @@ class TorchUpdater:
             ) from error
         return {_SAVED: torch.frombuffer(buffer.getbuffer(), dtype=torch.uint8)}
 
-    def remembered(self) -> tuple[Any, Any, Any]:
+    def _remembered(self) -> tuple[Any, Any, Any]:
         """Return what the optimizer remembers of each tensor, of groups, and in attributes.
 
         Raises:
@@ -301,10 +301,6 @@ class TorchUpdater:
             for named in (memory, attributes):
                 named.update({name: _joined(value, kept) for name, value in named.items()})
             groups = [_joined(group, kept) for group in groups]
-        self.recall(memory, groups, attributes)
-
-    def recall(self, memory: Any, groups: Any, attributes: Any) -> None:
-        """Go on with what `remembered()` returned."""
         self._optimizer.state.clear()
         for name, values in memory.items():
             self._optimizer.state[self._parameters[name]] = values

@@ -97,7 +97,7 @@ def test_flags_are_put_back_where_training_breaks_off(error, monkeypatch):
         seen.append((flushing(), all(halves())))
         raise error
 
-    monkeypatch.setattr(stepper, "_step", fail)
+    monkeypatch.setattr(stepper, "_gradients", fail)
     with pytest.raises(error):
         stepper.advance(3)
     assert seen == [(True, True)]

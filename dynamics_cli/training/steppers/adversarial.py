@@ -15,7 +15,6 @@ from torch import Tensor
 from dynamics_cli.kinds import Floats, Problem, stream
 from dynamics_cli.training.steppers.autograd import AutogradStepper
 
-PLAYERS = ("discriminator", "generator")
 _LOOKED_AT = 2000
 """Real points, and as many samples of fixed noise, over which the recorded loss is taken."""
 
@@ -39,14 +38,6 @@ class AdversarialStepper(AutogradStepper):
         self._noise_dim = architecture.noise_dim
         self._rounds = architecture.discriminator_updates
         self._x = self._data[0]  # (n, d)
-
-    def _parts(self) -> dict[str, list[str]]:
-        return {
-            player: [
-                name for name in self._weights if name.startswith(player) and self._has_memory(name)
-            ]
-            for player in PLAYERS
-        }
 
     def run_batches(self, n: int) -> None:
         """Do `n` iterations."""
@@ -79,13 +70,12 @@ class AdversarialStepper(AutogradStepper):
         return loss
 
     def _move(self, player: str, i: int, loss: Tensor) -> None:
-        weights: dict[str, Tensor] = {}
-        for group in self._groups[player]:
-            weights |= {name: w for name, w in group.weights.items() if name in self._trained}
+        weights = {name: w for name, w in self._trained.items() if name.startswith(player)}
         if not weights:  # all of them are frozen
             return
         gradients = torch.autograd.grad(loss, list(weights.values()))
-        self._update(player, i, dict(zip(weights, gradients, strict=True)), loss)
+        clipped = self._clip(dict(zip(weights, gradients, strict=True)), 0)
+        self._update(player, i, clipped, loss)
 
     def _noise(self, count: int, *position: int) -> Tensor:
         """Return Gaussian noise (count, noise_dim)."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain
@@ -226,10 +225,7 @@ class WeightGroup:
 
 
 class AutogradStepper(SideBySide):
-    """Gradients by `torch.autograd`, updates in place.
-
-    Losses stay on the device until `advance` returns them.
-    """
+    """Gradients by `torch.autograd`, updates in place."""
 
     compiles: ClassVar[bool] = True
     """Whether updates on a CPU are compiled where they are formulas."""
@@ -240,21 +236,24 @@ class AutogradStepper(SideBySide):
         first = problems[0]
         self.device = device
         self._module = initial_network(first, device)
-        named: dict[str, Tensor] = dict(self._module.named_parameters())
-        self._named = named
-        self._weights = named
-        if self._single and first.start is not None:
+        self._named: dict[str, Tensor] = dict(self._module.named_parameters())
+        self._weights = self._named
+        """Weights (R, ...) by name; a single network has those of its module."""
+        if len(problems) > 1:
+            starts = stacked(self._starts())
+            self._weights = {
+                name: torch.from_numpy(starts[name]).to(device) for name in self._named
+            }
+        elif first.start is not None:
             with torch.no_grad():
                 for name, weight in first.starting_parameters().items():
-                    named[name].copy_(torch.from_numpy(weight))
+                    self._named[name].copy_(torch.from_numpy(weight))
             put_buffers(self._module, first.start)
-        if not self._single:
-            starts = stacked(self._starts())
-            self._weights = {name: torch.from_numpy(starts[name]).to(device) for name in named}
-        self._trained = {name: w for name, w in self._weights.items() if named[name].requires_grad}
-        self._fixed = {name: w for name, w in self._weights.items() if name not in self._trained}
+        trains = {name: w.requires_grad for name, w in self._named.items()}
+        self._trained = {name: w for name, w in self._weights.items() if trains[name]}
+        self._fixed = {name: w for name, w in self._weights.items() if not trains[name]}
 
-        self._take_averages()
+        self._take_views()
         self._take_samples()
         self._block = first.block_samples(device)
         n = first.dataset.n
@@ -271,34 +270,27 @@ class AutogradStepper(SideBySide):
         self._iterations = first.iterations
         self._distinct = {optimizer.lr: optimizer for optimizer in self.optimizers}.items()
         self._groups = {part: list(self._grouped(names)) for part, names in self._parts().items()}
-        self.mapped = not self._single
+        self.mapped = R > 1
         """Whether one operation computes for all replicas."""
         if self.mapped and device == "cpu":
             self.mapped = self._maps_bit_for_bit()
 
-    def _take_averages(self) -> None:
-        """Begin averages of the weights, and make views of both."""
-        self._averages: Tensors = {}
-        """Averages of the weights, by the names of the weights."""
-        if self.problems[0].averages:
-            self._averages = {name: w.detach().clone() for name, w in self._weights.items()}
-        before = [problem.start or {} for problem in self.problems]
-        for name, average in self._averages.items():
-            if AVERAGE + name in before[0]:  # kept before a change too
-                kept = np.stack([start[AVERAGE + name] for start in before])
-                average.copy_(torch.from_numpy(kept).reshape(average.shape))
-
+    def _take_views(self) -> None:
+        """Make views of the weights, and of their averages, which begin here."""
+        R = len(self.problems)
+        shapes = self.problems[0].shapes
         for name, w in self._weights.items():
-            self.views[f"{PARAMETER}{name}"] = w.detach()
-        for name, average in self._averages.items():
-            self.views[f"{PARAMETER}{AVERAGE}{name}"] = average
-        if self._single:
-            self.views = {name: w[None] for name, w in self.views.items()}
+            self.views[f"{PARAMETER}{name}"] = w.detach().view(R, *shapes[name])
         self._averaged: list[tuple[Tensor, Tensor]] = []
         """Averages and weights of each replica, which rounds as it does alone."""
-        for name in self._averages:
-            stacks = (self.views[f"{PARAMETER}{start}{name}"] for start in (AVERAGE, ""))
-            self._averaged += zip(*stacks, strict=True)
+        before = [problem.start or {} for problem in self.problems]
+        for average in self.problems[0].averages:
+            weights = self.views[f"{PARAMETER}{average.removeprefix(AVERAGE)}"]
+            averages = weights.clone()
+            if average in before[0]:  # kept before a change too
+                averages.copy_(torch.from_numpy(np.stack([start[average] for start in before])))
+            self.views[f"{PARAMETER}{average}"] = averages
+            self._averaged += zip(averages, weights, strict=True)
 
     def _take_samples(self) -> None:
         """Put the samples of all replicas on the device."""
@@ -323,7 +315,10 @@ class AutogradStepper(SideBySide):
 
         Those that rest have their memory among them.
         """
-        return {"all": [name for name in self._weights if self._has_memory(name)]}
+        moved = [name for name in self._weights if self._has_memory(name)]
+        players = self.problems[0].config.architecture.players
+        parts = {player: [name for name in moved if name.startswith(player)] for player in players}
+        return parts or {"all": moved}
 
     def _has_memory(self, name: str) -> bool:
         return name in self._trained or name in self._resting
@@ -361,32 +356,23 @@ class AutogradStepper(SideBySide):
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        resting = np.array([halt is not None for halt in self.halted_at])
-        held = [*self._weights.values(), *self._averages.values()]
-        held += buffers_of(self._module).values()
-        for group in chain(*self._groups.values()):
-            if group.slots is not None:
-                held += group.memory.values()
-        before = [tensor.detach().clone() for tensor in held]
-        remembered: list[Any] = []
-        for _, group in self._own():
-            own = group.memory if group.updater is None else group.updater.remembered()
-            remembered.append(deepcopy(own))
-        losses = self._descend(n, np.where(resting, 0, n))
-        halting = ~np.isfinite(losses) | (losses <= self.levels[:, None])
-        done = np.where(halting.any(axis=1), halting.argmax(axis=1), n)
-        if (done[~resting] < n).any():
-            # a state that halts is not updated: do the updates again, each replica up to its own
-            # halt
-            with torch.no_grad():
-                for tensor, former in zip(held, before, strict=True):
-                    tensor.copy_(former)
-            for (_, group), memory in zip(self._own(), remembered, strict=True):
-                if group.updater is None:
-                    group.memory = memory
-                else:
-                    group.updater.recall(*memory)
-            self._descend(int(done.max()), done)
+        losses = np.empty((len(self.problems), n), self.dtype)
+        done = np.array([n if halt is None else 0 for halt in self.halted_at])
+        for t in range(n):
+            i = self.iteration + t
+            if self._layers is None:
+                gradients, seen = self._gradients(i, *self._data, self._axis)
+            else:  # updates are those of training mode
+                seen = self._total()
+            losses[:, t] = seen.detach().cpu().numpy()
+            going = np.isfinite(losses[:, t]) & (losses[:, t] > self.levels)
+            np.minimum(done, np.where(going, n, t), out=done)
+            if done.max() <= t:  # a state that halts is not updated
+                break
+            if self._layers is not None:
+                gradients, seen = self._gradients(i, *self._data, self._axis)
+            with self._keeping(np.flatnonzero(done <= t)):
+                self._update("all", i, gradients, seen)
         return losses, done
 
     def advance(self, n: int) -> Floats:
@@ -401,118 +387,72 @@ class AutogradStepper(SideBySide):
         with threads(), flushed(everywhere=True), on_device:
             yield
 
-    def _descend(self, n: int, most: NDArray[np.int64]) -> Weights:
-        """Do `n` updates, of replica r the first `most[r]`; return losses (R, n)."""
-        losses = []
-        held: list[Tensor] = []
-        for t in range(n):
-            if t == 0 or t in most:
-                resting = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
-                if len(resting):
-                    held = [*self.views.values()]
-            # the replicas that rest are updated with the others, and put back
-            kept = [w[resting] for w in held]
-            losses.append(self._step(self.iteration + t, *self._data, self._axis))
-            for w, value in zip(held, kept, strict=True):
-                w[resting] = value
-        if not losses:
-            return np.empty((len(self.problems), 0), self.dtype)
-        return torch.stack(losses).reshape(n, -1).T.cpu().numpy()
-
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""
         for i in range(self.iteration, self.iteration + n):
-            self._step(i, *self._batch(i), 0)
+            self._update("all", i, *self._gradients(i, *self._batch(i), 0))
 
     def _batch(self, i: int) -> tuple[Tensor, Tensor]:
-        """Return samples (R, b, d) and labels (R, b) of the update from state `i`.
-
-        A single network has no axis R.
-        """
+        """Return samples (R, b, d) and labels (R, b) of the update from state `i`."""
+        x, y = self._samples
         if self._fresh:
-            return self._fresh_batch(i)
+            drawn = [fresh.at(i)[:2] for fresh in self._fresh]
+            new_x, new_y = map(np.stack, zip(*drawn, strict=True))
+            return torch.from_numpy(new_x).to(x), torch.from_numpy(new_y).to(y)
         epoch, step = divmod(i, self._batches[0].steps_per_epoch)
         if epoch != self._epoch:
             orders = np.stack([batches.order(epoch) for batches in self._batches])  # (R, n)
             orders += self._firsts
-            if self._single:
-                (orders,) = orders
             picked = torch.from_numpy(orders).to(self.device)
             self._picked = torch.split(picked, self._batches[0].batch_size, -1)
             self._epoch = epoch
-
-        x, y = self._samples
         chosen = self._picked[step]
-        if self._single:  # which `index_select` does in less time
-            return x.index_select(0, chosen), y.index_select(0, chosen)
-        return x[chosen], y[chosen]
+        rows = chosen.flatten()
+        of_batch = (samples.index_select(0, rows) for samples in (x, y))
+        x, y = (samples.view(*chosen.shape, *samples.shape[1:]) for samples in of_batch)
+        return x, y
 
-    def _fresh_batch(self, i: int) -> tuple[Tensor, Tensor]:
-        """Return new samples for the update from state `i`, as `_batch` does."""
-        drawn = [fresh.at(i)[:2] for fresh in self._fresh]
-        new_x, new_y = drawn[0]
-        if not self._single:
-            new_x, new_y = map(np.stack, zip(*drawn, strict=True))
-        x, y = self._samples
-        return torch.from_numpy(new_x).to(x), torch.from_numpy(new_y).to(y)
+    def _gradients(self, i: int, x: Tensor, y: Tensor, axis: int | None) -> tuple[Tensors, Tensor]:
+        """Return clipped gradients (R, ...) and losses (R,) of the update from state `i`.
 
-    def _step(self, i: int, x: Tensor, y: Tensor, axis: int | None) -> Tensor:
-        """Do the update from state `i`, from samples with replicas at an `axis`.
-
-        Return the losses (R,) before it.
+        Samples have their replicas at an `axis`. Those of a single network are without one.
         """
-        if not self._single:
-            gradients, losses = self._gradients(x, y, axis)
-            self._update("all", i, gradients, losses)
-            return losses
-
-        seen = None
-        if self._layers is not None and self.full_batch:  # batches leave their losses to `losses`
-            seen = self._total()
+        if self.mapped:
+            gradients, losses = self._mapped(self._both, x, y, axis)
+            return self._clip(gradients, 1), losses
         drawn: AbstractContextManager[None] = nullcontext()
         if self._layers is not None:
             drawn = self._layers.seeded(layers_seed(self.problems[0].config.seed, i))
         with drawn:
-            loss, slopes = total_and_gradients(
-                self._module,
-                self.criterion,
-                x,
-                y,
-                list(self._trained.values()),
-                self._training_block,
-            )
-        self._update("all", i, dict(zip(self._trained, slopes, strict=True)), loss)
-        return loss if seen is None else seen
-
-    def _gradients(self, x: Tensor, y: Tensor, axis: int | None) -> tuple[Tensors, Tensor]:
-        """Return gradients (R, ...) and losses (R,) of all replicas."""
-        if self.mapped:
-            return self._mapped(self._both, x, y, axis)  # type: ignore[no-any-return]
-        losses, gradients = zip(*self._alone(x, y, axis, range(len(self.problems))), strict=True)
-        stacks = map(torch.stack, zip(*gradients, strict=True))
-        return dict(zip(self._trained, stacks, strict=True)), torch.stack(losses)
+            (first, *others) = self._alone(x, y, axis, range(len(self.problems)))
+        if not others:
+            return first
+        gradients, losses = zip(first, *others, strict=True)
+        return (
+            {name: torch.stack([own[name] for own in gradients]) for name in self._trained},
+            torch.stack(losses),
+        )
 
     def _alone(
         self, x: Tensor, y: Tensor, axis: int | None, replicas: Iterable[int]
-    ) -> Iterator[tuple[Tensor, list[Tensor]]]:
-        """Yield loss and gradients of some replicas, by the operations of a network alone."""
+    ) -> Iterator[tuple[Tensors, Tensor]]:
+        """Yield clipped gradients and loss of some replicas, by operations of a network alone."""
+        trained = [self._named[name] for name in self._trained]
         for samples in self._one_by_one(x, y, axis, replicas):
-            yield total_and_gradients(
-                self._module,
-                self.criterion,
-                *samples,
-                [self._named[name] for name in self._trained],
-                self._block,
+            loss, gradients = total_and_gradients(
+                self._module, self.criterion, *samples, trained, self._training_block
             )
+            yield self._clip(dict(zip(self._trained, gradients, strict=True)), 0), loss
 
     def _one_by_one(
         self, x: Tensor, y: Tensor, axis: int | None, replicas: Iterable[int]
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Put the weights of each of some replicas into the module; yield its samples."""
         for r in replicas:
-            with torch.no_grad():
-                for name, stack in self._weights.items():
-                    self._named[name].copy_(stack[r])
+            if self._weights is not self._named:
+                with torch.no_grad():
+                    for name, stack in self._weights.items():
+                        self._named[name].copy_(stack[r])
             yield (x, y) if axis is None else (x[r], y[r])
 
     def _maps_bit_for_bit(self) -> bool:
@@ -543,46 +483,34 @@ class AutogradStepper(SideBySide):
 
         The weights are the current ones.
         """
-        x, y = self._data
-        axis = self._axis
-        if not self.full_batch:
-            x, y = self._batch(i)
-            axis = 0
+        given = (*self._data, self._axis) if self.full_batch else (*self._batch(i), 0)
         try:
-            gradients, losses = self._mapped(self._both, x, y, axis)
-            looked = self._mapped(self._value, *self._data, self._axis)
+            gradients, losses = self._gradients(i, *given)
+            looked = self._total()
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
             return False  # `torch.func.vmap` does not know an operation, such as a branch on values
-        clipped = self._clip(gradients, 1)
-        for r, (loss, slopes) in zip(replicas, self._alone(x, y, axis, replicas), strict=True):
-            alone = self._clip(dict(zip(self._trained, slopes, strict=True)), 0)
-            if not all(torch.equal(clipped[name][r], g) for name, g in alone.items()):
+        for r, (own, loss) in zip(replicas, self._alone(*given, replicas), strict=True):
+            if not all(torch.equal(gradients[name][r], g) for name, g in own.items()):
                 return False
             if not torch.equal(losses[r], loss):
                 return False
         return torch.equal(looked[replicas], self._totals(replicas))
-
-    def _totals(self, replicas: Iterable[int]) -> Tensor:
-        """Return the losses of some replicas by the operations of a network alone."""
-        of_each = self._one_by_one(*self._data, self._axis, replicas)
-        return torch.stack(
-            [total(self._module, self.criterion, *samples, self._block) for samples in of_each]
-        )
 
     def _mapped(self, function: Callable[..., Any], x: Tensor, y: Tensor, axis: int | None) -> Any:
         at_once = max(1, self._block // x.shape[-2])  # replicas
         mapped = vmap(function, in_dims=(0, 0, axis, axis), chunk_size=at_once)
         return mapped(self._trained, self._fixed, x, y)
 
-    def _update(self, part: str, i: int, gradients: Mapping[str, Tensor], loss: Tensor) -> None:
-        """Do the update of the weights of a part from state `i`."""
+    def _update(self, part: str, i: int, gradients: Mapping[str, Tensor], losses: Tensor) -> None:
+        """Do the update of the weights of a part from state `i`, by clipped gradients."""
         with torch.no_grad():
-            gradients = self._clipped(gradients)
             sizes = self._step_sizes(i)
             for group in self._groups[part]:
                 lr = group.factor * sizes
                 if group.factor or group.updater is None:  # Rprop moves by a step of 0, too
-                    group.step(gradients, loss, lr=lr, iteration=i, counted_from=self._counted_from)
+                    group.step(
+                        gradients, losses, lr=lr, iteration=i, counted_from=self._counted_from
+                    )
             self._average(i)
 
     def _average(self, i: int) -> None:
@@ -596,18 +524,8 @@ class AutogradStepper(SideBySide):
         for mean, weight in self._averaged:
             mean.lerp_(weight, share)
 
-    def _clipped(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Return gradients clipped as `Descent.clipped` says, of each replica by itself."""
-        if self.mapped or self._single or self.optimizers[0].clip is None:
-            return self._clip(gradients, 0 if self._single else 1)
-        each = [
-            self._clip({name: g[r] for name, g in gradients.items()}, 0)
-            for r in range(len(self.problems))
-        ]
-        return {name: torch.stack([clipped[name] for clipped in each]) for name in gradients}
-
-    def _clip(self, gradients: Mapping[str, Tensor], first: int) -> Mapping[str, Tensor]:
-        """Return clipped gradients whose weights have their axes from the `first` on."""
+    def _clip(self, gradients: Tensors, first: int) -> Tensors:
+        """Return gradients clipped as `Descent.clipped` says; weights have axes from `first` on."""
         optimizer = self.optimizers[0]
         if optimizer.clip is None:
             return gradients
@@ -628,22 +546,28 @@ class AutogradStepper(SideBySide):
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
         with self._computing(self._looking_threads):
-            return self._total().double().reshape(-1).cpu().numpy()
+            return self._total().double().cpu().numpy()
 
     def _total(self) -> Tensor:
-        with torch.no_grad():
-            if self.mapped:
+        """Return the losses (R,) in evaluation mode."""
+        if self.mapped:
+            with torch.no_grad():
                 return self._mapped(self._value, *self._data, self._axis)  # type: ignore[no-any-return]
-            if not self._single:
-                return self._totals(range(len(self.problems)))
-            if self._layers is None:
-                return total(self._module, self.criterion, *self._data, self._block)
+        return self._totals(range(len(self.problems)))
+
+    @torch.no_grad()
+    def _totals(self, replicas: Iterable[int]) -> Tensor:
+        """Return the losses of some replicas by the operations of a network alone."""
+        if self._layers is not None:
             self._module.eval()
-            try:
-                loss = total(self._module, self.criterion, *self._data, self._block)
-            finally:
+        try:
+            of_each = self._one_by_one(*self._data, self._axis, replicas)
+            return torch.stack(
+                [total(self._module, self.criterion, *samples, self._block) for samples in of_each]
+            )
+        finally:
+            if self._layers is not None:
                 self._module.train()
-            return loss
 
     def _copied(self, view: Any) -> NDArray[Any]:
         return super()._copied(view.detach().cpu().numpy())
@@ -707,7 +631,7 @@ class AutogradStepper(SideBySide):
         if not diagonals:
             diagonals = super()._diagonals(updates)
         for whole in diagonals.values() if any(self._own()) else ():
-            whole[[halt is not None and not self._single for halt in self.halted_at]] = np.nan
+            whole[[halt is not None for halt in self.halted_at]] = np.nan
         return diagonals
 
     def follow(self, before: Stepper) -> list[str]:
@@ -744,12 +668,11 @@ class AutogradStepper(SideBySide):
                     for slot, row in zip(group.slots or (), rows, strict=True):
                         known[f"{MEMORY}{slot}/{name}"] = row
         super().load_state_dict(known)
-        if self._single:
-            buffers = {
-                name: state[f"{PARAMETER}{name}"].reshape(buffer.shape)
-                for name, buffer in buffers_of(self._module).items()
-            }
-            put_buffers(self._module, buffers)
+        buffers = {
+            name: state[f"{PARAMETER}{name}"].reshape(-1, *buffer.shape)[0]
+            for name, buffer in buffers_of(self._module).items()
+        }
+        put_buffers(self._module, buffers)
         for _, group in self._own():
             if group.updater is not None and group.memory:
                 group.updater.put(group.memory)

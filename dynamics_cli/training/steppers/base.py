@@ -29,8 +29,6 @@ class Stepper(ABC):
     """Whether losses come for free with every update."""
     iteration: int = 0
     """Number of updates done."""
-    level: float = -math.inf
-    """Loss at or below which the network is trained no further; replicas halt one by one."""
     watchable: bool = False
     """Whether `advance_watched` is there, in which states are measured without leaving the call."""
     halted: Halt | None = None
@@ -53,24 +51,24 @@ class Stepper(ABC):
         raise NotImplementedError(f"{type(self).__name__} measures no states")
 
     @abstractmethod
+    def losses(self) -> Floats:
+        """Return the loss of the current state of each replica, (R,), on the full training set."""
+
     def loss(self) -> float:
-        """Return the loss of the current state over the full training set."""
+        """Return the loss of the current state; of replicas, their mean."""
+        return float(np.mean(self.losses()))
 
     @property
     def ends(self) -> list[int | None]:
-        """The state at which each replica halted, or None; nothing for a single network."""
-        return []
+        """The state at which each replica halted, or None."""
+        return [self.iteration if self.halted else None]
 
+    @abstractmethod
     def look(self) -> Floats:
-        """Return the loss of the current state, (1,) or of replicas (1, R).
+        """Return the losses of the current state, (1,) or of replicas (1, R).
 
-        One network halts where that is its end.
+        Networks halt where that is their end.
         """
-        losses = np.array([self.loss()])
-        halt = first_halt(losses, self.level)
-        if halt is not None:
-            self.halted = halt[1]
-        return losses
 
     @abstractmethod
     def parameters(self) -> dict[str, NDArray[np.floating]]:
@@ -109,11 +107,8 @@ class Stepper(ABC):
         """Go on from `state`, a former `state_dict()`."""
 
 
-def first_halt(losses: Floats, level: float) -> tuple[int, Halt] | None:
-    """Return the position of the first loss that halts a run, and why; None when none does."""
-    finite = np.isfinite(losses)
-    halting = ~finite | (losses <= level)
-    if not halting.any():
-        return None
-    k = int(np.argmax(halting))
-    return k, "stopped" if finite[k] else "diverged"
+def halt_of(loss: float, level: float) -> Halt | None:
+    """Return why a state with this loss halts a network; None where it does not."""
+    if not math.isfinite(loss):
+        return "diverged"
+    return "stopped" if loss <= level else None

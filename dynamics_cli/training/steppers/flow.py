@@ -24,7 +24,7 @@ from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.objective import objective_of
 from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.process import one_blas_thread
-from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt
+from dynamics_cli.training.steppers.base import StateDict, Stepper, halt_of
 
 _OWN_SIZE = 3e-14
 """The smallest `rtol` of SciPy's solvers; the tolerance is their `atol`, which is set before
@@ -66,7 +66,7 @@ class FlowStepper(Stepper):
         optimizer: Any = problem.config.optimizer
         self.times = optimizer.times()
         self.rtol = optimizer.rtol
-        self.level = optimizer.level
+        self._level = optimizer.level
         self._dtype = problem.dtype
         self._buffers = problem.buffers
         self._initial = {
@@ -140,19 +140,22 @@ class FlowStepper(Stepper):
         """Go on by `n` states; see `Stepper.advance`."""
         losses: list[float] = []
         while self.halted is None and len(losses) < n:
-            losses.append(self.loss())
-            halt = first_halt(np.array(losses[-1:]), self.level)
-            if halt is None:
+            losses.extend(self.look())
+            if self.halted is None:
                 self.iteration += 1
-            else:
-                self.halted = halt[1]
         return np.array(losses)
 
-    def loss(self) -> float:
-        """Return the loss of the current state."""
+    def losses(self) -> Floats:
+        """Return the loss of the current state, (1,)."""
         weights = self._weights()
         with flushed(everywhere=True), np.errstate(all="ignore"):
-            return self._loss_and_gradient(weights)[0]
+            return np.array([self._loss_and_gradient(weights)[0]])
+
+    def look(self) -> Floats:
+        """Return the loss of the current state, (1,), at which the network may halt."""
+        losses = self.losses()
+        self.halted = halt_of(float(losses[0]), self._level)
+        return losses
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the current weights, by name, in the dtype of the run, and the buffers."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any
 
 import numba
@@ -18,7 +19,7 @@ from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Loss, Problem
 from dynamics_cli.process import cores
 from dynamics_cli.training.batches import Batches, Fresh
-from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
+from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, halt_of
 
 Weights = NDArray[np.floating]
 NETWORK = ""
@@ -88,10 +89,7 @@ class SideBySide(Stepper):
         self.full_batch = first.batch_size is None
         self.dtype = first.dtype
         self.optimizers: list[Any] = [p.config.optimizer for p in problems]
-        levels = [optimizer.level for optimizer in self.optimizers]
-        if self._single:
-            (self.level,) = levels
-        self.levels = self._each(levels)
+        self.levels = self._each([optimizer.level for optimizer in self.optimizers])
         self.criterion: Loss = first.loss
         self.sample_weight = first.loss.sample_weight(first.dataset.n)
 
@@ -150,47 +148,42 @@ class SideBySide(Stepper):
         if self.halted or n == 0:
             return self._by_state(np.empty((len(self.problems), 0)))
         if not self.full_batch:
-            before = self.held() if any(self.halted_at) else {}
-            self.run_batches(n)
-            self._put_back(before)
+            with self._keeping(r for r, halt in enumerate(self.halted_at) if halt is not None):
+                self.run_batches(n)
             self.iteration += n
             return np.empty(0)
 
         return self._ended(*self.run(n))
 
-    def _put_back(self, before: StateDict) -> None:
-        """Give replicas that have halted the weights and the memory `before`."""
-        halted = [r for r, halt in enumerate(self.halted_at) if halt is not None]
-        for name, view in self.views.items():
-            if name in before:
-                now = self._copied(view)
-                now[halted] = before[name][halted]
-                self._set(view, now)
+    @contextmanager
+    def _keeping(self, replicas: Iterable[int]) -> Iterator[None]:
+        """Keep some replicas as they are, whatever is done to all."""
+        rows = list(replicas)
+        kept = [(view, view[rows]) for view in self.views.values() if rows]
+        yield
+        for view, before in kept:
+            view[rows] = before
 
     @property
     def ends(self) -> list[int | None]:
         """Where replicas halted; see `Stepper.ends`."""
-        if self._single:
-            return []
         return [None if halt is None else halt[0] for halt in self.halted_at]
 
     def _ended(self, losses: Weights, done: NDArray[np.int64]) -> Floats:
         """Take note of updates, given what `run` returns; return what `advance` does."""
         n = losses.shape[1]
         if min(done.tolist()) < n:
-            self._halt(losses, done)
-        if not all(self.halted_at):
+            self._note_halts(losses, done)
+        if not self.halted:
             self.iteration += n
             return self._by_state(losses)
 
         # the loss of the state at which the last replica halts is the last one
         count = int(done.max())
         self.iteration += count
-        (_, why), *others = self.halted_at  # type: ignore[misc]
-        self.halted = "stopped" if others else why
         return self._by_state(losses[:, : count + 1])
 
-    def _halt(self, losses: Weights, done: NDArray[np.int64]) -> None:
+    def _note_halts(self, losses: Weights, done: NDArray[np.int64]) -> None:
         """Note the replicas that did fewer updates than there are losses (R, n).
 
         Their losses stay as they are from there on.
@@ -198,10 +191,13 @@ class SideBySide(Stepper):
         for r in np.flatnonzero(done < losses.shape[1]):
             last = losses[r, done[r]]
             if self.halted_at[r] is None:
-                halt = first_halt(np.array([last], np.float64), float(self.levels[r]))
-                assert halt is not None
-                self.halted_at[r] = (self.iteration + int(done[r]), halt[1])
+                why = halt_of(float(last), float(self.levels[r]))
+                assert why is not None
+                self.halted_at[r] = (self.iteration + int(done[r]), why)
             losses[r, done[r] :] = last
+        if all(self.halted_at):
+            (_, why), *others = self.halted_at  # type: ignore[misc]
+            self.halted = "stopped" if others else why
 
     def _by_state(self, losses: Weights) -> Floats:
         """Return losses (R, k) as `advance` does: (k, R), of a single network (k,)."""
@@ -218,21 +214,12 @@ class SideBySide(Stepper):
             self.levels[:] = levels
         return losses[:, 0].astype(np.float64)
 
-    def loss(self) -> float:
-        """Return the loss of the current state; with replicas, their mean."""
-        return float(np.mean(self.losses()))
-
     def look(self) -> Floats:
-        """Return the loss of the current state; see `Stepper.look`."""
-        if self._single:
-            return super().look()
+        """Return the losses of the current state; see `Stepper.look`."""
         losses = self.losses()
-        if not self.full_batch:  # whose updates give no losses
-            for r in np.flatnonzero(~np.isfinite(losses)):
-                self.halted_at[r] = self.halted_at[r] or (self.iteration, "diverged")
-            if all(self.halted_at):
-                self.halted = "stopped"
-        return losses[None]
+        going = np.isfinite(losses) & (losses > self.levels)
+        self._note_halts(losses[:, None], going.astype(np.int64))
+        return self._by_state(losses[:, None])
 
     def numbers(self) -> dict[str, Any]:
         """Return how each replica ended.
