@@ -13,15 +13,14 @@ from dynamics_cli import kit
 
 from .theory.deep_mode import deep_logit, even_start
 from .trained import (
-    TRAINED,
     ModeCurve,
     confidence,
-    dots,
     if_learnt,
     largest_error,
     layers,
     one_point,
     outputs,
+    over_time,
     reached,
     sigmoidal,
     times,
@@ -214,29 +213,18 @@ def draw(e: Evidence) -> kit.Drawing:
     end = min(float(curve.t[-1]) for curve in e.curves)
     ahead = [overtaking(*pair) for pair in zip(e.curves[:2], e.curves[2:], strict=True)]
     times, confidences = zip(*ahead, strict=True)
-
-    def over_time(title: str, ylabel: str, key: str, *more: kit.Line) -> kit.Chart:
-        lines = [TRAINED]
-        for k, curve in enumerate(e.curves):
-            at = np.arange(6 + 4 * k, len(curve.t), max(int((curve.t < end).sum()) // 12, 1))
-            theory = getattr(curve, f"{key}_theory")
-            lines += [
-                kit.line(curve.t, theory, curve.name, f"C{k}"),
-                dots(curve.t, getattr(curve, key), at, f"C{k}"),
-            ]
-        return kit.chart(title, ylabel, *lines, *more, limits=(0.5, 1.01) if more else (0, None))
-
     return kit.charts(
-        over_time("Logit", "logit $u(t)$", "y"),
+        over_time("Logit", "logit $u(t)$", e.curves, "y", end, limits=(0, None)),
         over_time(
             "Confidence",
             "confidence $P_t$",
+            e.curves,
             "P",
+            end,
             kit.line(times, confidences, "deeper gets ahead", "theory x"),
             kit.level(1, look="muted 0.5"),
+            limits=(0.5, 1.01),
         ),
-        xlabel="time $t$",
-        limits_x=(0, end),
     )
 
 

@@ -204,20 +204,17 @@ def draw(e: Evidence) -> kit.Drawing:
         )
         _square(axes[3 + k], e.extent)
         kit.panel_label(axes[3 + k], 3 + k, "Density")
-    _draw_history(axes[6], e, "covered")
-    axes[6].set_ylim(-0.2, len(e.centres) + 0.2)
-    axes[6].yaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 4, 10]))
-    kit.panel_label(axes[6], 6, f"Modes covered, of {len(e.centres)}")
-    _draw_history(axes[7], e, "distance")
-    axes[7].set_yscale("log")
-    kit.panel_label(axes[7], 7, "Energy distance to the data")
+    modes = len(e.centres)
+    covered = history(f"Modes covered, of {modes}", e, "covered", limits=(-0.2, modes + 0.2))
+    handles = kit.panel(axes[6], 6, covered)
+    kit.panel(axes[7], 7, history("Energy distance to the data", e, "distance", log="y"))
+    for panel in axes[6:8]:
+        panel.set_box_aspect(1)
     axes[8].axis("off")
     several = len(e.histories["hinge"])
     steps = e.histories["hinge"][0].steps[-1]
-    lines, names = axes[6].get_legend_handles_labels()
     axes[8].legend(
-        lines,
-        names,
+        handles=handles,
         loc="upper left",
         frameon=False,
         alignment="left",
@@ -245,19 +242,16 @@ def _square(axes: Axes, extent: float) -> None:
     axes.set_ylabel("$x_2$")
 
 
-def _draw_history(axes: Axes, e: Evidence, measure: str) -> None:
+def history(title: str, e: Evidence, measure: str, **words: Any) -> kit.Chart:
+    """Return a measure over the steps, of both losses; of several seeds the mean and each."""
+    lines = []
     for loss, histories in e.histories.items():
-        values = np.array(
-            [getattr(history, measure) for history in histories], dtype=float
-        )  # (seeds, K)
-        axes.plot(
-            histories[0].steps, values.mean(axis=0), color=COLORS[loss], lw=1.4, label=LOSSES[loss]
-        )
-        if len(values) > 1:
-            axes.plot(histories[0].steps, values.T, color=COLORS[loss], lw=0.5, alpha=0.5)
-    axes.set_box_aspect(1)
-    kit.set_axis_label(axes.xaxis, "step", (0.0, float(axes.get_xlim()[1])))
-    axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+        values = np.transpose([getattr(seed, measure) for seed in histories])  # (K, seeds)
+        steps = histories[0].steps
+        lines.append(kit.line(steps, values.mean(axis=1), LOSSES[loss], f"{COLORS[loss]} 1.4"))
+        if len(histories) > 1:
+            lines.append(kit.line(steps, values, look=f"{COLORS[loss]} 0.5"))
+    return kit.chart(title, "", *lines, xlabel="step", **words)
 
 
 HARDLY_PARTED = (

@@ -9,7 +9,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .theory.confidence_times import cross_entropy_time, hinge_time
-from .trained import ModeCurve, draw_trained, largest_error, mode_curve, trained_handle
+from .trained import TRAINED, ModeCurve, dots, largest_error, mode_curve
 
 CONFIG = "tachet2018/two_classes.yaml"
 U0 = 0.04
@@ -99,33 +99,39 @@ def claims(e: Evidence) -> list[kit.Claim]:
 def draw(e: Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(aspect=0.78, extra_height=0.15)
     inset = axes.inset_axes((0.14, 0.5, 0.48, 0.44))
-    lines = []
-    series = (
-        (e.cross_entropy, "cross-entropy", kit.PALETTE.measured),
-        (e.hinge, "hinge", "C1"),
-    )
-    for (times, name, color), trained, curve in zip(series, e.trained, e.curves, strict=True):
-        lines += axes.plot(e.confidence, times, color=color, label=name)
-        draw_trained(axes, LEVELS, trained, color, size=3, edge=0.9)
-        inset.plot(
-            np.append(curve.t, END),
-            np.append(curve.P_theory, curve.P_theory[-1]),
-            color=color,
-            lw=1.1,
-        )
-        dots = np.searchsorted(curve.t, np.arange(0.2, END, 0.7))
-        draw_trained(inset, curve.t, curve.P, color, at=dots, size=2, edge=0.7)
-    axes.set(
-        xlim=(0.5, 1.005),
-        ylim=(0, 30),
+    times = [TRAINED]
+    solutions = []
+    looks = {"cross-entropy": "measured", "hinge": "C1"}
+    for (name, look), exact, trained, curve in zip(
+        looks.items(), (e.cross_entropy, e.hinge), e.trained, e.curves, strict=True
+    ):
+        times += [
+            kit.line(e.confidence, exact, name, look),
+            kit.line(LEVELS, trained, look=f"{look} hollow"),
+        ]
+        at = np.searchsorted(curve.t, np.arange(0.2, END, 0.7))
+        theory = np.append(curve.P_theory, curve.P_theory[-1])
+        solutions += [
+            kit.line([*curve.t, END], theory, look=f"{look} 1.1"),
+            dots(curve.t, curve.P, at, look),
+        ]
+    shown = kit.chart(
+        "",
+        r"time $t^*$ to reach $\delta$",
+        *times,
         xlabel=r"confidence $\delta$",
-        ylabel=r"time $t^*$ to reach $\delta$",
+        limits=(0, 30),
+        limits_x=(0.5, 1.005),
     )
+    handles = kit.panel(axes, 0, shown)
+    axes.set_title("", loc="left")
+    small = kit.chart("", r"$P_t$ or $u_t$", *solutions, log="none", xlabel="$t$")
+    kit.draw_chart(inset, small)
     inset.set(xlim=(0, END), ylim=(0, 1.05), xticks=[0, 5, 10], yticks=[0, 0.5, 1])
     inset.tick_params(labelsize=6.5)
     inset.set_xlabel("$t$", fontsize=7, labelpad=0)
     inset.set_ylabel(r"$P_t$ or $u_t$", fontsize=7, labelpad=1)
-    kit.figure_legend(figure, [*lines, trained_handle()], columns=3)
+    kit.figure_legend(figure, handles, columns=3)
     return figure
 
 

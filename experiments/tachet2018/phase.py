@@ -20,7 +20,6 @@ from .theory.modes import Mode, Outcome, logistic_mode, outcome
 from .trained import (
     ModeCurve,
     Paths,
-    draw_curves,
     if_learnt,
     largest_error,
     layers,
@@ -28,12 +27,12 @@ from .trained import (
     ode_drift,
     one_point,
     outputs,
+    over_time,
     reached,
     sigmoidal,
     step,
     times,
     train_together,
-    trained_handle,
 )
 
 CELLS = 120
@@ -152,20 +151,24 @@ def train_grid(run: kit.Run) -> Grid:
 
 
 def draw_diagram(
-    shown: Diagram, titles: tuple[str, str, str], *, label: str, until: float | None = None
-) -> tuple[kit.Drawing, list[Axes]]:
-    """Draw the grid on the left, y and P (the axis `label`) on the right; return the figure and
-    the three panels.
-    """
+    shown: Diagram,
+    titles: tuple[str, str, str],
+    *,
+    label: str,
+    limits: tuple[float, float | None],
+    until: float,
+) -> kit.Drawing:
+    """Draw the grid on the left, y and P (the axis `label`) until a time on the right."""
     figure, axes = kit.new_figure(3, 1, width=kit.TEXT_WIDTH, aspect=1.05, extra_height=0.3)
-    patches = _draw_grid(axes[0], shown.grid)
-    lines = draw_curves(axes[1], shown.curves, values="y", label="$y_t$", until=until)
-    draw_curves(axes[2], shown.curves, values="P", label=label, until=until)
-    for k, (panel, title) in enumerate(zip(axes, titles, strict=True)):
-        kit.panel_label(panel, k, title)
+    handles: list[kit.Artist] = [*_draw_grid(axes[0], shown.grid)]
+    kit.panel_label(axes[0], 0, titles[0])
+    y = over_time(titles[1], "$y_t$", shown.curves, "y", until, limits=(0, None))
+    P = over_time(titles[2], label, shown.curves, "P", until, limits=limits)
+    handles += kit.panel(axes[1], 1, y) + kit.panel(axes[2], 2, P)
+    for panel in axes:
         panel.set_box_aspect(1)
-    kit.figure_legend(figure, [*patches, *lines, trained_handle()], columns=4)
-    return figure, axes
+    kit.figure_legend(figure, handles)
+    return figure
 
 
 def _draw_grid(axes: Axes, grid: Grid) -> list[Patch]:
@@ -384,12 +387,13 @@ def numbers_fig2(e: Fig2Evidence) -> dict[str, float]:
 
 
 def draw_fig2(e: Fig2Evidence) -> kit.Drawing:
-    figure, axes = draw_diagram(
-        e.diagram, ("Phase diagram", "Preactivation", "Confidence"), label="$P_t$"
+    return draw_diagram(
+        e.diagram,
+        ("Phase diagram", "Preactivation", "Confidence"),
+        label="$P_t$",
+        limits=(0.5, 1.005),
+        until=max(float(curve.t[-1]) for curve in e.diagram.curves),
     )
-    axes[1].set_ylim(0, None)
-    axes[2].set_ylim(0.5, 1.005)
-    return figure
 
 
 FIGURE_2 = kit.Figure(
@@ -530,10 +534,7 @@ def claims_fig9(e: Fig9Evidence) -> list[kit.Claim]:
 
 def draw_fig9(e: Fig9Evidence) -> kit.Drawing:
     titles = ("Initialisations", "Preactivation", "Output")
-    figure, axes = draw_diagram(e.diagram, titles, label="output $|u_t|$", until=5.0)
-    for panel in axes[1:]:
-        panel.set_ylim(0, None)
-    return figure
+    return draw_diagram(e.diagram, titles, label="output $|u_t|$", limits=(0, None), until=5.0)
 
 
 FIGURE_9 = kit.Figure(

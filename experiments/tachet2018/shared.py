@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from .theory.shared_neuron import (
     shared_neuron,
     stationary,
 )
-from .trained import draw_trained, if_learnt, sigmoidal, step, train_together, trained_handle
+from .trained import TRAINED, dots, if_learnt, sigmoidal, step, train_together
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
 """The paper's green where D_1 prevails (beta reaches 0), yellow where D_2 does (alpha reaches
@@ -404,30 +404,42 @@ def draw_fig3(e: Fig3Evidence) -> kit.Drawing:
     inside = (np.abs(e.curve) <= 2.0).all(axis=1)
     sheet.plot(*e.curve[inside].T, color="black", lw=1.8, zorder=6)
     sheet.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
+    kit.panel_label(sheet, 0, "Trajectories, $c=1$")
     starts = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)")
-    lines = []
-    for k, (path, color, start) in enumerate(zip(e.three, STARTS_COLORS, starts, strict=True)):
-        theories, trained = (
-            [*states.T[:2], confidences(states)[0]] for states in (path.ode, path.trained)
+
+    def over_time(
+        title: str, ylabel: str, top: float, measure: Callable[[kit.Floats], kit.Floats]
+    ) -> kit.Chart:
+        lines = [TRAINED]
+        for k, (path, look, start) in enumerate(zip(e.three, STARTS_COLORS, starts, strict=True)):
+            at = np.arange(14 + 22 * k, int(len(path.t) * SHOWN / END), 66)
+            lines += [
+                kit.line(path.t, measure(path.ode), start, look),
+                dots(path.t, measure(path.trained), at, look),
+            ]
+        limits = (-0.03 * top, top)
+        return kit.chart(
+            title, ylabel, *lines, xlabel="time $t$", limits_x=(0, SHOWN), limits=limits
         )
-        dots = slice(14 + 22 * k, int(len(path.t) * SHOWN / END), 66)
-        for panel, theory, values in zip(axes, theories, trained, strict=True):
-            panel.plot(path.t, theory, color=color, lw=1.2)
-            draw_trained(panel, path.t[dots], values[dots], color, size=2.6)
-        lines.append(Line2D([], [], color=color, label=start))
-    for panel, label, top in zip(
-        axes, (r"$\alpha_t$", r"$\beta_t$", "$P_t(D_1)$"), (2.5, 2.5, 1.05), strict=True
-    ):
-        panel.set(xlim=(0, SHOWN), ylim=(-0.03 * top, top), xlabel="time $t$", ylabel=label)
-    kit.panel_labels(
-        (sheet, *axes),
-        "Trajectories, $c=1$",
-        r"Weight $\alpha$, three starts",
-        r"Weight $\beta$",
-        "Confidence in $D_1$",
-    )
+
     separatrix = Line2D([], [], color="black", lw=1.8, label=r"separatrix $\mathcal{C}_c$")
-    kit.figure_legend(figure, [*winner_handles(), separatrix, trained_handle(3), *lines], columns=3)
+    handles: list[kit.Artist] = [*winner_handles(), separatrix]
+    for k, chart in enumerate(
+        (
+            over_time(
+                r"Weight $\alpha$, three starts", r"$\alpha_t$", 2.5, lambda states: states[:, 0]
+            ),
+            over_time(r"Weight $\beta$", r"$\beta_t$", 2.5, lambda states: states[:, 1]),
+            over_time(
+                "Confidence in $D_1$",
+                "$P_t(D_1)$",
+                1.05,
+                lambda states: confidences(states)[0],
+            ),
+        )
+    ):
+        handles += kit.panel(axes[k], 1 + k, chart)
+    kit.figure_legend(figure, handles, columns=3)
     return figure
 
 
@@ -555,10 +567,11 @@ def claims_fig7(e: Fig7Evidence) -> list[kit.Claim]:
 
 def draw_fig7(e: Fig7Evidence) -> kit.Drawing:
     figure, (flat,) = kit.new_figure(1, 1, width=kit.COLUMN_WIDTH, aspect=0.95, extra_height=0.3)
+    handles = kit.panel(flat, 0, kit.chart("", "", TRAINED, limits_x=(0, 1)))
     flat.remove()
     axes: Axes3D = figure.add_subplot(projection="3d")
     draw_sheets(axes, C_7, e.drawn, elevation=38, azimuth=28)
-    kit.figure_legend(figure, [*winner_handles(), trained_handle(3)], columns=3)
+    kit.figure_legend(figure, [*winner_handles(), *handles], columns=3)
     return figure
 
 

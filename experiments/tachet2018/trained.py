@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
@@ -210,41 +209,27 @@ def train_together(
     return Paths(np.asarray(snapshots) * step(run), np.array(kept_w), np.array(kept_z))
 
 
-def draw_curves(
-    axes: Axes, curves: Sequence[ModeCurve], *, values: str, label: str, until: float | None = None
-) -> list[Line2D]:
-    """Draw closed forms as lines and trained networks as dots; `values` is `y` or `P`. Returns
-    the lines.
+def over_time(
+    title: str,
+    ylabel: str,
+    curves: Sequence[ModeCurve],
+    key: str,
+    end: float,
+    *more: kit.Line,
+    **words: Any,
+) -> kit.Chart:
+    """Return closed forms as lines and trained networks as dots until `end`; `key` is `y` or
+    `P`.
     """
-    lines = []
+    lines = [TRAINED]
     for k, curve in enumerate(curves):
-        lines += axes.plot(
-            curve.t, getattr(curve, f"{values}_theory"), color=f"C{k}", lw=1.2, label=curve.name
-        )
-        dots = np.linspace(0, len(curve.t) - 1, 16).astype(int)[1:-1] + 2 * k
-        draw_trained(axes, curve.t, getattr(curve, values), f"C{k}", at=dots, size=2.6)
-    end = until or float(max(curve.t[-1] for curve in curves))
-    axes.set_xlim(0, end)
-    kit.set_axis_label(axes.xaxis, "time $t$", (0.0, end))
-    axes.set_ylabel(label)
-    return lines
-
-
-def draw_trained(
-    axes: Axes,
-    x: kit.Floats,
-    y: kit.Floats,
-    color: str,
-    *,
-    at: kit.Ints | None = None,
-    size: float = 2.8,
-    edge: float = 0.8,
-) -> None:
-    """Draw values (K,) of trained networks as white dots with a coloured edge, of all states or of
-    those of the numbers `at` that there are.
-    """
-    shown = slice(None) if at is None else at[at < len(x)]
-    axes.plot(x[shown], y[shown], kit.MARKER, ms=size, mfc="white", mec=color, mew=edge)
+        at = np.arange(6 + 4 * k, len(curve.t), max(int((curve.t < end).sum()) // 8, 1))
+        lines += [
+            kit.line(curve.t, getattr(curve, f"{key}_theory"), curve.name, f"C{k}"),
+            dots(curve.t, getattr(curve, key), at, f"C{k}"),
+        ]
+    words = {"xlabel": "time $t$", "limits_x": (0, end), **words}
+    return kit.chart(title, ylabel, *lines, *more, **words)
 
 
 def dots(x: kit.Floats, y: kit.Floats, at: kit.Ints, color: str) -> kit.Line:
@@ -255,16 +240,3 @@ def dots(x: kit.Floats, y: kit.Floats, at: kit.Ints, color: str) -> kit.Line:
 
 TRAINED = kit.entry("trained", "theory hollow")
 """What the legend says of `dots`."""
-
-
-def trained_handle(size: float = 2.8) -> Line2D:
-    """Return the legend handle of trained networks."""
-    look = {
-        "ls": "none",
-        "marker": kit.MARKER,
-        "ms": size,
-        "mfc": "white",
-        "mec": kit.PALETTE.theory,
-        "mew": 0.8,
-    }
-    return Line2D([], [], label="trained", **look)  # type: ignore[arg-type]
