@@ -305,7 +305,7 @@ def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.76)
     _heat_map(figure, axes[0], e.products)
     _alignment(axes[1], e)
-    _convergence(axes[2], e)
+    kit.place_legend(axes[2], kit.panel(axes[2], 2, convergence(e)), columns=3)
     _draw_tiles(axes[3], e.tiles, e.mean)
     titles = (
         "Data correlation",
@@ -347,18 +347,16 @@ def _alignment(axes: kit.Axes, e: Evidence) -> None:
     axes.legend(loc="center right")
 
 
-def _convergence(axes: kit.Axes, e: Evidence) -> None:
-    lines = [
-        (e.loss_iterations, e.losses, r"loss $\mathcal{L}$", kit.PALETTE.measured, "-"),
-        (e.iterations, e.stable_rank, r"$\|W\|_F^2/\|W\|_2^2$", kit.PALETTE.rank, "--"),
-        (e.iterations, e.squared_norm, r"$\|W\|_2^2$", "C2", "-."),
-    ]
-    for times, values, label, color, style in lines:
-        kit.draw_curve(axes, times, values, label=label, color=color, ls=style)
-    axes.set_ylim(0, max(3.0, 1.1 * float(e.squared_norm.max())))
-    kit.set_time_axis(axes, e.iterations)
-    axes.set_ylabel("value")
-    kit.place_legend(axes, axes.get_lines(), columns=3)
+def convergence(e: Evidence) -> kit.Chart:
+    """Return the loss, the stable rank and the squared norm of W over the iterations."""
+    return kit.chart(
+        "Convergence and rank",
+        "value",
+        kit.line(e.loss_iterations, e.losses, r"loss $\mathcal{L}$", "measured"),
+        kit.line(e.iterations, e.stable_rank, r"$\|W\|_F^2/\|W\|_2^2$", "rank dashed"),
+        kit.line(e.iterations, e.squared_norm, r"$\|W\|_2^2$", "C2 dotted"),
+        limits=(0, max(3.0, 1.1 * float(e.squared_norm.max()))),
+    )
 
 
 def _draw_tiles(axes: kit.Axes, tiles: kit.Floats, mean: kit.Floats) -> None:

@@ -112,8 +112,9 @@ def draw_moments(
             text = f"{np.count_nonzero(now.strays)} outside $S_+$"
             axes[k].text(0.02, 0.1, text, transform=axes[k].transAxes, fontsize=kit.SMALL)
     if losses:
-        _losses(axes[-1], states, [now.iteration for now in moments])
-        kit.panel_label(axes[-1], len(moments), "Loss\n")
+        chart = losses_of(states, [now.iteration for now in moments])
+        kit.panel(axes[-1], len(moments), chart)
+        axes[-1].set_box_aspect(1.0)
     handles: list[kit.Artist] = []
     for marker, label in (("^", "+1"), ("v", "-1")):
         if marker == "^" or (states.y < 0).any():
@@ -132,19 +133,21 @@ def draw_moments(
     return figure
 
 
-def _losses(axes: kit.Axes, states: States, moments: Sequence[int]) -> None:
-    """Draw the loss with rings at the moments of the other panels and lines where it falls
+def losses_of(states: States, moments: Sequence[int]) -> kit.Chart:
+    """Return the loss with rings at the moments of the other panels and lines where it falls
     fastest.
     """
-    kit.draw_curve(axes, states.loss_iterations, states.losses, color=kit.PALETTE.measured)
-    for at in _drops(states):
-        axes.axvline(at, color=kit.PALETTE.theory, lw=0.8, ls=":", zorder=0)
+    drops = _drops(states)
     rings = [kit.value_at(states.loss_iterations, states.losses, at) for at in moments]
-    axes.plot(moments, rings, kit.MARKER, ms=4, mfc="white", zorder=5)
-    axes.set_box_aspect(1.0)
-    axes.set_ylim(0.0, 1.05 * float(states.losses[0]))
-    kit.set_time_axis(axes, states.loss_iterations)
-    axes.set_xlim(0, 2 * _drops(states)[-1])
+    return kit.chart(
+        "Loss\n",
+        "",
+        kit.line(states.loss_iterations, states.losses, look="measured"),
+        kit.line(moments, rings, look="measured hollow"),
+        *(kit.upright(at, look="theory dotted 0.8") for at in drops),
+        limits=(0.0, 1.05 * float(states.losses[0])),
+        limits_x=(0, 2 * drops[-1]),
+    )
 
 
 def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:

@@ -4,7 +4,7 @@ Caratheodory solutions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -125,21 +125,34 @@ def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
 
 
 def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
+    looks = ("C0", "C1 dashed", "C2 dotted")
+    return beside(
+        PUSHED,
+        kit.chart(
+            "Gradient descent",
+            r"$\|w(t)-w(0)\|$",
+            *(
+                kit.line(
+                    step * np.arange(1, len(path)),
+                    kit.norms(path[1:, :2] - W),
+                    f"step {step:g}",
+                    look,
+                )
+                for step, path, look in zip(STEPS, e, looks, strict=True)
+            ),
+            log="y",
+            limits=(1e-4, 1),
+        ),
+    )
+
+
+def beside(neuron: CaratheodoryNeuron, over_time: kit.Chart) -> kit.Drawing:
+    """Draw the flow of a neuron, and a chart beside it."""
     figure, axes = kit.new_figure(2, aspect=0.8)
-    _draw_scene(axes[0], PUSHED)
-    for k, (step, path) in enumerate(zip(STEPS, e, strict=True)):
-        moved = kit.norms(path[:, :2] - W)
-        times = step * np.arange(len(path))
-        axes[1].semilogy(
-            times[1:],
-            moved[1:],
-            color=f"C{k}",
-            label=f"step {step:g}",
-            ls=("-", "--", "-.")[k],
-        )
-    axes[1].set(xlabel="time $t$", ylabel=r"$\|w(t)-w(0)\|$", ylim=(1e-4, 1))
-    axes[1].legend(loc="upper right")
-    kit.panel_labels(axes, "Flow at $v=1$", "Gradient descent")
+    _draw_scene(axes[0], neuron)
+    kit.panel_label(axes[0], 0, "Flow at $v=1$")
+    handles = kit.panel(axes[1], 1, replace(over_time, xlabel="time $t$"))
+    kit.place_legend(axes[1], handles, "inside")
     return figure
 
 
@@ -192,16 +205,21 @@ def claims_fig21(e: Solutions) -> list[kit.Claim]:
 
 
 def draw_fig21(e: Solutions) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, aspect=0.8)
-    _draw_scene(axes[0], FREE)
-    axes[0].plot(*e.paths[0][:, :2].T, color="C0", lw=1.6, zorder=5)
-    for k, (at, path) in enumerate(zip(LEAVES, e.paths, strict=True)):
-        label = f"leaves at $t_0={at:g}$" if np.isfinite(at) else "stays for ever"
-        color = f"C{k}" if np.isfinite(at) else kit.PALETTE.theory
-        axes[1].plot(e.times, path[:, 0], color=color, label=label, ls=("-", "--", "-.", ":")[k])
-    axes[1].set(xlabel="time $t$", ylabel=r"$\langle x, w(t)\rangle$")
-    axes[1].legend(loc="upper left")
-    kit.panel_labels(axes, "Flow at $v=1$", "Four solutions")
+    looks = ("C0", "C1 dashed", "C2 dotted")
+    leaving = zip(LEAVES, e.paths, looks, strict=False)
+    figure = beside(
+        FREE,
+        kit.chart(
+            "Four solutions",
+            r"$\langle x, w(t)\rangle$",
+            *(
+                kit.line(e.times, path[:, 0], f"leaves at $t_0={at:g}$", look)
+                for at, path, look in leaving
+            ),
+            kit.line(e.times, e.paths[-1][:, 0], "stays for ever", "theory dotted"),
+        ),
+    )
+    figure.axes[0].plot(*e.paths[0][:, :2].T, color="C0", lw=1.6, zorder=5)
     return figure
 
 

@@ -311,31 +311,48 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 
 def draw(e: Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 2, aspect=0.72)
     early = e.t <= 1.5 * e.constants.validity
-    for axes_of, values, bound, label in (
-        (axes[0], np.append(e.deviation, np.nan), e.constants.deviation, "deviation from Eq. 4"),
-        (axes[1], e.norm, e.constants.norm, r"$\max_j \|w_j\|^2$"),
-    ):
-        axes_of.semilogy(e.t[early], values[early], color=kit.PALETTE.measured)
-        axes_of.axhline(bound, color=kit.PALETTE.theory, ls="--")
-        axes_of.axvline(e.constants.validity, color=kit.PALETTE.muted, ls=":", lw=0.8)
-        axes_of.set(xlabel="time $t$ (dotted: $T$)", ylabel=label)
     shown = e.t > 0
-    axes[2].loglog(e.t[shown], e.losses[shown], color=kit.PALETTE.measured)
-    axes[2].loglog(e.t[shown], loss_bound(e)[shown], color=kit.PALETTE.theory, ls="--")
-    for time, name in ((e.t1, "$t_1$"), (e.t2, "$t_2$")):
-        if np.isfinite(time):
-            axes[2].axvline(time, color=kit.PALETTE.muted, ls=":", lw=0.8)
-            axes[2].text(time, 1.02, name, transform=axes[2].get_xaxis_transform(), ha="center")
-    axes[2].set(xlabel="time $t$", ylabel="loss")
     mu = np.sin(ANGLES)
-    axes[3].loglog(mu, e.slowest, kit.MARKER, color=kit.PALETTE.measured, label="slowest neuron")
-    axes[3].loglog(mu, e.bounds, color=kit.PALETTE.theory, ls="--", label="bound")
-    axes[3].set(xlabel=r"$\mu$", ylabel="time to $S_+$")
-    axes[3].legend()
-    kit.panel_labels(axes, "Lemma 1", "Lemma 3", "Theorem 1", "Two points")
-    return figure
+
+    def below(title: str, ylabel: str, values: kit.Floats, bound: float) -> kit.Chart:
+        return kit.chart(
+            title,
+            ylabel,
+            kit.line(e.t[early], values[early], look="measured"),
+            kit.level(bound),
+            kit.upright(e.constants.validity),
+            xlabel="time $t$ (dotted: $T$)",
+            log="y",
+        )
+
+    return kit.charts(
+        below(
+            "Lemma 1",
+            "deviation from Eq. 4",
+            np.append(e.deviation, np.nan),
+            e.constants.deviation,
+        ),
+        below("Lemma 3", r"$\max_j \|w_j\|^2$", e.norm, e.constants.norm),
+        kit.chart(
+            "Theorem 1",
+            "loss",
+            kit.line(e.t[shown], e.losses[shown], look="measured"),
+            kit.line(e.t[shown], loss_bound(e)[shown], look="theory dashed"),
+            kit.upright(e.t1),
+            kit.upright(e.t2),
+            xlabel="time $t$ (dotted: $t_1$, $t_2$)",
+        ),
+        kit.chart(
+            "Two points",
+            "time to $S_+$",
+            kit.line(mu, e.slowest, "slowest neuron", "measured points"),
+            kit.line(mu, e.bounds, "bound", "theory dashed"),
+            xlabel=r"$\mu$",
+        ),
+        log="xy",
+        legend="inside",
+    )
 
 
 FIGURE = kit.Figure(
