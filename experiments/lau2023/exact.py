@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -148,59 +148,53 @@ def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.95, extra_height=0.55)
     k = len(PRINTED)
     ends = np.array([0.8, 1.2]) * [np.min(e.exact), np.max(e.exact)]
-    handles: list[Any] = axes[0].plot(
-        ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=kit.DASHED, label="exact"
+    at = np.arange(len(e.exact))
+    ends_of_bars = e.mean + np.array([[-SPREADS], [SPREADS]]) * e.spread  # (2, networks)
+    against = kit.chart(
+        "Against exact values",
+        r"estimate $\hat\lambda(w^*)$",
+        kit.line(ends, ends, "exact", "theory dashed 0.9"),
+        kit.line(e.exact[:k], e.printed, "printed estimate", "theory x"),
+        xlabel=r"exact learning coefficient $\lambda$",
+        log="xy",
+        reach=ends_of_bars.ravel(),
     )
-    looks = (
+    by_network = kit.chart(
+        "By network",
+        r"share of $\lambda$",
+        kit.level(1.0),
+        kit.line(at[:k] + 0.3, e.printed / e.exact[:k], "printed estimate", "theory x"),
+        kit.line(at - 0.3, e.hessian / e.exact, "half the rank of the Hessian", "C2 s"),
+        kit.line(at - 0.3, e.weights / 2 / e.exact, "half the number of weights", "C3 +"),
+        xlabel="sizes of layers, rank",
+        limits_x=(-0.7, len(at) - 0.6),
+        log="y",
+        reach=(ends_of_bars / e.exact).ravel(),
+    )
+    handles = kit.panel(axes[0], 0, against)
+    of_networks = kit.panel(axes[1], 1, by_network)
+    for name, part, color in (
         ("largest rank", slice(0, k), "C0"),
         ("lower rank", slice(k, None), "C1"),
-    )
-    at = np.arange(len(e.exact))
-    for name, part, color in looks:
+    ):
         look: dict[str, Any] = {
             "fmt": kit.MARKER,
             "ms": 4,
             "color": color,
             "capsize": 2.5,
             "lw": 1.0,
-            "zorder": 2,
+            "zorder": 1.9,
+            "label": f"estimate, {name}",
         }
-        look["label"] = f"estimate, {name}"
-        handles.append(
-            axes[0].errorbar(e.exact[part], e.mean[part], SPREADS * e.spread[part], **look)
-        )
+        bars = axes[0].errorbar(e.exact[part], e.mean[part], SPREADS * e.spread[part], **look)
+        handles.append(cast(kit.Artist, bars))
         axes[1].errorbar(
             at[part], (e.mean / e.exact)[part], SPREADS * (e.spread / e.exact)[part], **look
         )
-    cross: dict[str, Any] = {
-        "ls": "",
-        "marker": "x",
-        "ms": 5,
-        "color": "black",
-        "label": "printed estimate",
-    }
-    handles += axes[0].plot(e.exact[:k], e.printed, zorder=3, **cross)
-    axes[1].plot(at[:k] + 0.3, e.printed / e.exact[:k], zorder=3, **cross)
-    axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=kit.DASHED, zorder=1)
-    for values, marker, color, name in (
-        (e.hessian, "s", "C2", "half the rank of the Hessian"),
-        (e.weights / 2, "+", "C3", "half the number of weights"),
-    ):
-        handles += axes[1].plot(at - 0.3, values / e.exact, marker, ms=4.5, color=color, label=name)
-    axes[0].set(
-        xscale="log",
-        yscale="log",
-        xlabel=r"exact learning coefficient $\lambda$",
-        ylabel=r"estimate $\hat\lambda(w^*)$",
-    )
-    axes[1].set(yscale="log", ylabel=r"share of $\lambda$", xticks=at, xticklabels=e.names)
+    axes[1].set_xticks(at, e.names, rotation=60, ha="right", rotation_mode="anchor")
     axes[1].set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
-    axes[1].tick_params(axis="x", rotation=60, labelsize=kit.SMALL)
-    for label in axes[1].get_xticklabels():
-        label.set(ha="right", rotation_mode="anchor")
-    axes[1].set_xlabel("sizes of layers, rank")
-    kit.panel_labels(axes, "Against exact values", "By network")
-    kit.figure_legend(figure, handles, columns=3)
+    axes[1].tick_params(axis="x", labelsize=kit.SMALL)
+    kit.figure_legend(figure, [*handles, *of_networks], columns=3)
     return figure
 
 

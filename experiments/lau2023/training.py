@@ -224,53 +224,48 @@ def numbers(e: Evidence) -> dict[str, float]:
 
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
-    axes[0].plot(e.steps, e.losses, color="C0")
-    axes[0].set(
-        xscale="log", yscale="log", xlabel="SGD step", ylabel="training loss", ylim=(0.1, 3e3)
-    )
-    axes[0].set_xlim(FROM, 1.1 * e.steps[-1])
     colors = dict(zip(SAMPLERS, ("C1", "C0"), strict=True))
-    handles: list[Any] = []
-    for name, label in SAMPLERS.items():
-        mean, spread, _ = e.curves[name].T
-        handles += axes[1].plot(e.states, mean, lw=1.0, color=colors[name], label=label)
-        axes[1].fill_between(
-            e.states, mean - spread, mean + spread, color=colors[name], alpha=0.25, lw=0
-        )
     ranks = np.array(RANKS)
-    steps_of_theory = [regular(r) for r in RANKS]
-    for value in steps_of_theory:
-        dashed = axes[1].axhline(value, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED)
-    dashed.set_label("half the dimension")
-    axes[1].set(
-        xscale="log",
-        xlabel="SGD step",
-        ylabel=r"estimate $\hat\lambda(w)$",
-        xlim=axes[0].get_xlim(),
+    dimensions = [regular(r) for r in RANKS]
+    bars = [e.at_rank[name][:, :2] @ [[1, 1], [-1, 1]] for name in SAMPLERS]
+    exact = kit.level(e.exact[0], r"exact $\lambda$", "theory dotted 0.8")
+    steps = {"xlabel": "SGD step", "log": "x", "limits_x": (FROM, 1.1 * e.steps[-1])}
+    losses = kit.line(e.steps, e.losses)
+    loss = kit.chart("Loss", "training loss", losses, limits=(0.1, 3e3), **steps | {"log": "xy"})
+    along = kit.chart(
+        "Along training",
+        r"estimate $\hat\lambda(w)$",
+        *(
+            kit.line(e.states, e.curves[name][:, 0], label, f"{colors[name]} 1.0")
+            for name, label in SAMPLERS.items()
+        ),
+        *(kit.level(value, "half the dimension") for value in dimensions),
+        exact,
+        **steps,
     )
+    saddles = kit.chart(
+        "At the saddles",
+        r"mean of $\hat\lambda$",
+        kit.line(ranks, dimensions, look="theory dashed 0.8"),
+        kit.line(ranks, e.expected, "expected, released step", "C2 _"),
+        kit.line(ranks, [PRINTED[r][1] for r in RANKS], "printed, mean", "theory x"),
+        exact,
+        xlabel="rank of the saddle",
+        ticks=ranks,
+        reach=np.ravel(bars),
+        limits_x=(0.5, RANKS[-1] + 0.5),
+    )
+    handles: list[kit.Artist] = []
+    for k, chart in enumerate((loss, along, saddles)):
+        handles += kit.panel(axes[k], k, chart)
     for k, name in enumerate(SAMPLERS):
+        mean, spread, _ = e.curves[name].T
+        look: dict[str, Any] = {"color": colors[name], "zorder": 1.9}
+        axes[1].fill_between(e.states, mean - spread, mean + spread, alpha=0.25, lw=0, **look)
         mean, spread = e.at_rank[name].T[:2]
-        axes[2].errorbar(
-            ranks + 0.5 * (k - 0.5),
-            mean,
-            spread,
-            fmt=kit.MARKER,
-            ms=4,
-            capsize=2.5,
-            color=colors[name],
-        )
-    axes[2].plot(ranks, steps_of_theory, color=kit.PALETTE.theory, lw=0.8, ls=kit.DASHED, zorder=1)
-    handles += axes[2].plot(
-        ranks, e.expected, "_", ms=11, color="C2", label="expected, released step"
-    )
-    handles += axes[2].plot(
-        ranks, [PRINTED[r][1] for r in RANKS], "x", ms=5, color="black", label="printed, mean"
-    )
-    line = axes[2].axhline(e.exact[0], color="black", lw=0.8, ls=":", label=r"exact $\lambda$")
-    axes[1].axhline(e.exact[0], color="black", lw=0.8, ls=":")
-    axes[2].set(xlabel="rank of the saddle", ylabel=r"mean of $\hat\lambda$", xticks=ranks)
-    kit.panel_labels(axes, "Loss", "Along training", "At the saddles")
-    kit.figure_legend(figure, [*handles, dashed, line], columns=3)
+        places = ranks + 0.5 * (k - 0.5)
+        axes[2].errorbar(places, mean, spread, fmt=kit.MARKER, ms=4, capsize=2.5, **look)
+    kit.figure_legend(figure, handles, columns=3)
     return figure
 
 
