@@ -160,8 +160,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim(
             "diagonal",
             r"$U^\top \nabla L V$ is dominated by its diagonal, N = 2 (mean size of its entries"
-            r" over "
-            "the rest's, least while values are learnt)",
+            " over the rest's, least while values are learnt)",
             "Figure 3, last column",
             kit.more_than(2),
             ratio,

@@ -229,9 +229,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "lemma-4",
-            r"Negative labels are fitted by $-(1 + 3 r \epsilon) \ln(\lambda)/\|D_-\|$,"
-            r" $\epsilon$ = "
-            f"{EPSILON:g} (multiple)",
+            r"Negative labels are fitted by $-(1 + 3 r \epsilon) \ln(\lambda)/\|D_-\|$, $\epsilon$"
+            f" = {EPSILON:g} (multiple)",
             "Lemma 4, Figure 1",
             kit.at_most(1 + 3 * r * EPSILON),
             negative / second,

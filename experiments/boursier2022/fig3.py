@@ -168,8 +168,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim(
             "lemma-14",
             r"$\|\nabla L\|^2$ is at least $2 L \min(u_-, u_+)/n$ in every state (least ratio;"
-            r" $\min_k \|x_k\|^2$ "
-            "times that for inputs that are not unit vectors)",
+            r" $\min_k \|x_k\|^2$ times that for inputs that are not unit vectors)",
             "Lemma 14",
             kit.at_least(1.0),
             kit.given(curve.losses[-1] < DONE * start, lowest),

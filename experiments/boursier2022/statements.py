@@ -250,8 +250,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim(
             "limit-theory",
             r"At the scale 1e-9 the limit is the $\theta^*$ of Lemma 12, with the norm of every"
-            r" neuron (distance over "
-            r"$\|\theta^*\|$)",
+            r" neuron (distance over $\|\theta^*\|$)",
             "Proof of Lemma 12; limit of small steps",
             kit.at_most(1e-3),
             kit.given(least.fitted, e.to_theory),

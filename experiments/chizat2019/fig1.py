@@ -158,9 +158,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "stopping",
-            r"Stopping early does not save lazy training (best held-out loss at $\tau$ = 1 over"
-            r" the "
-            "last at 0.03)",
+            r"Stopping early does not save lazy training (best held-out loss at $\tau$ = 1 over the"
+            " last at 0.03)",
             "Figure 1(c), dotted",
             kit.more_than(1.0),
             by[1.0].best / first.test,
@@ -267,9 +266,8 @@ FIGURE = kit.Figure(
         "Two layers of ReLUs fit three of a teacher. (a, b) Paths of the neurons in the plane from"
         " hollow to full dots, dashed the directions of the teacher's, from a small and a large"
         " scale tau, in the trial (of 16) whose teacher's neurons are farthest apart; dotted: the"
-        " unit circle."
-        " (c) Held-out loss against tau in 100 dimensions, and that of the linearised model at the"
-        " same time."
+        " unit circle. (c) Held-out loss against tau in 100 dimensions, and that of the linearised"
+        " model at the same time."
     ),
     configs={
         **kit.grid(

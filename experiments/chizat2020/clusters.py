@@ -306,20 +306,19 @@ def _wanted(
     """Return the runs of a figure: value -> its changes, of several networks, of the released
     size or small.
     """
-    made = {}
+    made: dict[str, kit.Wanted] = {}
     for value, of_value in changes.items():
         width = value if name == "m" else 1000 if full else WIDTH
         rate, further = (0.5, RELEASED) if full else (step, ())
         sizes = (
+            f"architecture.width={width}",
             f"architecture.output_scale={1 / width!r}",
             f"optimizer.lr={rate * width!r}",
             *further,
             *of_value,
         )
-        for k in range(3 if name == "m" else NETWORKS):
-            made[f"{name} = {value} ({k})"] = kit.Wanted(
-                "chizat2020/both.yaml", (f"{seed}={k}", f"architecture.width={width}", *sizes)
-            )
+        seeds = {seed: range(3 if name == "m" else NETWORKS)}
+        made |= kit.grid("chizat2020/both.yaml", seeds, f"{name} = {value} ({{}})", *sizes)
     return made
 
 

@@ -171,8 +171,7 @@ def claims_dynamics(e: Dynamics) -> list[kit.Claim]:
         kit.claim(
             "ode",
             r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100,"
-            r" the "
-            "worse)",
+            " the worse)",
             "ODE of the order parameters",
             kit.around(1.0),
             kit.farthest([follows(run) for run in e.curves]),

@@ -201,8 +201,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim(
             "weights",
             r"$W/\|W\|_F$ tends to $u w_+^\top + z w_-^\top$ (norm of the difference at the end,"
-            r" the larger "
-            "of two initial scales)",
+            " the larger of two initial scales)",
             "Theorem 1, Eq. 8",
             zero,
             max(run.weights[-1] for run in both),
@@ -218,8 +217,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim(
             "function",
             r"$f(x)/\|\theta\|^2$ tends to $u \rho(w_+^\top x) - z \rho(w_-^\top x)$ (norm of the"
-            r" difference over "
-            "that of f at 1000 Gaussian points, the larger of two)",
+            " difference over that of f at 1000 Gaussian points, the larger of two)",
             "Corollary 1",
             zero,
             max(run.function for run in both),

@@ -37,20 +37,15 @@ def values_chart(title: str, values: kit.Floats) -> kit.Chart:
     )
 
 
-def from_zero(ends: kit.Floats, look: str, *names: str) -> list[kit.Line]:
-    """Return lines from 0 to their ends (k, 2), with the names of the first."""
-    every = [*names, *[""] * len(ends)]
-    return [kit.line((0, x), (0, y), name, look) for (x, y), name in zip(ends, every, strict=False)]
+def from_zero(ends: kit.Floats, look: str, name: str = "") -> list[kit.Line]:
+    """Return lines from 0 to their ends (k, 2)."""
+    return [kit.line((0, x), (0, y), name, look) for x, y in ends]
 
 
 def ray_lines(rays: kit.Floats, length: float) -> list[kit.Line]:
-    """Return dashed lines of a length along w+ and w- (2, 2)."""
-    ends = length * kit.directions(rays)
-    return [
-        one
-        for end, (role, name) in zip(ends, RAYS.items(), strict=False)
-        for one in from_zero(end[None], f"{role} dashed 1.2", name)
-    ]
+    """Return dashed lines of a length along w+ and w- (2, 2), if they are given."""
+    ends = zip(length * kit.directions(rays), RAYS.items(), strict=False)
+    return [kit.line((0, x), (0, y), name, f"{role} dashed 1.2") for (x, y), (role, name) in ends]
 
 
 def plane_chart(

@@ -295,8 +295,7 @@ FIGURES = kit.by_id(
         id="sarussi2021-fig6",
         caption=(
             "Clustering ratio (a) and share of training and held-out points outside the linear"
-            " regime (b) against epochs, for further pairs of digits."
-            f" {LEARNT}"
+            f" regime (b) against epochs, for further pairs of digits. {LEARNT}"
         ),
         configs={pair: wanted(pair) for pair in MORE_PAIRS},
         nulls=LARGE,

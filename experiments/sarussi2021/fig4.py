@@ -216,8 +216,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.claim(
                 "clustered",
                 r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, the"
-                r" larger of "
-                "both training sets, rescaled time)",
+                " larger of both training sets, rescaled time)",
                 "Theorem 6.1",
                 kit.less_than(SMALL),
                 max(clustered(e.symmetric), clustered(e.limit)),
@@ -401,14 +400,12 @@ def draw(e: Evidence) -> kit.Drawing:
     predicted = e.symmetric_predicted
     means = class_means(e.symmetric)
     handles = draw_scene(axes[0], e.plane.regions, 0).handles
-    window = e.plane.regions.window
     for normal, label, style in (
         (predicted.boundary, "predicted (PAR)", look),
         (means.boundary, "class means", plain),
     ):
-        along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal)
-        ends = np.stack([-along, along]) * 2 * (window[1] - window[0])
-        handles += axes[0].plot(*ends.T, label=label, zorder=2.5, **style)
+        along = (-normal[1], normal[0])
+        handles.append(axes[0].axline((0, 0), along, label=label, zorder=2.5, **style))
     kit.panel_label(axes[0], 0, "Boundary")
     H = e.plane.groups.network[0]
     handles += draw_neurons(

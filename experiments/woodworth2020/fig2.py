@@ -144,8 +144,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim(
             "lazy",
             "In the kernel regime weights hardly move until the samples are fitted: relative"
-            " distance "
-            r"falls as $\alpha^{-2}$ (power, $\alpha$ 3 to 30)",
+            r" distance falls as $\alpha^{-2}$ (power, $\alpha$ 3 to 30)",
             "linearisation at large alpha",
             kit.near(-2.0, 0.1),
             slope,
@@ -216,8 +215,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.theory(
             "fewer",
             r"Fewer samples need a smaller $\alpha$: $\alpha^2$ falls by two decades at least from"
-            r" N = "
-            rf"{COUNTS[-1]} to the least N at which any $\alpha$ does (decades)",
+            rf" N = {COUNTS[-1]} to the least N at which any $\alpha$ does (decades)",
             "Figure 2(c)",
             kit.at_least(2.0),
             largest[-1] - largest[0],

@@ -88,8 +88,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                 f"ends-{depth}",
                 f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
                 r"vector falls from 1 to $1/\sqrt d$ (share of smaller $\mu$ with less, between"
-                r" 0.99 and 1.01 "
-                "first)",
+                " 0.99 and 1.01 first)",
                 "Figure 3(b)",
                 kit.exactly(1.0),
                 (
@@ -102,9 +101,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "exponential",
-            r"D = 2: $\alpha$ must be exponentially small in the accuracy, "
-            r"$\sqrt d$ ratio $- 1 = g/(\ln(1/\mu) - 1 - g)$, $g = \ln(d)/2$ (worst over that, "
-            r"$\mu$ 1e-6 to 1e-16)",
+            r"D = 2: $\alpha$ must be exponentially small in the accuracy, $\sqrt d$ ratio $- 1 ="
+            r" g/(\ln(1/\mu) - 1 - g)$, $g = \ln(d)/2$ (worst over that, $\mu$ 1e-6 to 1e-16)",
             "Section 4; next order 2 / z, z = 1 / (mu sqrt(d))",
             kit.near(1.0, 1e-3),
             e.approach[np.abs(e.approach - 1).argmax()],
@@ -121,9 +119,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ),
         kit.theory(
             "deeper",
-            r"Deeper networks reach the error with a larger $\mu = \alpha^D$ (share of N, where"
-            r" any "
-            "does, at which D = 5 does with a larger one than D = 2)",
+            r"Deeper networks reach the error with a larger $\mu = \alpha^D$ (share of N, where any"
+            " does, at which D = 5 does with a larger one than D = 2)",
             "Figure 3(c)",
             kit.exactly(1.0),
             np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])]),
