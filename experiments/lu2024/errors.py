@@ -336,7 +336,7 @@ def draw_fig1(e: Samples) -> kit.Drawing:
                 for k, (ridge, values) in enumerate(ridges.items(), 2)
             ),
             *(kit.line(RIDGE_TAUS, values, look=f"C{k} s") for k, values in enumerate(e.ridge, 2)),
-            limits=(0.15, 6),
+            limits=(0.1, 10),
         ),
         xlabel=r"sequences $\tau = n/d^2$",
         log="y",
@@ -443,7 +443,7 @@ def draw_fig2(e: Contexts) -> kit.Drawing:
                 limits=limits,
             )
             for row, (title, limits) in enumerate(
-                (("New tasks", (0.7, 90)), ("Tasks of training", (0.24, 1.5)))
+                (("New tasks", (0.7, 90)), ("Tasks of training", (0.1, 2)))
             )
         ),
         xlabel=r"context $\alpha = N/d$",

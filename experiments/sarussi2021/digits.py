@@ -181,7 +181,7 @@ def clusters(runs: Mapping[str, Clustering], key: str = "ratio", name: str = "")
 def outside(runs: Mapping[str, Clustering]) -> kit.Chart:
     """Chart the shares of training and of held-out points outside the linear regime."""
     return kit.chart(
-        "Points outside linear regime",
+        "Outside the regime",
         "share outside",
         *(
             [
@@ -200,7 +200,7 @@ def draw_fig2(e: Evidence) -> kit.Drawing:
         clusters(pairs),
         outside(pairs),
         kit.chart(
-            "(3, 5) training, by setting",
+            "(3, 5), by setting",
             "share outside",
             *(
                 kit.line(e[role].epochs, e[role].outside["training"], label, f"C{k}")
