@@ -8,7 +8,6 @@ Vectors hold the trained weights in the order of the network, each flattened by 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,6 +47,9 @@ Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
 """
 
 
+TOLERANCE = 1e-6
+FINEST = 1e-12
+"""Relative residuals of eigenvectors, and of those of the smallest eigenvalues."""
 DERIVATIVES = 2**26
 """Derivatives of outputs by weights that are held at once: 512 MiB of float64."""
 KERNEL = 2000
@@ -104,7 +106,7 @@ def derivatives_of(state: State, mode: Mode | None = None) -> Derivatives:
     if key not in state.shared:
         engine = engine_of(state.problem)
         if engine is None:
-            state.shared[key] = ByAutograd(state, mode)
+            state.shared[key] = Derivatives(state, mode)
         else:
             state.shared[key] = ByEngine(state, engine)
     derivatives: Derivatives = state.shared[key]
@@ -122,115 +124,6 @@ def trained_among(architecture: Architecture, shapes: Shapes) -> list[str]:
     if not getattr(architecture, "train_output", True):
         allowed.discard("output_weight")
     return [name for name in shapes if name in allowed]
-
-
-class Derivatives(ABC):
-    """The derivatives that measures ask of a state."""
-
-    tolerance = 1e-6
-    """Relative residual of eigenvectors."""
-    finest = 1e-12
-    """The residual that is sought of the smallest eigenvalues, which may be 0 beside the largest
-    eigenvalue, to which residuals are relative.
-    """
-    keeps_statistics = False
-    """Whether the network keeps statistics for its evaluation mode, as batch normalisation does."""
-
-    def __init__(self, state: State) -> None:
-        self.problem = state.problem
-        self.names = trained_names(state.problem)
-        """Of the trained weights."""
-
-    @cached_property
-    def size(self) -> int:
-        """Number P of trained weights."""
-        return sum(math.prod(self.problem.shapes[name]) for name in self.names)
-
-    @abstractmethod
-    def gradient(self) -> Floats:
-        """Return the gradient of the training loss (P,)."""
-
-    @abstractmethod
-    def hessian_product(self, v: Floats) -> Floats:
-        """Return the Hessian of the training loss times `v`, (P,)."""
-
-    @abstractmethod
-    def kernel(self, count: int) -> Floats:
-        """Return the tangent kernel (n C, n C) of the first training samples, sample by sample."""
-
-    @abstractmethod
-    def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Multiply vectors (n C,) by the tangent kernel of the first samples, never formed."""
-
-    @abstractmethod
-    def gauss_newton_product(self, v: Floats) -> Floats:
-        """Return `J^T (d2L/df2) J v`, (P,)."""
-
-    @abstractmethod
-    def batch_curvature(self, rows: NDArray[np.int64]) -> float:
-        """Return `g^T H g / ||g||^2` of the loss of a batch, given the numbers of its samples (B,).
-
-        It is NaN where the gradient is 0.
-        """
-
-    def largest(
-        self,
-        start: Floats,
-        k: int = 1,
-        *,
-        whole: bool = True,
-        block: Ints | slice = slice(None),
-        sign: float = 1.0,
-        scale: Floats | None = None,
-    ) -> Largest:
-        """Return the k largest eigenvalues of the Hessian, descending, and their vectors (P, k).
-
-        Args:
-            start: (P,) or (P, j), see `gradients.lanczos.largest_eigenvalues`.
-            k: how many.
-            whole: False for the Gauss-Newton part of the Hessian.
-            block: picks a diagonal block.
-            sign: -1 for the negative Hessian.
-            scale: diagonal S (P,) of the matrix S H S, by default 1.
-        """
-        from dynamics_cli.gradients.lanczos import largest_eigenvalues
-
-        multiply = self.hessian_product
-        if not whole:
-            multiply = self.gauss_newton_product
-        v = np.zeros(self.size)
-
-        def product(part: Floats) -> Floats:
-            if scale is None:
-                v[block] = part
-                return sign * multiply(v)[block]
-            v[block] = scale[block] * part
-            return sign * scale[block] * multiply(v)[block]
-
-        finest = self.finest if sign < 0 else None
-        return largest_eigenvalues(product, start, k, tolerance=self.tolerance, finest=finest)
-
-    @abstractmethod
-    def squared_gradients(self) -> Floats:
-        """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-
-    @abstractmethod
-    def potential(self, count: int, labels: Floats) -> Potential:
-        """Return the mean loss over `count` training samples at other weights.
-
-        The labels are (n,) or (n, C).
-        """
-
-    def weights(self, parameters: Parameters) -> Floats:
-        """Return the trained weights (P,) among those by name."""
-        return np.concatenate(
-            [np.asarray(parameters[name], np.float64).ravel() for name in self.names]
-        )
-
-    def hessian(self) -> Floats:
-        """Return the Hessian (P, P)."""
-        H = np.stack(list(map(self.hessian_product, np.eye(self.size))))
-        return np.asarray((H + H.T) / 2)
 
 
 def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[Floats, Floats]]:
@@ -288,154 +181,6 @@ def spectrum_of(problem: Problem, engine: Engine) -> Spectrum:
     return spectrum
 
 
-class ByEngine(Derivatives):
-    """Fully connected networks whose activation and loss are formulas, by the compiled engine."""
-
-    def __init__(self, state: State, engine: Engine) -> None:
-        self.problem = state.problem
-        self._state = state
-        self._engine = engine
-        self.names = engine.names
-        self.size = len(engine.places)
-
-    @property
-    def _evaluated(self) -> Engine:
-        """The engine, which has evaluated this state last."""
-        engine = self._engine
-        work = self._engine.work
-        if engine.evaluated is not self:
-            if self.problem.config.architecture.centered:
-                work.write(self._state.start)
-                work.centre()
-            work.write(self._state.parameters)
-            work.evaluate()
-            engine.evaluated = self
-        return engine
-
-    def gradient(self) -> Floats:
-        """Return the gradient of the training loss (P,)."""
-        return np.asarray(self._evaluated.work.gradient[self._engine.places])
-
-    def hessian_product(self, v: Floats) -> Floats:
-        """Return the Hessian of the training loss times `v`, (P,)."""
-        return self._evaluated.multiply(v)
-
-    def gauss_newton_product(self, v: Floats) -> Floats:
-        """Return `J^T (d2L/df2) J v`, (P,)."""
-        return self._by_torch.gauss_newton_product(v)
-
-    @cached_property
-    def _by_torch(self) -> ByAutograd:
-        """The same derivatives by torch, for those that few measures ask of many outputs."""
-        return ByAutograd(self._state)
-
-    def _layers(self, x: Floats, slopes: Floats) -> Iterator[tuple[Floats, Floats, bool, bool]]:
-        """Yield the parts of derivatives of F by the weights of each layer, the last layer first.
-
-        They are the inputs of the layer (n, m), the derivatives of F by its preactivations, and
-        whether its weights and its biases are trained. `slopes` (n, C) are the derivatives of F by
-        the outputs.
-        """
-        c: Any = self.problem.config.architecture
-        layers = layers_of(c, self._state.parameters)
-        features = features_of(c, self._state.parameters, x)
-        inputs = [x, *(h for _, h in features)]
-        delta = slopes * (c.output_scale or 1.0)
-        for k in reversed(range(len(layers))):
-            name = c.matrices[k]
-            trained = name in self.names, name.replace("weight", "bias") in self.names
-            yield inputs[k], delta, *trained
-            if k:
-                W, _ = layers[k]
-                z, _ = features[k - 1]
-                skipped = delta if name in c.skips else 0.0
-                delta = (delta @ W) * tracing.slopes(c.sigma, z, 1) + skipped
-
-    def batch_curvature(self, rows: NDArray[np.int64]) -> float:
-        """Return `g^T H g / ||g||^2` of the loss of a batch, by torch."""
-        return self._by_torch.batch_curvature(rows)
-
-    def largest(
-        self,
-        start: Floats,
-        k: int = 1,
-        *,
-        whole: bool = True,
-        block: Ints | slice = slice(None),
-        sign: float = 1.0,
-        scale: Floats | None = None,
-    ) -> Largest:
-        """Return the k largest eigenvalues and their vectors; see `Derivatives.largest`.
-
-        A compiled call computes the largest one of the whole Hessian.
-        """
-        plain = whole and sign == 1.0 and scale is None
-        if not plain or len(start) < self.size or k > 1:
-            return super().largest(start, k, whole=whole, block=block, sign=sign, scale=scale)
-        spectrum = spectrum_of(self.problem, self._evaluated)
-        return spectrum.largest(start, self.tolerance)
-
-    def kernel(self, count: int) -> Floats:
-        """Return the tangent kernel (n C, n C) of the first training samples."""
-        x = self.problem.dataset.x[:count]
-        C = getattr(self.problem.config.architecture, "outputs", None) or 1
-        n = len(x)
-        outputs = [list(self._layers(x, np.tile(row, (len(x), 1)))) for row in np.eye(C)]
-        K = np.zeros((n, C, n, C))
-        for of_layer in zip(*outputs, strict=True):
-            h, _, weight, bias = of_layer[0]
-            inner = weight * (h @ h.T) + bias
-            for a in range(C):
-                for b in range(C):
-                    K[:, a, :, b] += inner * (of_layer[a][1] @ of_layer[b][1].T)
-        return K.reshape(n * C, n * C)
-
-    def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Multiply by the tangent kernel of the first samples; torch does it, for many outputs."""
-        return self._by_torch.kernel_product(count)
-
-    def squared_gradients(self) -> Floats:
-        """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-        samples = self.problem.dataset
-        loss = self.problem.loss
-        slopes = loss.derivatives(self._state.network(samples.x), samples.y)
-        layers = self._layers(samples.x, slopes.reshape(samples.n, -1))
-        parts = [
-            (delta**2).sum(1) * (weight * (h**2).sum(1) + bias) for h, delta, weight, bias in layers
-        ]
-        return np.asarray(np.sum(parts, 0))
-
-    def potential(self, count: int, labels: Floats) -> Potential:
-        """Return the mean loss, and its gradient, by the engine."""
-        engine = self._evaluated
-        samples = self.problem.dataset
-        work = self._engine.batch(count)
-        work.write(self._state.parameters)
-        base = engine.work.base.reshape(samples.n, -1).copy()
-        given: list[tuple[Any, Any]] = [
-            (samples.x, work.x),
-            (labels, work.y),
-            (base, work.base.reshape(count, -1)),
-        ]
-
-        def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
-            losses = np.empty(len(weights))
-            gradients = np.empty(weights.shape)
-            for k, theta in enumerate(weights):
-                if rows is not None:
-                    for source, working in given:
-                        working[...] = source[rows[k]]
-                elif k == 0:
-                    for source, working in given:
-                        working[...] = source
-                work.theta[engine.places] = theta
-                losses[k] = work.evaluate() / count
-                gradients[k] = work.gradient[engine.places]
-            return losses, gradients
-
-        return at
-
-
 def _with_tangent(
     function: Callable[..., torch.Tensor],
     weights: dict[str, torch.Tensor],
@@ -450,6 +195,22 @@ def _with_tangent(
     with alone():
         outputs, moved = torch.func.jvp(function, (weights,), (tangents,))[:2]
     return outputs, moved
+
+
+def _derived(
+    gradient: Sequence[torch.Tensor],
+    vector: Sequence[torch.Tensor],
+    at: Sequence[torch.Tensor],
+    *,
+    again: bool = False,
+) -> Sequence[torch.Tensor]:
+    """Return the derivatives of `gradient @ vector` by tensors; `again` keeps the graph."""
+    import torch
+
+    inner: Any = sum((g * part).sum() for g, part in zip(gradient, vector, strict=True))
+    if not inner.requires_grad:
+        return [torch.zeros_like(w) for w in at]
+    return torch.autograd.grad(inner, at, retain_graph=again, materialize_grads=True)
 
 
 def functions_in(loss: torch.Tensor) -> list[str]:
@@ -476,37 +237,85 @@ def _parts(count: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
-class ByAutograd(Derivatives):
-    """Any network, by `torch.func` and double backward passes, over blocks of samples."""
+class Derivatives:
+    """The derivatives that measures ask of a state of any network.
+
+    They come from `torch.func` and double backward passes, over blocks of samples.
+    """
 
     def __init__(self, state: State, mode: Mode | None = None) -> None:
-        super().__init__(state)
-        import torch
-
-        problem = state.problem
-        samples = state.problem.dataset
-        architecture = problem.config.architecture
-        self._device = architecture.device
-        self._model = network_of(state, mode)
-        self._weights = {
-            name: p for name, p in self._model.named_parameters() if name in self.names
-        }
-        self.names = list(self._weights)
-        rounding = max(100 * torch.finfo(p.dtype).eps for p in self._weights.values())
-        self.tolerance = max(self.tolerance, rounding)
-        self.finest = max(self.finest, rounding)
-        self.keeps_statistics = bool(buffers_of(self._model)) and has_modes(self._model)
-        self._x = architecture.inputs_of(samples.x)
-        self._y = torch.tensor(problem.loss.numbered(samples.y), device=self._device)
-        self._weight = problem.loss.weight(self._y)
-        """Of a label in the training loss."""
-        self._at_once = problem.block_samples(self._device)
-        if mode == "train":  # statistics of a batch are of all samples
-            self._at_once = len(self._y)
+        self.problem = state.problem
+        self._state = state
+        self._mode = mode
         self._kept: tuple[torch.Tensor, ...] | None = None
         self._twice = False
         self._maps_samples = True
         self._maps_weights = True
+
+    @cached_property
+    def _model(self) -> nn.Module:
+        return network_of(self._state, self._mode)
+
+    @cached_property
+    def _weights(self) -> dict[str, torch.Tensor]:
+        trained = trained_names(self.problem)
+        return {name: w for name, w in self._model.named_parameters() if name in trained}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the trained weights."""
+        return list(self._weights)
+
+    @cached_property
+    def size(self) -> int:
+        """Number P of trained weights."""
+        return sum(math.prod(self.problem.shapes[name]) for name in self.names)
+
+    @property
+    def tolerance(self) -> float:
+        """Relative residual of eigenvectors."""
+        return max(TOLERANCE, self._rounding)
+
+    @property
+    def finest(self) -> float:
+        """The residual that is sought of the smallest eigenvalues.
+
+        They may be 0 beside the largest eigenvalue, to which residuals are relative.
+        """
+        return max(FINEST, self._rounding)
+
+    @cached_property
+    def _rounding(self) -> float:
+        import torch
+
+        return max(100 * torch.finfo(p.dtype).eps for p in self._weights.values())
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """Whether the network keeps statistics for its evaluation mode.
+
+        Batch normalisation does.
+        """
+        return bool(buffers_of(self._model)) and has_modes(self._model)
+
+    @cached_property
+    def _x(self) -> Any:
+        return self.problem.config.architecture.inputs_of(self.problem.dataset.x)
+
+    @cached_property
+    def _y(self) -> torch.Tensor:
+        import torch
+
+        loss = self.problem.loss
+        device = self.problem.config.architecture.device
+        return torch.tensor(loss.numbered(self.problem.dataset.y), device=device)
+
+    @cached_property
+    def _at_once(self) -> int:
+        """Samples of a block."""
+        if self._mode == "train":  # statistics of a batch are of all samples
+            return len(self._y)
+        return self.problem.block_samples(self.problem.config.architecture.device)
 
     def _detached(self) -> dict[str, torch.Tensor]:
         return {name: p.detach() for name, p in self._weights.items()}
@@ -552,7 +361,7 @@ class ByAutograd(Derivatives):
             yield self._kept
             return
         for x, y in self._blocks():
-            gradient = self._part_of_gradient(x, y, self._weight)
+            gradient = self._part_of_gradient(x, y, self.problem.loss.weight(self._y))
             if len(y) == len(self._y):
                 self._kept = gradient
             yield gradient
@@ -583,19 +392,10 @@ class ByAutograd(Derivatives):
         parts = self._split(v)
         return reduce(np.add, (self._along(parts, gradient) for gradient in self._gradients()))
 
-    def _along(self, parts: Sequence[torch.Tensor], gradient: tuple[torch.Tensor, ...]) -> Floats:
+    def _along(self, parts: Sequence[torch.Tensor], gradient: Sequence[torch.Tensor]) -> Floats:
         """Return the derivative (P,) of `gradient @ vector`, given the gradient with its graph."""
-        import torch
-
-        inner = sum((g * part).sum() for g, part in zip(gradient, parts, strict=True))
-        assert isinstance(inner, torch.Tensor)
-        if not inner.requires_grad:
-            return np.zeros(self.size)
         weights = list(self._weights.values())
-        again = self._kept is not None
-        return self._flat(
-            torch.autograd.grad(inner, weights, retain_graph=again, materialize_grads=True)
-        )
+        return self._flat(_derived(gradient, parts, weights, again=self._kept is not None))
 
     def batch_curvature(self, rows: NDArray[np.int64]) -> float:
         """Return `g^T H g / ||g||^2` of the loss of a batch; NaN where its gradient is 0."""
@@ -674,13 +474,11 @@ class ByAutograd(Derivatives):
         difference = (beside(1) - beside(-1)) / (2 * step)
         beside(0)
         g = gradient(graph=True)
-        product = torch.zeros_like(v)
-        if g.requires_grad:
-            try:
-                along = torch.autograd.grad(g @ v, weights, materialize_grads=True)
-            except RuntimeError:  # what may be differentiated once
-                return False
-            product = torch.cat([part.flatten() for part in along])
+        try:
+            along = _derived([g], [v], weights)
+        except RuntimeError:  # what may be differentiated once
+            return False
+        product = torch.cat([part.flatten() for part in along])
         rounding = 1e-12 * float(g.detach().norm()) / step
         allowed = 1e-3 * max(difference.norm(), product.norm()) + rounding
         return bool((difference - product).norm() <= allowed)
@@ -755,13 +553,8 @@ class ByAutograd(Derivatives):
             """Return `S H S v` of a block."""
             split = torch.split(torch.from_numpy(v), [at[k].numel() for k in block])
             parts = [part.view_as(at[k]).to(at[k]) for k, part in zip(block, split, strict=True)]
-            pairs = zip(block, scaled(parts, block), strict=True)
-            inner: Any = sum((gradient[k] * part).sum() for k, part in pairs)
-            if not inner.requires_grad:
-                return np.zeros(len(v))
-            along = torch.autograd.grad(
-                inner, [at[k] for k in block], retain_graph=True, materialize_grads=True
-            )
+            inside = [gradient[k] for k in block]
+            along = _derived(inside, scaled(parts, block), [at[k] for k in block], again=True)
             return self._flat(scaled(along, block))
 
         found = []
@@ -784,7 +577,7 @@ class ByAutograd(Derivatives):
         weights = self._detached()
         along = dict(zip(weights, self._split(v), strict=True))
         loss = self.problem.loss
-        weight = self._weight
+        weight = loss.weight(self._y)
 
         def product(x: Any, y: torch.Tensor) -> Floats:
             def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -919,7 +712,7 @@ class ByAutograd(Derivatives):
                 parts = [rows]
                 axes = (0, 0, 0, None)
                 number = None
-            theta = torch.from_numpy(weights).to(self._device)
+            theta = torch.from_numpy(weights).to(self.problem.config.architecture.device)
             mapped = torch.func.vmap(both, axes, chunk_size=max(1, self._at_once // count))
             with threads_for(problem.threaded_work(len(weights) * count)):
                 pairs: list[Any] = []
@@ -934,6 +727,183 @@ class ByAutograd(Derivatives):
             gradients, losses = (
                 sum(parts).detach().cpu().numpy() for parts in zip(*pairs, strict=True)
             )
+            return losses, gradients
+
+        return at
+
+    def largest(
+        self,
+        start: Floats,
+        k: int = 1,
+        *,
+        whole: bool = True,
+        block: Ints | slice = slice(None),
+        sign: float = 1.0,
+        scale: Floats | None = None,
+    ) -> Largest:
+        """Return the k largest eigenvalues of the Hessian, descending, and their vectors (P, k).
+
+        Args:
+            start: (P,) or (P, j), see `gradients.lanczos.largest_eigenvalues`.
+            k: how many.
+            whole: False for the Gauss-Newton part of the Hessian.
+            block: picks a diagonal block.
+            sign: -1 for the negative Hessian.
+            scale: diagonal S (P,) of the matrix S H S, by default 1.
+        """
+        from dynamics_cli.gradients.lanczos import largest_eigenvalues
+
+        if whole and k == sign == 1 and scale is None and len(start) == self.size:
+            return self._largest(start)
+        multiply = self.hessian_product
+        if not whole:
+            multiply = self.gauss_newton_product
+        v = np.zeros(self.size)
+
+        def product(part: Floats) -> Floats:
+            if scale is None:
+                v[block] = part
+                return sign * multiply(v)[block]
+            v[block] = scale[block] * part
+            return sign * scale[block] * multiply(v)[block]
+
+        finest = self.finest if sign < 0 else None
+        return largest_eigenvalues(product, start, k, tolerance=self.tolerance, finest=finest)
+
+    def _largest(self, start: Floats) -> Largest:
+        """Return the largest eigenvalue of the whole Hessian."""
+        from dynamics_cli.gradients.lanczos import largest_eigenvalues
+
+        return largest_eigenvalues(self.hessian_product, start, tolerance=self.tolerance)
+
+    def weights(self, parameters: Parameters) -> Floats:
+        """Return the trained weights (P,) among those by name."""
+        return np.concatenate(
+            [np.asarray(parameters[name], np.float64).ravel() for name in self.names]
+        )
+
+    def hessian(self) -> Floats:
+        """Return the Hessian (P, P)."""
+        H = np.stack(list(map(self.hessian_product, np.eye(self.size))))
+        return np.asarray((H + H.T) / 2)
+
+
+class ByEngine(Derivatives):
+    """Fully connected networks whose activation and loss are formulas, by the compiled engine.
+
+    Torch gives those that few measures ask of many outputs.
+    """
+
+    tolerance = TOLERANCE
+    finest = FINEST
+    keeps_statistics = False
+
+    def __init__(self, state: State, engine: Engine) -> None:
+        super().__init__(state)
+        self._engine = engine
+        self.names = engine.names
+        self.size = len(engine.places)
+
+    @property
+    def _evaluated(self) -> Engine:
+        """The engine, which has evaluated this state last."""
+        engine = self._engine
+        work = self._engine.work
+        if engine.evaluated is not self:
+            if self.problem.config.architecture.centered:
+                work.write(self._state.start)
+                work.centre()
+            work.write(self._state.parameters)
+            work.evaluate()
+            engine.evaluated = self
+        return engine
+
+    def gradient(self) -> Floats:
+        """Return the gradient of the training loss (P,)."""
+        return np.asarray(self._evaluated.work.gradient[self._engine.places])
+
+    def hessian_product(self, v: Floats) -> Floats:
+        """Return the Hessian of the training loss times `v`, (P,)."""
+        return self._evaluated.multiply(v)
+
+    def _layers(self, x: Floats, slopes: Floats) -> Iterator[tuple[Floats, Floats, bool, bool]]:
+        """Yield the parts of derivatives of F by the weights of each layer, the last layer first.
+
+        They are the inputs of the layer (n, m), the derivatives of F by its preactivations, and
+        whether its weights and its biases are trained. `slopes` (n, C) are the derivatives of F by
+        the outputs.
+        """
+        c: Any = self.problem.config.architecture
+        layers = layers_of(c, self._state.parameters)
+        features = features_of(c, self._state.parameters, x)
+        inputs = [x, *(h for _, h in features)]
+        delta = slopes * (c.output_scale or 1.0)
+        for k in reversed(range(len(layers))):
+            name = c.matrices[k]
+            trained = name in self.names, name.replace("weight", "bias") in self.names
+            yield inputs[k], delta, *trained
+            if k:
+                W, _ = layers[k]
+                z, _ = features[k - 1]
+                skipped = delta if name in c.skips else 0.0
+                delta = (delta @ W) * tracing.slopes(c.sigma, z, 1) + skipped
+
+    def _largest(self, start: Floats) -> Largest:
+        """Return the largest eigenvalue of the whole Hessian by a compiled call."""
+        return spectrum_of(self.problem, self._evaluated).largest(start, self.tolerance)
+
+    def kernel(self, count: int) -> Floats:
+        """Return the tangent kernel (n C, n C) of the first training samples."""
+        x = self.problem.dataset.x[:count]
+        C = getattr(self.problem.config.architecture, "outputs", None) or 1
+        n = len(x)
+        outputs = [list(self._layers(x, np.tile(row, (len(x), 1)))) for row in np.eye(C)]
+        K = np.zeros((n, C, n, C))
+        for of_layer in zip(*outputs, strict=True):
+            h, _, weight, bias = of_layer[0]
+            inner = weight * (h @ h.T) + bias
+            for a in range(C):
+                for b in range(C):
+                    K[:, a, :, b] += inner * (of_layer[a][1] @ of_layer[b][1].T)
+        return K.reshape(n * C, n * C)
+
+    def squared_gradients(self) -> Floats:
+        """Return `||grad l_k||^2` (n,) of the losses of single samples."""
+        samples = self.problem.dataset
+        loss = self.problem.loss
+        slopes = loss.derivatives(self._state.network(samples.x), samples.y)
+        layers = self._layers(samples.x, slopes.reshape(samples.n, -1))
+        parts = [
+            (delta**2).sum(1) * (weight * (h**2).sum(1) + bias) for h, delta, weight, bias in layers
+        ]
+        return np.asarray(np.sum(parts, 0))
+
+    def potential(self, count: int, labels: Floats) -> Potential:
+        """Return the mean loss, and its gradient, by the engine."""
+        engine = self._evaluated
+        samples = self.problem.dataset
+        work = self._engine.batch(count)
+        work.write(self._state.parameters)
+        base = engine.work.base.reshape(samples.n, -1).copy()
+        given: list[tuple[Any, Any]] = [
+            (samples.x, work.x),
+            (labels, work.y),
+            (base, work.base.reshape(count, -1)),
+        ]
+
+        def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
+            losses = np.empty(len(weights))
+            gradients = np.empty(weights.shape)
+            for k, theta in enumerate(weights):
+                if rows is not None:
+                    for source, working in given:
+                        working[...] = source[rows[k]]
+                elif k == 0:
+                    for source, working in given:
+                        working[...] = source
+                work.theta[engine.places] = theta
+                losses[k] = work.evaluate() / count
+                gradients[k] = work.gradient[engine.places]
             return losses, gradients
 
         return at

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.gradients.derivatives import (
+    TOLERANCE,
     Derivatives,
     derivatives_of,
     engine_of,
@@ -247,7 +248,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
         from dynamics_cli.gradients.watch import Watch
 
         size = len(engine.places)
-        return Watch(problem, _first(size, 1, NUDGE / size**0.5)[:, 0], Derivatives.tolerance)
+        return Watch(problem, _first(size, 1, NUDGE / size**0.5)[:, 0], TOLERANCE)
 
 
 class SmallestEigenvalue(Sharpness, kind="smallest_eigenvalue"):
