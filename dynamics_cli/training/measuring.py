@@ -84,33 +84,28 @@ class Measuring:
         """
         if not self._measures:
             return {}
-        several = len(self._problems) > 1
-        before = self.history.before(iteration)
         each: list[dict[str, Floats]] = []
         memories = []
-        state = weights
-        diagonal = preconditioner
-        end = iteration
-        for r in range(len(self._problems)):
-            if several:
-                if ends and ends[r] == DONE:
-                    each.append(
-                        {name: np.full(self._shapes[name], np.nan) for name in self._measures}
-                    )
-                    memories.append(self.memories[r])
-                    continue
-                halt = ends[r] if ends else None
-                end = iteration if halt is None else halt
-                state = _of_replica(weights, r)
-                before = [_of_replica(former, r) for former in self.history.before(end)]
-                diagonal = _of_replica(preconditioner, r)
-            numbers, memory = self._measure(r, state, end, before, diagonal)
+        for r, end in enumerate(ends or [None] * len(self._problems)):
+            if end == DONE:
+                each.append({name: np.full(self._shapes[name], np.nan) for name in self._measures})
+                memories.append(self.memories[r])
+                continue
+            at = iteration if end is None else end
+            before = [self._of(former, r) for former in self.history.before(at)]
+            numbers, memory = self._measure(
+                r, self._of(weights, r), at, before, self._of(preconditioner, r)
+            )
             each.append(numbers)
             memories.append(memory)
         self.memories = memories  # only now: a signal may have the state measured again
-        if not several:
-            return each[0]
-        return stacked(each)
+        return each[0] if len(each) == 1 else stacked(each)
+
+    def _of(self, weights: Weights, r: int) -> Weights:
+        """Return the weights of a network among those of all; a single one has no axis."""
+        if len(self._problems) == 1:
+            return weights
+        return {name: value[r] for name, value in weights.items()}
 
     @cached_property
     def _watch(self) -> tuple[str, Any] | None:
@@ -283,10 +278,6 @@ def _read_only(problem: Problem) -> Problem:
     }
     dataset = replace(problem.dataset, **read_only(samples, samples))
     return replace(problem, dataset=dataset, shapes=MappingProxyType(problem.shapes))
-
-
-def _of_replica(weights: Weights, r: int) -> Weights:
-    return {name: value[r] for name, value in weights.items()}
 
 
 def _start(problem: Problem) -> Parameters:

@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,7 @@ def repeatable_samples(config: RunConfig) -> Samples:
     samples = config.dataset.samples(Streams(config.seed))
     if not bundled(config.dataset) and _generators() != before:
         again = config.dataset.samples(Streams(config.seed))
-        pairs = zip(_arrays(samples), _arrays(again), strict=True)
-        if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+        if not _equal(*(vars(drawn).values() for drawn in (samples, again))):
             told = "its samples come from a global generator, so that each run has others"
             raise InputError(
                 f'dataset.kind {config.dataset.kind}: {told}; draw them from streams.rng("data")'
@@ -129,10 +129,6 @@ def _generators() -> tuple[Any, ...]:
     return tuple(states)
 
 
-def _arrays(samples: Samples) -> list[Any]:
-    return [array for array in vars(samples).values() if isinstance(array, np.ndarray)]
-
-
 def _network(problem: Problem) -> Iterator[str]:
     """Yield that the forward pass draws, or that the network is another each time it is built."""
     import torch
@@ -161,7 +157,9 @@ def _network(problem: Problem) -> Iterator[str]:
         if (wrong := _other_outputs(problem, outputs[0][0])) is not None:
             yield wrong
             return
-        changed = [name for name, b in _buffers(networks[0]).items() if not _equal(b, kept[name])]
+        changed = [
+            name for name, b in _buffers(networks[0]).items() if not _equal([b], [kept[name]])
+        ]
         layer = "the network"
         if drawing:
             layer = f"the layer {drawing[0]}"
@@ -176,9 +174,9 @@ def _network(problem: Problem) -> Iterator[str]:
         told = f"its evaluation changes the buffer {changed[0]}"
         yield f"{told}: change it where self.training is true"
     (first, built_again), (once_more, _) = outputs
-    if not _equal(first, once_more):
+    if not _equal([first], [once_more]):
         yield f"the same weights and inputs give other outputs each time: {remedy}"
-    if not _equal(first, built_again):
+    if not _equal([first], [built_again]):
         fixed = "draw constants of the network from a generator with a seed"
         yield f"built again, it gives other outputs with the same weights: {fixed}"
     if not trained:
@@ -192,17 +190,23 @@ def _other_outputs(problem: Problem, h: Any) -> str | None:
 
     if not isinstance(h, torch.Tensor):
         return f"its outputs are a {type(h).__name__}: return one tensor, (n,) or (n, C)"
-    shape = list(problem.loss.numbered(problem.dataset.y[:TRIED]).shape)
-    if problem.dataset.positions and shape[-1] == 1:
-        shape.pop()  # a single output has no axis
-    if problem.loss.labels == "classes":
-        shape.append(getattr(problem.config.architecture, "outputs", None) or h.shape[-1])
+    shape = _output_shape(problem, h.shape[-1])
     if list(h.shape) == shape:
         return None
     remedy = ""
     if list(h.shape) == [*shape, 1]:
         remedy = "; end it with .squeeze(-1) or nn.Flatten(0)"
     return f"its outputs of {len(h)} samples are {tuple(h.shape)}, not {tuple(shape)}{remedy}"
+
+
+def _output_shape(problem: Problem, classes: int = 1) -> list[int]:
+    """Return the shape of the outputs for the samples that a network is tried with."""
+    shape = list(problem.loss.numbered(problem.dataset.y[:TRIED]).shape)
+    if problem.dataset.positions and shape[-1] == 1:
+        shape.pop()  # a single output has no axis
+    if problem.loss.labels == "classes":
+        shape.append(getattr(problem.config.architecture, "outputs", None) or classes)
+    return shape
 
 
 def _buffers(network: Any) -> dict[str, Any]:
@@ -218,15 +222,16 @@ def _training(network: Any, x: Any) -> bool:
     import torch
 
     network.train()
-    outputs = []
-    before = _generators()[:-1]
     kept = {name: buffer.numpy() for name, buffer in _buffers(network).items()}
-    for _ in range(TRIED):
+
+    def forward() -> list[Any]:
         torch.manual_seed(0)
         put_buffers(network, kept)
-        with suppress(*UNTRIED):
-            outputs.append(network(x))
-    return _generators()[:-1] == before and all(_equal(h, outputs[0]) for h in outputs)
+        return [network(x)]
+
+    with suppress(*UNTRIED):
+        return not _differs(forward)
+    return True
 
 
 def _drawing_modules(network: Any) -> list[str]:
@@ -258,17 +263,12 @@ def _loss(problem: Problem) -> Iterator[str]:
 
     if facts(problem.loss) is not None:
         return
-    y = problem.loss.numbered(problem.dataset.y[:TRIED])
-    shape = list(y.shape)
-    if problem.loss.labels == "classes":
-        shape.append(getattr(problem.config.architecture, "outputs", None) or 1)
-    elif problem.dataset.positions and shape[-1] == 1:
-        shape.pop()  # a single output has no axis
+    y = torch.from_numpy(problem.loss.numbered(problem.dataset.y[:TRIED]))
+    shape = _output_shape(problem)
     h = torch.linspace(-1.0, 1.0, max(1, math.prod(shape))).reshape(shape).double()
     with torch.random.fork_rng(devices=[]):
-        (first, again), draws = _twice(lambda: problem.loss.total(h, torch.from_numpy(y)))
-    if draws or not _equal(first, again):
-        yield "it draws random numbers, so that no run with it can be trained again"
+        if _differs(lambda: [problem.loss.total(h, y)]):
+            yield "it draws random numbers, so that no run with it can be trained again"
 
 
 def _optimizer(problem: Problem) -> Iterator[str]:
@@ -291,18 +291,17 @@ def _optimizer(problem: Problem) -> Iterator[str]:
         return tensors
 
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        (first, again), draws = _twice(lambda: trained(anew=True))
-        if draws or not all(map(_equal, first, again)):
+        if _differs(partial(trained, anew=True)):
             yield "its updates draw random numbers, so that no run with it can be trained again"
-        elif not all(map(_equal, first, trained(anew=False))):
+        elif not _equal(trained(anew=True), trained(anew=False)):
             told = "its updates depend on more than `state` and `param_groups`"
             yield f"{told}; name the attributes of the object that change in `keeps`"
 
 
 def _initialization(problem: Problem) -> Iterator[str]:
     """Yield that weights are others each time."""
-    (first, again), _ = _twice(problem.initial_parameters)
-    if not all(np.array_equal(first[name], again[name], equal_nan=True) for name in first):
+    first, again = (problem.initial_parameters().values() for _ in range(2))
+    if not _equal(first, again):
         told = "its weights come from a global generator, so that each run has others"
         yield f'{told}; draw them from streams.rng("initialization")'
 
@@ -318,8 +317,18 @@ def _twice(call: Callable[[], Any]) -> tuple[tuple[Any, Any], bool]:
     return (first, again), _generators() != between
 
 
-def _equal(a: Any, b: Any) -> bool:
-    """Return whether two tensors are equal."""
-    import torch
+def _differs(call: Callable[[], Iterable[Any]]) -> bool:
+    """Return whether two calls give other arrays, or move a global generator."""
+    (first, again), draws = _twice(call)
+    return draws or not _equal(first, again)
 
-    return bool(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
+
+def _equal(first: Iterable[Any], again: Iterable[Any]) -> bool:
+    """Return whether the arrays and tensors among two lists are equal, NaN to NaN."""
+    pairs = zip(map(_array, first), map(_array, again), strict=True)
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs if hasattr(a, "shape"))
+
+
+def _array(value: Any) -> Any:
+    """Return a tensor as an array, and others as they are."""
+    return value.detach().numpy() if hasattr(value, "detach") else value
