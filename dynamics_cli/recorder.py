@@ -188,13 +188,16 @@ class Recorder:
                 self.directory.name, self._config, live=live, hidden=["train_loss"]
             )
             self._listener = self._open.enter_context(curves)
-            self._prepare(force)
+            self._prepare(force, sys._getframe(1).f_code.co_filename)
         except BaseException:
             self._open.close()
             raise
 
-    def _prepare(self, force: bool) -> None:
-        """Begin a run with state 0, unless an unfinished one waits for `load_state_dict`."""
+    def _prepare(self, force: bool, loop: str) -> None:
+        """Begin a run with state 0, unless an unfinished one waits for `load_state_dict`.
+
+        `loop` is the file of the training loop.
+        """
         info = None if force else begun_info(self.directory)
         if info is not None:
             if read_config(self.directory, info).recorded is None:
@@ -207,7 +210,7 @@ class Recorder:
                 )
             return
         about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
-        self._writer = RunWriter.create(self.directory, self._config, about, force=force)
+        self._writer = RunWriter.create(self.directory, self._config, about, force=force, loop=loop)
         self._listen()
         self._write(self._names)
         self._plan()

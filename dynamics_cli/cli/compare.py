@@ -37,6 +37,8 @@ def compare(run_a: str, run_b: str, as_json: bool) -> None:
     if rows:
         settings = text_table(["setting", "A", "B"], rows)
     emit(settings + "\n")
+    if rows := [[key, *map(_setting, both)] for key, both in comparison.code.items()]:
+        emit(text_table(["code", "A", "B"], rows) + "\n")
     final = [
         [name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in comparison.final.items()
     ]

@@ -51,5 +51,7 @@ def verify(*, paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
 def _emit(checked: Table) -> None:
     for row in checked:
         emit(f"{row['path']}: {'intact' if row['intact'] else 'damaged'}")
+        if row["code"]:
+            emit(f"  made by {row['code']}")
         for finding in row["findings"]:
             emit(f"  {finding['file']}: {finding['problem']}")

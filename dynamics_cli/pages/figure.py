@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dynamics_cli.config.dump import flat
 from dynamics_cli.mathematics import in_html, with_formulas
 from dynamics_cli.pages.document import Html, Page, folded, image, items, joined, shown, table, tag
 from dynamics_cli.reproduction import catalogue
@@ -174,7 +175,7 @@ def add_figure(page: Page, figure: Reproduced, *, level: str = "h3") -> None:
     """
     document = figure.document
     name = str(document["figure"])
-    origins = origins_of(name, config_files(document))
+    origins = origins_of(name, config_files(document).values())
     outcome = [f"A setting was chosen by outcome: {text}" for text in chosen_by_outcome(origins)]
     columns = ["statement", "verdict", "expected", "measured", "source"]
     if any(len(claim.each) > 1 for claim in figure.claims):
@@ -280,5 +281,5 @@ def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     if rows:
         yield tag("p", "A run has its own page: ", tag("code", f"dyn page {rows[0][5]}"))
     made = document["provenance"]
-    kept = {key: value for key, value in made.items() if key != "obtained"}
+    kept = flat({key: value for key, value in made.items() if key != "obtained"})
     yield table([], kept.items(), "Where, when and with what it was made")

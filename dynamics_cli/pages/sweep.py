@@ -66,6 +66,7 @@ def add_sweep(page: Page, directory: Path) -> None:
         table(["message", "jobs"], messages, "Messages of jobs") if messages else None,
         table(["setting", "values"], settings, "What is swept"),
         folded("Config", table(["setting", "value"], config, "Config")),
+        folded("Code", table([], flat(sweep.described.code.model_dump()).items(), "Code")),
     ]
     page.body.append(tag("section", *parts, class_="sweep"))
 

@@ -22,15 +22,18 @@ from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audits import Audit, read_audit
 from dynamics_cli.reproduction.claims import ClaimForm, ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
+from dynamics_cli.reproduction.settings import named
+from dynamics_cli.runs.code import Code, in_words
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.find import runs_below
+from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import FileName, read_sealed, seal
-from dynamics_cli.runs.verify import Fault, verify_run
-from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
+from dynamics_cli.runs.verify import Fault, faults_of_copies, verify_run
+from dynamics_cli.sweeps.directory import is_sweep, read_sweep, verify_sweep
 from dynamics_cli.sweeps.find import (
     is_there,
     open_run,
@@ -74,6 +77,7 @@ class _ProvenanceForm(BaseModel):
     platform: str | None = None
     threads: int | None = None
     seconds: float | None = None
+    code: Code = Code()
 
 
 class _DocumentForm(BaseModel):
@@ -169,16 +173,18 @@ def config_files(document: Mapping[str, Any]) -> dict[str, Path]:
     A config is one of the bundled papers, or one that the figure's own module names; without that
     module it has no file.
     """
-    known = {path.relative_to(CONFIGS).as_posix() for path in bundled_configs().values()}
+    known = {path.relative_to(CONFIGS).as_posix(): path for path in bundled_configs().values()}
     name = document["figure"]
     figure_id = catalogue.figure_names().get(name)
     if figure_id is not None and any(run["config"] not in known for run in document["runs"]):
         figure = catalogue.load_figure(figure_id)
         if name != figure_id:
             figure = figure.as_variant(name.removeprefix(f"{figure_id}-"))
-        known |= {run.config for run in figure.wanted(document["preset"]).values()}
+        for run in figure.wanted(document["preset"]).values():
+            # an earlier version wrote the path of the file
+            known |= dict.fromkeys([run.config, named(run.config)], CONFIGS / run.config)
     configs = dict.fromkeys(run["config"] for run in document["runs"])
-    return {config: CONFIGS / config for config in configs if config in known}
+    return {config: known[config] for config in configs if config in known}
 
 
 def file_of(path: Path, document: Mapping[str, Any], name: str) -> bytes:
@@ -189,7 +195,7 @@ def file_of(path: Path, document: Mapping[str, Any], name: str) -> bytes:
     again = f"`{command(document)}` makes it again"
     file = path.parent / name
     try:
-        contents = _regular(file)
+        contents = regular(file)
     except OSError as error:
         raise CorruptRunError(file, f"it cannot be read: {error.strerror}", again) from error
     if hashlib.sha256(contents).hexdigest() != document["sha256"][name]:
@@ -227,7 +233,7 @@ def run_path(document_file: Path, path: str) -> Path:
     return Path(os.path.normpath(document_file.absolute().parent / path))
 
 
-def _regular(path: Path) -> bytes:
+def regular(path: Path) -> bytes:
     """Return the contents of a regular file; OSError for a link, a pipe and a device."""
     # a device never ends, and a pipe may never begin
     if not stat.S_ISREG(path.lstat().st_mode):
@@ -236,15 +242,15 @@ def _regular(path: Path) -> bytes:
 
 
 def _place(run: Path, folder: Path) -> str:
-    """Return the path of a run, relative to the figure where both are below the outputs' root.
+    """Return the path of a run, relative to the figure where both are in one folder that may move.
 
-    That root may be moved.
+    It is the outputs' root, or the working directory.
     """
     run = run.absolute()
     folder = folder.absolute()
-    root = outputs_root().absolute()
-    if run.is_relative_to(root) and folder.is_relative_to(root):
-        return Path(os.path.relpath(run, folder)).as_posix()
+    for root in (outputs_root().absolute(), Path.cwd()):
+        if run.is_relative_to(root) and folder.is_relative_to(root):
+            return Path(os.path.relpath(run, folder)).as_posix()
     return str(run)
 
 
@@ -272,6 +278,7 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
         yield Fault.of(error, file)
         return
     runs = list(document["runs"])
+    yield from faults_of_copies(file.parent, document["provenance"].get("code", {}).get("kept", {}))
     for name in document["files"]:
         try:
             file_of(file, document, name)
@@ -321,8 +328,8 @@ def verify(*paths: str | Path) -> Table:
     """Check runs, sweeps and figures against their checksums.
 
     Every file is read, and each damaged file is named, with its damage and the parts that can
-    still be used. The table has a row for each path: `path`, whether it is `intact`, and the
-    `findings`.
+    still be used. The table has a row for each path: `path`, whether it is `intact`, the
+    `findings`, and the author's `code` that made it, in words, where it is in a git repository.
 
     Args:
         paths: the directory or the name of a run or a sweep, or the JSON beside a figure, which
@@ -339,12 +346,14 @@ def verify(*paths: str | Path) -> Table:
         return remembered(path.absolute())
 
     def row(path: Path) -> dict[str, Any]:
+        code: dict[str, Any] = {}
+        if path.name == layout.INFO:
+            path = path.parent
+        with suppress(RunError):  # told by the findings
+            code = _code_of(path)
         if is_sweep(path):
             findings = verify_sweep(path, check_run)
         elif path.is_dir():
-            findings = check_run(path)
-        elif path.name == layout.INFO:
-            path = path.parent
             findings = check_run(path)
         else:
             findings = verify_figure(path, check_run)
@@ -352,9 +361,22 @@ def verify(*paths: str | Path) -> Table:
             "path": path,
             "intact": not findings,
             "findings": [asdict(finding) for finding in findings],
+            "code": in_words(code) if code.get("commit") else "",
         }
 
     return Table(map(row, places))
+
+
+def _code_of(path: Path) -> dict[str, Any]:
+    """Return the author's code behind a sweep, a run or a figure.
+
+    Raises RunError: it is damaged.
+    """
+    if is_sweep(path):
+        return read_sweep(path).code.model_dump()
+    content = read_info(path) if path.is_dir() else read_document(path)
+    code: dict[str, Any] = content.get("provenance", {}).get("code", {})
+    return code
 
 
 def _verified(path: str | Path) -> Path:

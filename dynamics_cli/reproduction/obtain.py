@@ -11,6 +11,7 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.reproduction.figure import Wanted
+from dynamics_cli.reproduction.settings import named
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.training.many.replicas import divide
@@ -40,13 +41,13 @@ class ObtainedRun:
         return self.run.status == "diverged"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry in the JSON output; `config` is below `configs/`, `path` absolute."""
+        """Return the entry in the JSON output; `config` is as `named` says, `path` absolute."""
         place: dict[str, Any] = {"path": str(self.run.path.absolute())}
         if isinstance(self.run, ReplicaRun):
             place["replica"] = self.run.replica
         return {
             "role": self.role,
-            "config": self.wanted.config,
+            "config": named(self.wanted.config),
             "overrides": list(self.wanted.overrides),
             "replicas": self.wanted.replicas,
             "seed": self.seed,

@@ -15,8 +15,10 @@ from dynamics_cli.reproduction.document import (
     beside,
     file_of,
     read_document,
+    regular,
     seeds_of,
 )
+from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.store.sealed import seal
 
 PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
@@ -67,6 +69,10 @@ def published(
     """
     for name in document["files"]:
         yield name, file_of(file, document, name)
+    for kept in document["provenance"].get("code", {}).get("kept", {}).values():
+        copy = f"{kept['copy']}/{kept['from']}"
+        with unreadable_as_corrupt(path := file.parent / copy):
+            yield copy, regular(path)
     yield file.name, seal(_elsewhere(document, configs))
     if seeds_of(file, document):
         over_seeds = {**read_document(beside(file, SEEDS)), "runs": []}
@@ -82,4 +88,6 @@ def _elsewhere(document: Mapping[str, Any], configs: Mapping[str, str]) -> dict[
         if Path(path).is_absolute():
             path = Path(path).name
         runs.append({**run, "config": configs.get(run["config"], run["config"]), "path": path})
-    return {**without_machine(document), "runs": runs}
+    elsewhere = {**without_machine(document), "runs": runs}
+    elsewhere["provenance"]["code"] = document["provenance"].get("code", {})
+    return elsewhere

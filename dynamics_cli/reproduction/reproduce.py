@@ -27,6 +27,7 @@ from dynamics_cli.reproduction.document import SEEDS, beside, document_of, figur
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
+from dynamics_cli.runs.code import code
 from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files, manifest
 from dynamics_cli.runs.store.locks import run_lock
@@ -169,7 +170,8 @@ def reproduce(
     endings = [*formats, "json", *["csv"] * (chosen.table is not None)]
     names = [f"{chosen.id}.{ending}" for ending in endings]
     names += [beside(file, SEEDS).name] * (seeds > 1)
-    manifest.refuse_foreign(folder, names)  # before hours of training
+    entry, copies = code()
+    manifest.refuse_foreign(folder, [*names, *copies])  # before hours of training
 
     runs = source.obtain(chosen.wanted(preset), changes)
     evidence = chosen.evidence(by_role(runs))
@@ -197,7 +199,7 @@ def reproduce(
         "paper": chosen.paper,
         "preset": preset,
         "overrides": changes,
-        "provenance": provenance(),
+        "provenance": {**provenance(), "code": entry},
     }
     described = {"title": chosen.title, "caption": chosen.caption, "numbers": numbers}
     pictures = rendered(drawing, chosen.id, formats)
@@ -221,7 +223,7 @@ def reproduce(
     }
     contents[file.name] = document_of(of_first, pictures, runs, folder)
     with run_lock(folder):
-        written = manifest.write_listed(folder, contents)
+        written = manifest.write_listed(folder, {**copies, **contents})[len(copies) :]
     seconds = time.monotonic() - began
     return FigureResult(chosen.id, written, joined, [*runs, *more], table, numbers, seconds)
 

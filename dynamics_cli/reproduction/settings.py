@@ -39,10 +39,22 @@ def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
     return origins
 
 
-def origins_of(figure: str, configs: Iterable[str]) -> list[list[str]]:
+def named(config: str) -> str:
+    """Return how a config of `Wanted` is called on any machine: below `configs/`, or its package.
+
+    A config outside of packages has the name of its file.
+    """
+    path = Path(config)
+    if not path.is_absolute():
+        return config
+    inside = [folder for folder in path.parents if (folder / "__init__.py").is_file()]
+    return path.relative_to(inside[-1].parent if inside else path.parent).as_posix()
+
+
+def origins_of(figure: str, configs: Iterable[str | Path]) -> list[list[str]]:
     """Return rows of config, origin and settings that concern a figure.
 
-    The configs are named as in `Wanted.config`.
+    The configs are files, or named as in `Wanted.config`.
     """
     rows = []
     for name in dict.fromkeys(configs):

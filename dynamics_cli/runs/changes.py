@@ -69,7 +69,9 @@ def sha256_of_copy(folder: Path) -> str:
     Raises OSError: it cannot be read.
     """
     copied = {
-        file.relative_to(folder).as_posix(): files.read(file) for file in folder.rglob("*.py")
+        file.relative_to(folder).as_posix(): files.read(file)
+        for file in folder.rglob("*")
+        if file.is_file() and file.suffix != ".pyc"
     }
     return KindSource("", copied).sha256
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,9 @@ class Comparison:
     """`section.key` -> (value in a, value in b) of those that differ; None where a key is not."""
     loss: Difference
     parameters: dict[str, Difference]
+    code: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    """What differs of the code that made them: name -> (value in a, value in b), None for nothing.
+    """
 
     @property
     def final(self) -> dict[str, tuple[Any, Any]]:
@@ -46,12 +49,13 @@ class Comparison:
 
     @property
     def rows(self) -> Table:
-        """Rows of `what`: settings that differ, final numbers (`a`, `b`), and recorded arrays.
+        """Rows of `what`: settings and code that differ, final numbers, and recorded arrays.
 
-        Arrays have a `difference`, and the `iteration` of it.
+        All have `a` and `b` but arrays, which have a `difference`, and the `iteration` of it.
         """
         rows = Table()
-        for what, sides in (("setting", self.settings), ("final", self.final)):
+        parts = {"setting": self.settings, "code": self.code, "final": self.final}
+        for what, sides in parts.items():
             rows += [{"what": what, "name": name, "a": a, "b": b} for name, (a, b) in sides.items()]
         for name, apart in {"loss": self.loss, **self.parameters}.items():
             row = {"what": "recorded", "name": name}
@@ -66,6 +70,7 @@ class Comparison:
                 for run in (self.a, self.b)
             ],
             "settings": {key: list(values) for key, values in self.settings.items()},
+            "code": {key: list(values) for key, values in self.code.items()},
             "loss": asdict(self.loss),
             "parameters": {
                 name: asdict(difference) for name, difference in self.parameters.items()
@@ -84,13 +89,27 @@ def compare_runs(a: Run, b: Run) -> Comparison:
     """Compare two runs: their settings, final numbers, losses and weights."""
     names = dict.fromkeys([*a.parameters, *b.parameters])
     parameters = {name: _difference(a, b, name) for name in names}
-    return Comparison(a, b, settings_that_differ(a.config, b.config), _difference(a, b), parameters)
+    settings = settings_that_differ(a.config, b.config)
+    code = _differing(*(_code_of(run.info) for run in (a, b)))
+    return Comparison(a, b, settings, _difference(a, b), parameters, code)
+
+
+def _code_of(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the code that made a run, from `run.json`: the author's, and the version of dyn."""
+    made = info.get("provenance", {})
+    code = flat({"dyn": made.get("commit"), "python": info.get("versions", {}).get("python")})
+    code |= flat(made.get("code", {}))
+    return {key: value for key, value in code.items() if not key.endswith((".from", ".copy"))}
 
 
 def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any]]:
     """Return `section.key -> (value in a, value in b)`; None where a config has no such key."""
     left = flat(a.model_dump(exclude_none=True))
     right = flat(b.model_dump(exclude_none=True))
+    return _differing(left, right)
+
+
+def _differing(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     return {key: (x, y) for key, (x, y) in _side_by_side(left, right).items() if x != y}
 
 

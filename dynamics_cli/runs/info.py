@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,13 +14,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, model_validator
 
 from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.runs.code import CHECKOUT, Code, Source, commit
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, short_array
-from dynamics_cli.runs.store.sealed import FileName, check_file_name, read_sealed, write_sealed
+from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.version import __version__
 
 Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
@@ -37,7 +37,6 @@ COPIED = (
 Info = dict[str, Any]
 """The contents of `run.json`; docs/reference/run-files.md lists the entries."""
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 _ARRAYS = "the arrays are files of their own, which numpy.load reads"
 
 
@@ -46,17 +45,8 @@ class _Note(BaseModel):
     words: str
 
 
-class Source(BaseModel):
-    """The source of a kind that is not bundled: its origin, and the copy that the run keeps."""
-
-    origin: FileName = Field(alias="from")
-    sha256: str
-    copy_: str = Field(alias="copy")
-
-    @model_validator(mode="after")
-    def _copied(self) -> Self:
-        check_file_name(self.copy_.removeprefix(f"{layout.PARTS}/"))
-        return self
+class _Provenance(BaseModel):
+    code: Code = Code()
 
 
 class RunForm(BaseModel):
@@ -76,6 +66,7 @@ class RunForm(BaseModel):
     crc32: dict[str, int] | None = None
     files: dict[str, str] = {}
     kinds: dict[str, Source] = {}
+    provenance: _Provenance | None = None
     sweep: dict[str, Any] = {}
     parent: dict[str, Any] | None = None
     notes: list[_Note] = []
@@ -196,10 +187,15 @@ def provenance() -> dict[str, Any]:
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "commit": commit(),
+        "commit": _own_commit(),
         "platform": platform.platform(),
         "threads": threads(),
     }
+
+
+@cache
+def _own_commit() -> str | None:
+    return commit(CHECKOUT)
 
 
 @cache
@@ -220,21 +216,3 @@ def threads() -> int | None:
     with suppress(KeyError, ValueError):
         return int(os.environ["OMP_NUM_THREADS"])
     return None
-
-
-@cache
-def commit(root: Path = CHECKOUT) -> str | None:
-    """Commit checked out in `root`, `-dirty` when files differ from it; None if there is none."""
-    if not (root / ".git").exists():
-        return None
-    # without optional locks: killed while it refreshes the index, git would leave its lock in a
-    # user's checkout
-    describe = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    command = ["git", "--no-optional-locks", "-C", str(root), *describe]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    if done.returncode != 0:
-        return None
-    return done.stdout.strip() or None

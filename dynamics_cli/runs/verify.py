@@ -58,7 +58,8 @@ def _faults(directory: Path) -> Iterator[Fault]:
         read_config(directory, run.info)
     except DynError as error:
         yield Fault.of(error, directory / layout.CONFIG)
-    yield from _copies(directory, run.info.get("kinds", {}))
+    code = run.info.get("provenance", {}).get("code", {})
+    yield from faults_of_copies(directory, {**run.info.get("kinds", {}), **code.get("kept", {})})
     yield from (Fault(file, told_of_file("it")) for file in changed_files(run.info))
     if not run.finished and read_sealed(directory / layout.INFO, form=RunForm).get("rows"):
         yield Fault(directory / layout.INFO, f"it counts more rows than there are, {COPIED}")
@@ -102,9 +103,9 @@ def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(short, f"it {TOO_SHORT} (the checkpoint before takes its place)")
 
 
-def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
-    """Yield a finding for each copied source of foreign kinds that has changed."""
-    for place, sha256 in {(kind["copy"], kind["sha256"]) for kind in kinds.values()}:
+def faults_of_copies(directory: Path, sources: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
+    """Yield a finding for each copied source that has changed, of a kind, a script or a change."""
+    for place, sha256 in {(source["copy"], source["sha256"]) for source in sources.values()}:
         folder = directory / layout.PARTS / Path(place).name
         try:
             if sha256_of_copy(folder) != sha256:

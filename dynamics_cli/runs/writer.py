@@ -19,6 +19,7 @@ from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.config.changes import segments_of
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds.registry import foreign_sources
+from dynamics_cli.runs.code import code, part_of
 from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_info, write_info
 from dynamics_cli.runs.room import make_room
 from dynamics_cli.runs.store import files, layout
@@ -83,11 +84,13 @@ class RunWriter:
         info: Mapping[str, Any] | None = None,
         *,
         force: bool = False,
+        loop: str | None = None,
     ) -> RunWriter:
         """Start a run in a directory without one; with `force` the run there is moved aside.
 
         `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`,
-        and other entries; the provenance of this process is added.
+        and other entries; the provenance of this process is added, and the author's code, with the
+        file of a training `loop`.
 
         Raises:
             UsageError: the directory holds a run, or somebody's files whose names a run needs.
@@ -96,7 +99,10 @@ class RunWriter:
         text = config_text(config)
         sources = foreign_sources([segment.config for segment in segments_of(config)])
         aside = make_room(directory, force=force)
-        made = provenance()
+        entry, copies = code(loop)
+        if "sweep" in (info or {}):  # the sweep has the rest
+            entry, copies = part_of(entry), {}
+        made = {**provenance(), "code": entry}
         content = {
             "status": "running",
             "name": config.name,
@@ -112,6 +118,8 @@ class RunWriter:
         writer.aside = aside
         files.save(directory / layout.CONFIG, text)
         _make_folders(directory)
+        for copy, contents in copies.items():
+            files.save(directory / copy, contents)
         for kind, source in sources.items():
             copy = f"{layout.PARTS}/{source.folder}"
             for name, contents in source.files.items():
@@ -141,7 +149,8 @@ class RunWriter:
         for key in ("rows", "crc32", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
-        info["resumptions"] = [*info.get("resumptions", []), provenance()]
+        now = {**provenance(), "code": part_of(code()[0])}
+        info["resumptions"] = [*info.get("resumptions", []), now]
         if checkpoint is not None and checkpoint.file == layout.CHECKPOINT_BEFORE:
             with files.os_errors_as_run_errors(directory):
                 files.replace(directory / checkpoint.file, directory / layout.CHECKPOINT)

@@ -19,6 +19,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.runs.code import Code
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.replica import replicas_of
@@ -33,7 +34,7 @@ from dynamics_cli.runs.run import (
 from dynamics_cli.runs.store import files, manifest
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_form, write_sealed
-from dynamics_cli.runs.verify import Fault, verify_run
+from dynamics_cli.runs.verify import Fault, faults_of_copies, verify_run
 from dynamics_cli.sweeps.columns import column_numbers
 from dynamics_cli.text import Table
 
@@ -136,6 +137,7 @@ class SweepDescription(BaseModel):
     labels: dict[str, str] = {}
     columns: dict[str, str] = {}
     config: Annotated[dict[str, Any], AfterValidator(_check_config)]
+    code: Code = Code()
     hashes: list[str] = []
     """The hash of each job (`run_hash`), shortened; none in sweeps of a former version."""
     batches: list[list[int]]
@@ -175,7 +177,8 @@ class SweepDescription(BaseModel):
 
         Raises RunError: it cannot be written.
         """
-        write_sealed(directory / SWEEP, self.model_dump(exclude_none=True), indent=None)
+        written = self.model_dump(exclude_none=True, by_alias=True)
+        write_sealed(directory / SWEEP, written, indent=None)
 
 
 def is_sweep(directory: Path) -> bool:
@@ -552,7 +555,9 @@ def verify_sweep(
     wrong = {path: check_run(path) for path in runs_below(directory)}
     damaged = {path for path, faults in wrong.items() if faults}
     try:
-        findings = list(_faults(Sweep(directory), damaged))
+        sweep = Sweep(directory)
+        kept = sweep.described.model_dump(by_alias=True)["code"]["kept"]
+        findings = [*faults_of_copies(directory, kept), *_faults(sweep, damaged)]
     except RunError as error:
         findings = [Fault.of(error, directory)]
     return [*findings, *chain.from_iterable(wrong.values())]

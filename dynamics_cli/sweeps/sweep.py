@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.process import cores
+from dynamics_cli.runs.code import Code, code
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import files, layout, manifest
 from dynamics_cli.runs.store.locks import run_lock
@@ -159,6 +160,10 @@ def _begun(directory: Path, planned: PlannedSweep, parts: int) -> SweepDescripti
         described = known_sweep(directory, planned)
         if described is None:
             described = planned.described(runs)
+            entry, copies = code()
+            described.code = Code.model_validate(entry)
+            for copy, contents in copies.items():
+                files.save(directory / copy, contents)
             described.write(directory)
     # texts of pictures, and columns of the table: nothing is trained again
     if described.labels != planned.labels:

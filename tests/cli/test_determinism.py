@@ -28,7 +28,7 @@ Command = list[str]
 MAY_DIFFER = {
     "run.json": {"provenance", "versions", "threads", "seconds", "config_sha256", "checksum"},
     "figure": {"provenance", "checksum"},
-    "sweep.json": {"checksum"},
+    "sweep.json": {"checksum", "code"},
 }
 """Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left
 out, and `sweep.json` hold absolute paths of data files.

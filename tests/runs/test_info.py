@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,6 @@ import pytest
 
 from dynamics_cli import __version__
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import info
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import provenance, read_info, threads, write_info
 from dynamics_cli.runs.store.layout import is_run
@@ -95,29 +93,6 @@ def test_what_is_described(monkeypatch):
     assert threads() == 3
     monkeypatch.setenv("OMP_NUM_THREADS", "all")
     assert threads() is None
-
-
-def test_the_commit_of_a_checkout(tmp_path, monkeypatch):
-    commit = info.commit.__wrapped__  # without its cache
-    assert commit(tmp_path) is None
-
-    def git(*command):
-        identity = ["-c", "user.name=n", "-c", "user.email=e"]
-        done = subprocess.run(
-            ["git", *identity, *command], cwd=tmp_path, check=True, capture_output=True, text=True
-        )
-        return done.stdout.strip()
-
-    git("init", "-q")
-    assert commit(tmp_path) is None
-    (tmp_path / "file").write_text("a")
-    git("add", "file")
-    git("commit", "-qm", "m")
-    assert commit(tmp_path) == git("rev-parse", "HEAD")
-    (tmp_path / "file").write_text("b")
-    assert commit(tmp_path) == git("rev-parse", "HEAD") + "-dirty"
-    monkeypatch.setenv("PATH", os.devnull)
-    assert commit(tmp_path) is None
 
 
 def test_runs_import_nothing_heavy():

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.process import ONE_THREAD, THREADS, cores, torch_threads
+from dynamics_cli.runs.code import COMMAND, command_line
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
 from dynamics_cli.waiting import SILENT
 
@@ -169,13 +170,14 @@ class _Worker:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
+        line = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
         environment = {**os.environ, **ONE_THREAD, THREADS: torch_threads(), SILENT: "1"}
+        environment[COMMAND] = command_line() or ""
         # torch's threads are as many as alone: those that spin would keep others from working
         environment["OMP_WAIT_POLICY"] = "PASSIVE"
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         self._process = subprocess.Popen(
-            command,
+            line,
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             env=environment,
