@@ -323,7 +323,7 @@ def test_new_on_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(RunError, match=r"nothing was written \(No space left on device\)"):
         new_paper("mine2031", tmp_path)
     monkeypatch.undo()
-    assert len(new_paper("mine2031", tmp_path)) == 5
+    assert len(new_paper("mine2031", tmp_path)) == 13
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "a" * 300, ".hidden"])

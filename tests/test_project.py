@@ -83,7 +83,7 @@ MAY_IMPORT = {
         "analysis",
         "reproduction",
     },
-    "templates": {"kinds"},
+    "templates": {"kinds", "runs"},
 }
 """CONTRIBUTING.md, Architecture; what types alone need counts too."""
 FOUNDATION = {

@@ -30,9 +30,9 @@ def kind(section: str, name: str) -> None:
 @new.command(epilog="Example: dyn new paper mine2026")
 @click.argument("key")
 def paper(key: str) -> None:
-    """Write a new paper with one figure, its config, notes and a test."""
+    """Write the repository of a new paper: a figure, its config, notes, a test, a workflow."""
     from dynamics_cli.templates import new_paper
 
     for path in new_paper(key, Path()):
         emit(str(path))
-    say(f"try: dyn --with {key} reproduce {key}-fig1")
+    say(f"try: cd {key} && dyn reproduce {key}-fig1")

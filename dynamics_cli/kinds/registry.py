@@ -4,8 +4,8 @@ They come from the program, files and folders of `dyn --with`, and installed pac
 
 - Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a config names
   its kind.
-- `dyn --with PATH`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file or a package
-  in a folder.
+- `dyn --with PATH`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file, a package
+  in a folder, or the package that `pyproject.toml` in a folder names.
 - Installed packages name modules by entry points of the group `dyn`. They are imported when a kind
   is unknown, or when
   all kinds are listed. A broken package is reported once, on stderr, and hides no other.
@@ -26,6 +26,7 @@ import importlib.util
 import os
 import re
 import sys
+import tomllib
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -182,7 +183,7 @@ def named_packages(paths: str) -> dict[str, ModuleType]:
     Raises:
         InputError: one cannot be imported.
     """
-    named = [Path(path) for path in paths.split(os.pathsep) if path]
+    named = [package_in(Path(path)) for path in paths.split(os.pathsep) if path]
     modules = [load(path) for path in named]
     return {path.name: module for path, module in zip(named, modules, strict=True) if path.is_dir()}
 
@@ -211,11 +212,26 @@ def use(path: str | Path) -> None:
 
     Raises InputError: it cannot be imported.
     """
-    absolute = str(Path(path).absolute())
+    absolute = str(package_in(Path(path).absolute()))
     named = os.environ.get(WITH, "")
     load(Path(absolute))
     if absolute not in named.split(os.pathsep):
         os.environ[WITH] = os.pathsep.join(filter(None, [named, absolute]))
+
+
+def package_in(folder: Path) -> Path:
+    """Return the package that `pyproject.toml` of a folder names as entry point of `dyn`.
+
+    Of a folder without it, and of a file, it is the path itself.
+    """
+    file = folder / "pyproject.toml"
+    try:
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        (module, *_) = project["entry-points"][GROUP].values()
+        package = folder / module
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return folder
+    return package if (package / "__init__.py").is_file() else folder
 
 
 def load(path: Path) -> ModuleType:

@@ -31,11 +31,19 @@ EXPERIMENTS = "dynamics_cli._bundled.experiments"
 def papers() -> dict[str, PaperEntry]:
     """Return all papers by key: bundled, in folders named by `--with`, and of installed packages.
 
+    The paper that `pyproject.toml` in the working directory names is loaded as by `--with`.
+
     Raises InputError: the `PAPER` of a package is no paper, or its key is taken.
     """
     known = dict(_bundled())
+    installed = {point.module for point in entry_points(group=GROUP)}
+    here = paper_here()
+    if here is not None and here.name not in installed:
+        from dynamics_cli.kinds.registry import use
+
+        use(here)
     paths = os.environ.get("DYN_WITH", "")
-    if not (paths or entry_points(group=GROUP)):  # listing is light without packages of others
+    if not (paths or installed):  # listing is light without packages of others
         return known
     from dynamics_cli.kinds.registry import installed_packages, named_packages
 
@@ -139,18 +147,34 @@ def find(figure_id: str) -> FigureEntry:
 
 def meant(name: str, known: Iterable[str]) -> str:
     """Return a hint for the name of no known figure or paper: a folder here, or the closest."""
+    from dynamics_cli.kinds.registry import package_in
+
     folder = name.partition("-")[0]
     # False for what is no name of a file
-    if os.path.isfile(os.path.join(folder, "__init__.py")):  # noqa: PTH113, PTH118
+    if os.path.isfile(os.path.join(package_in(Path(folder)), "__init__.py")):  # noqa: PTH113, PTH118
         return f"; `dyn --with {folder} ...` loads the paper in the folder {folder}"
     return did_you_mean(name, known)
 
 
 def loading(figure_id: str) -> list[str]:
-    """Return `--with FOLDER` for a figure of a folder that is named so; nothing for others."""
-    named = [Path(path).name for path in os.environ.get("DYN_WITH", "").split(os.pathsep) if path]
+    """Return `--with FOLDER` for a figure of a folder that is named so; nothing for others.
+
+    The paper of the working directory needs none.
+    """
+    paths = os.environ.get("DYN_WITH", "").split(os.pathsep)
+    named = [Path(path).name for path in paths if path and path != str(paper_here())]
     tops = {listed.module.partition(".")[0] for listed in figures() if listed.id == figure_id}
     return [word for folder in named if folder in tops for word in ("--with", folder)]
+
+
+def paper_here() -> Path | None:
+    """Return the package of the paper that `pyproject.toml` in the working directory names."""
+    if not os.path.isfile("pyproject.toml"):  # noqa: PTH113 - listing is light
+        return None
+    from dynamics_cli.kinds.registry import package_in
+
+    package = package_in(Path.cwd())
+    return None if package == Path.cwd() else package
 
 
 def _bundled() -> dict[str, PaperEntry]:

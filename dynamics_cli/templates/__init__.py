@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 import os
+import platform
 import re
 from contextlib import suppress
 from importlib.resources import files
@@ -16,9 +17,24 @@ from pathlib import Path
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.kinds.registry import SECTIONS
+from dynamics_cli.runs.code import packages
+from dynamics_cli.version import __version__
 
-PAPER = ("__init__.py", "fig1.py", "NOTES.md", "test_KEY.py", "configs/two_points.yaml")
-"""Files of a new paper; KEY in names and contents becomes its key."""
+PAPER = (
+    "pyproject.toml",
+    "README.md",
+    "CHECKLIST.md",
+    "LICENSE",
+    "CITATION.cff",
+    ".gitignore",
+    ".github/workflows/reproduce.yml",
+    "tests/test_KEY.py",
+    "KEY/__init__.py",
+    "KEY/fig1.py",
+    "KEY/NOTES.md",
+    "KEY/configs/two_points.yaml",
+)
+"""Files of the repository of a new paper; KEY in names and contents becomes its key."""
 
 
 def new_kind(section: str, name: str, folder: Path) -> list[Path]:
@@ -46,16 +62,19 @@ def new_kind(section: str, name: str, folder: Path) -> list[Path]:
 
 
 def new_paper(key: str, folder: Path) -> list[Path]:
-    """Write a paper with one figure, its config and a test into `folder/key`; return the paths.
+    """Write a repository of a paper with one figure into `folder/key`; return the paths.
+
+    Its constraints are the versions that are installed here.
 
     Raises:
         UsageError: the key is no Python name, or a file is there already.
         RunError: a file cannot be written.
     """
     _check_name(key)
-    return _write(
-        folder / key, {f.replace("KEY", key): _filled(_template(f"paper/{f}"), key) for f in PAPER}
-    )
+    texts = {name.replace("KEY", key): _filled(_template(f"paper/{name}"), key) for name in PAPER}
+    # the build of a version, such as `+cpu`, is not to be had everywhere
+    pins = (f"{name}=={number.partition('+')[0]}\n" for name, number in packages().items())
+    return _write(folder / key, {**texts, "constraints.txt": "".join(pins)})
 
 
 def _check_name(name: str) -> None:
@@ -73,9 +92,16 @@ def _template(name: str) -> str:
 
 
 def _filled(text: str, name: str) -> str:
-    return text.replace("CLASS", "".join(part.capitalize() for part in name.split("_"))).replace(
-        "KEY", name
-    )
+    major, minor, _ = platform.python_version_tuple()
+    words = {
+        "CLASS": "".join(part.capitalize() for part in name.split("_")),
+        "VERSION": __version__,
+        "PYTHON": f"{major}.{minor}",
+        "KEY": name,
+    }
+    for word, put in words.items():
+        text = text.replace(word, put)
+    return text
 
 
 def _write(folder: Path, texts: dict[str, str]) -> list[Path]:

@@ -125,7 +125,7 @@ def test_the_workers_of_a_killed_sweep_end(place):
 
 def test_a_figure_that_is_being_drawn(place, dyn):
     assert dyn("new", "paper", "mine2026").code == 0
-    module = place / "mine2026/fig1.py"
+    module = place / "mine2026/mine2026/fig1.py"
     slow = (
         '"""Draw the loss."""\n    Path("drawing").touch()\n    import time\n    time.sleep(1000)'
     )

@@ -105,7 +105,7 @@ def test_an_error_in_a_paper_names_its_line(what, tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
     before, after, told = FAILING[what]
     new_paper("mine2026", tmp_path)
-    file = tmp_path / "mine2026" / "fig1.py"
+    file = tmp_path / "mine2026" / "mine2026" / "fig1.py"
     file.write_text(file.read_text().replace(before, after, 1))
     registry.use(tmp_path / "mine2026")
     made = partial(audit, nulls=["untrained"])
