@@ -10,6 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.pages.crate import CRATE, WORKFLOW, crate, script
 from dynamics_cli.pages.document import Html, Page, items, table, tag
 from dynamics_cli.pages.figure import (
     Reproduced,
@@ -47,8 +48,8 @@ def site(paper: str, out: str | Path) -> list[Path]:
     """Write the pages of a paper into a folder that any web server can offer.
 
     The folder has a page of the paper with all claims and their verdicts, a page for each figure
-    that was reproduced, their pictures, claims over seeds, nulls, configs, the environment, and how
-    to cite it. Nothing is loaded from elsewhere.
+    that was reproduced, their pictures, claims over seeds, nulls, configs, the environment, how to
+    cite it, and all of it for machines, as an RO-Crate. Nothing is loaded from elsewhere.
 
     Args:
         paper: its key, such as `boursier2022`.
@@ -72,6 +73,10 @@ def site(paper: str, out: str | Path) -> list[Path]:
             f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
         )
     contents = dict(_contents(paper, papers[paper], figures))
+    documents = {figure.name: figure.document for figure in figures}
+    contents[WORKFLOW] = script(documents)
+    cited = _citation(papers[paper], figures)
+    contents[CRATE] = crate(papers[paper], cited, documents, contents)
     return manifest.write_listed(Path(out), contents)
 
 
@@ -85,7 +90,7 @@ def _contents(
     configs = _config_places(figures)
     notes = _notes(key)
     cited = _citation(entry, figures)
-    further = ["claims.csv", "citation.bib", *(["NOTES.md"] if notes else [])]
+    further = ["claims.csv", "citation.bib", WORKFLOW, CRATE, *(["NOTES.md"] if notes else [])]
 
     index = Page("index", f"Reproduction of {key}")
     add_paper(index, key, figures, apart=True)
@@ -200,12 +205,12 @@ def _configs(figures: Sequence[Reproduced], places: Mapping[str, str]) -> Iterat
             used += [figure.name] if runs else []
             for run in runs:
                 seeds.add((run["seed"], run["seed"] + run.get("replicas", 1) - 1))
-        rows.append([_link(place), ", ".join(used), _ranges(sorted(seeds))])
+        rows.append([_link(place), ", ".join(used), ranges(sorted(seeds))])
     yield tag("h2", "Configs and seeds", id="configs")
     yield table(["config", "figures", "seeds"], rows, "Configs of the networks")
 
 
-def _ranges(ranges: Iterable[tuple[int, int]]) -> str:
+def ranges(ranges: Iterable[tuple[int, int]]) -> str:
     """Return the numbers of ranges, in order, as text: `0, 3 to 9`."""
     parts: list[tuple[int, int]] = []
     for first, last in ranges:

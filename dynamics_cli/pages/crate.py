@@ -1,0 +1,91 @@
+"""The RO-Crate of a site: its files and how they were made, in JSON-LD of schema.org.
+
+It follows RO-Crate 1.2 and the profile of workflow runs 0.5: the workflow is a script of the
+commands, and each figure is a run of it, with its configs and its files. `assets/crate.json` has
+the entities that all sites have.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from importlib.resources import files as resources
+from typing import Any
+
+from dynamics_cli.reproduction.document import command
+from dynamics_cli.reproduction.entries import PaperEntry
+
+CRATE = "ro-crate-metadata.json"
+WORKFLOW = "reproduce.sh"
+SPECIFICATION = "https://w3id.org/ro/crate/1.2"
+
+
+def script(documents: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """Return the script that makes all figures again, given their JSON by name."""
+    return "\n".join(["#!/bin/bash -e", *map(command, documents.values()), ""]).encode()
+
+
+def crate(
+    entry: PaperEntry,
+    cited: str,
+    documents: Mapping[str, Mapping[str, Any]],
+    contents: Mapping[str, bytes],
+) -> bytes:
+    """Return the metadata of the site of a paper.
+
+    Args:
+        entry: its entry in the index.
+        cited: a sentence that cites the site.
+        documents: JSON of its figures, by name.
+        contents: the files of the site, by name.
+    """
+    asset = resources("dynamics_cli.pages") / "assets" / "crate.json"
+    known = {entity["@id"]: entity for entity in json.loads(asset.read_text(encoding="utf-8"))}
+    provenances = [document["provenance"] for document in documents.values()]
+    known["./"] |= {
+        "name": f"Reproduction of: {entry.title}",
+        "description": cited,
+        "datePublished": max(made["started"] for made in provenances)[:10],
+        "hasPart": _ids(contents),
+        "mentions": _ids(f"#{name}" for name in documents),
+    }
+    credit = f"{entry.authors}. {entry.venue}."
+    known["#paper"] |= {"name": entry.title, "creditText": credit}
+    versions = sorted({made["versions"]["dyn"] for made in provenances})
+    known["#dyn"]["softwareVersion"] = ", ".join(versions)
+    for name, data in contents.items():
+        form = mimetypes.guess_type(name)[0] or "text/plain"
+        described = {"name": name, "encodingFormat": form, "contentSize": str(len(data))}
+        known[name] = {"@id": name, "@type": "File", **described, **known.get(name, {})}
+    entities = [*known.values(), *_actions(documents, contents)]
+    graph = {"@context": f"{SPECIFICATION}/context", "@graph": entities}
+    return (json.dumps(graph, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _ids(names: Iterable[str]) -> list[dict[str, str]]:
+    return [{"@id": name} for name in names]
+
+
+def _actions(
+    documents: Mapping[str, Mapping[str, Any]], contents: Iterable[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield how each figure was made: of its configs, by the workflow."""
+    for name, document in documents.items():
+        made = document["provenance"]
+        ended = datetime.fromisoformat(made["started"])  # the time when it was drawn
+        configs = tuple(run["config"] for run in document["runs"])
+        results = (f"figures/{name}.", f"{name}.")
+        yield {
+            "@id": f"#{name}",
+            "@type": "CreateAction",
+            "name": document.get("title") or name,
+            "description": command(document),
+            "instrument": {"@id": WORKFLOW},
+            "object": _ids(place for place in contents if place.endswith(configs)),
+            "result": _ids(place for place in contents if place.startswith(results)),
+            "startTime": (ended - timedelta(seconds=made.get("seconds") or 0)).isoformat(),
+            "endTime": ended.isoformat(),
+            "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
+        }
