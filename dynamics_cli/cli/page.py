@@ -62,6 +62,7 @@ def page(
         if len(what) != 1 or output is not None or theory:
             raise click.UsageError("--site takes one paper, and neither --output nor --theory")
         _site(what[0], site, quiet=quiet, as_json=as_json)
+        _refresh(what[0])
         return
     from dynamics_cli.pages import pages_folder
     from dynamics_cli.runs.store import manifest
@@ -76,12 +77,22 @@ def page(
         (file,) = manifest.write_listed(pages_folder(), {f"{made.name}.html": made.encode()})
     else:
         file = made.save(output)
+    for name in what:
+        _refresh(name)
     if as_json:
         emit_json({"file": file, "bytes": file.stat().st_size if file.is_file() else None})
         return
     emit(str(file))
     if file.is_file():
         message(size(file.stat().st_size))
+
+
+def _refresh(name: str) -> None:
+    """Write the tables of a paper into its repository, where that is the working directory."""
+    from dynamics_cli.pages.release import refresh
+
+    for path in refresh(name):
+        say(f"{path.name}: the table is new")
 
 
 def _site(paper: str, folder: Path, *, quiet: bool, as_json: bool) -> None:

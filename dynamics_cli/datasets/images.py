@@ -27,6 +27,7 @@ class OfClasses(Dataset):
     """The base of data sets of images in classes: rows of pixels, ordered by class."""
 
     random = False
+    licence = "none is stated by the authors"
     classes: ClassVar[int] = 10
     """Number of classes."""
 
@@ -114,6 +115,7 @@ class OfClasses(Dataset):
 class Digits(OfClasses):
     """The base of data sets of MNIST's handwritten digits: rows of 784 pixels."""
 
+    licence = "CC BY-SA 3.0"
     source: Literal["subset", "full"] = "subset"
     """`subset`: 1000 training and 200 held-out images of each digit, which come with dyn.
 

@@ -219,6 +219,8 @@ class Dataset(Kind):
     there are ever more.
     """
 
+    licence: ClassVar[str] = "none: drawn by dyn, or written in the config"
+    """Of the samples, for the checklist of a paper."""
     modulus: ClassVar[int | None] = None
     """p where inputs are pairs of one-hot numbers modulo p (n, 2 p); None for all others."""
     titles: ClassVar[Mapping[str, str]] = {
