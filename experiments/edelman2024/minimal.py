@@ -506,27 +506,26 @@ def numbers_early(e: dict[str, Early]) -> dict[str, float]:
 
 def draw_early(e: dict[str, Early]) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.7, extra_height=0.2)
+    lags = np.arange(LAGS)
     for column, (role, run) in enumerate(e.items()):
-        top = axes[column]
+        names = {"diagonal of W": run.diagonal, "other entries of W": run.off_diagonal}
+        rates = np.array([run.theory.diagonal, run.theory.off_diagonal])
+        growth = kit.chart(
+            role.capitalize(),
+            r"$10^5\,\times$ weight",
+            kit.lines(run.at, {name: 1e5 * values for name, values in names.items()}),
+            kit.lines(run.at, 1e5 * STEP * rates * run.at[:, None], "", "theory dashed"),
+        )
+        handles = kit.panel(axes[column], column, growth)
         bars = axes[2 + column]
-        for values, rate, color, name in (
-            (run.diagonal, run.theory.diagonal, "C0", "diagonal of W"),
-            (run.off_diagonal, run.theory.off_diagonal, "C1", "other entries of W"),
-        ):
-            top.plot(run.at, 1e5 * values, color=color, label=name)
-            top.plot(run.at, 1e5 * STEP * rate * run.at, color=kit.PALETTE.theory, ls=kit.DASHED)
-        kit.set_time_axis(top, run.at)
-        top.set_ylabel(r"$10^5\,\times$ weight")
-        lags = np.arange(LAGS)
         bars.bar(lags, 1e3 * run.v[-1, :LAGS], color="C2", label="scores v")
         bars.plot(
             lags, 1e3 * run.predicted_v[:LAGS], "o", color=kit.PALETTE.theory, label="closed form"
         )
         bars.set(xlabel="lag", ylabel=r"$10^3\,\times$ score", xticks=lags)
         bars.axhline(0, color=kit.PALETTE.muted, lw=0.8)
-        kit.panel_label(top, column, role.capitalize())
         kit.panel_label(bars, 2 + column, f"Scores, {role}")
-    kit.figure_legend(figure, kit.labelled(axes[0], axes[2]))
+    kit.figure_legend(figure, [*handles, *kit.labelled(axes[2])])
     return figure
 
 
