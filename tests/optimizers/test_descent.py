@@ -4,20 +4,20 @@ bit.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.optimizers.torch_optim import class_names
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.steppers.base import Stepper
 from tests.training.problems import (
-    assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,
+    assert_weights,
+    loop_of_torch,
     random_problem,
     updated_by_torch,
 )
@@ -52,14 +52,6 @@ TORCH = [
         {"alpha": 0.9, "momentum": 0.5, "weight_decay": 0.1},
     ),
 ]
-OTHERS = [
-    {"kind": "sgd", "momentum": 0.5, "batch_size": 2},
-    {"kind": "group_rmsprop"},
-    {"kind": "muon"},
-    {"kind": "muon", "nesterov": False, "weight_decay": 0.1, "batch_size": 3},
-    {"kind": "muon", "polar": "exact"},
-    {"kind": "adam", "clip": 0.1, "batch_size": 3},
-]
 
 
 def stepper_of(
@@ -69,19 +61,6 @@ def stepper_of(
     settings = {**own, **settings}
     one = random_problem(optimizer={"lr": 0.01, "iterations": iterations, **optimizer}, **settings)
     return build_stepper([one], choose([one])), one
-
-
-def by_hand(
-    problem: Problem, dtype: torch.dtype
-) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
-    model = problem.config.architecture.build(problem.dataset.d).to(dtype)
-    weights = problem.initial_parameters()
-    model.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in weights.items()})
-    return (
-        model,
-        torch.from_numpy(problem.dataset.x).to(dtype),
-        torch.from_numpy(problem.dataset.y).to(dtype),
-    )
 
 
 @pytest.mark.parametrize("steps", [40, pytest.param(1000, marks=pytest.mark.long)])
@@ -94,89 +73,35 @@ def test_the_updates_of_torch_optim(optimizer, cls, settings, dtype, steps):
         steps = min(steps, 100)
     ours, problem = stepper_of(optimizer, dtype=dtype)
     ours.advance(steps)
-    model, x, y = by_hand(problem, getattr(torch, dtype))
-    theirs = cls(model.parameters(), lr=0.01, **settings)
-    (batches,) = getattr(ours, "_batches", None) or [None]
-    config = problem.config.optimizer
-    for i in range(steps):
-        chosen = slice(None) if batches is None else torch.from_numpy(batches.at(i))
-        theirs.zero_grad()
-        problem.loss.total(model(x[chosen]), y[chosen]).backward()
-        theirs.param_groups[0]["lr"] = config.step_size(i, 1000)
-        theirs.step()
+
+    def set_step(i: int, theirs: Any, _: Any) -> None:
+        theirs.param_groups[0]["lr"] = problem.config.optimizer.step_size(i, 1000)
+
+    make = partial(cls, lr=0.01, **settings)
+    *_, expected = loop_of_torch(problem, make, steps, set_step)
     rounding = (
         40 * steps * float(np.finfo(dtype).eps)
     )  # which Adam amplifies where gradients are small
-    for name, weights in model.named_parameters():
-        assert_allclose(ours.parameters()[name], weights.detach().numpy(), rtol=0, atol=rounding)
+    assert_weights(ours.parameters(), expected, atol=rounding)
 
 
-def reference(problem: Problem, step: Any, iterations: int) -> dict[str, np.ndarray]:
-    """Return the weights after updates `step(i, gradients) -> what is subtracted`, with
-    autograd's gradients.
-    """
-    model, x, y = by_hand(problem, torch.float64)
-    weights = dict(model.named_parameters())
-    for i in range(iterations):
-        gradients = torch.autograd.grad(problem.loss.total(model(x), y), list(weights.values()))
-        with torch.no_grad():
-            changes = step(i, [g.numpy() for g in gradients])
-            for weight, change in zip(weights.values(), changes, strict=True):
-                weight.sub_(torch.from_numpy(change))
-    return {name: weight.detach().numpy() for name, weight in weights.items()}
+class Written(torch.optim.Optimizer):
+    """Subtracts `step(i, gradients)`, a list of arrays, from the weights."""
+
+    def __init__(self, tensors: Any, step: Any) -> None:
+        super().__init__(tensors, {})
+        self._written = step
+        self._i = -1
+
+    def step(self, closure: Any = None) -> None:
+        self._i += 1
+        tensors = self.param_groups[0]["params"]
+        changes = self._written(self._i, [w.grad.numpy() for w in tensors])
+        for w, change in zip(tensors, changes, strict=True):
+            w.data.sub_(torch.from_numpy(change))
 
 
-def normalised(share: float) -> Any:
-    """Return steps along gradients over the root of the mean square of their norm."""
-    mean = [0.0]
-
-    def step(i: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
-        mean[0] = share * mean[0] + (1 - share) * sum(float((g**2).sum()) for g in gradients)
-        return [0.01 * g / (np.sqrt(mean[0] / (1 - share ** (i + 1))) + 1e-6) for g in gradients]
-
-    return step
-
-
-def muon(old: list[np.ndarray], exact: bool = False) -> Any:
-    """Return steps along momenta whose singular values went through the quintic five times, or are
-    1; of vectors as rows.
-    """
-
-    def orthogonal(b: np.ndarray) -> np.ndarray:
-        rows = b if b.ndim > 1 else b[None]
-        U, s, V = np.linalg.svd(rows, full_matrices=False)
-        s = s / np.linalg.norm(s)
-        for _ in range(5):
-            s = 3.4445 * s - 4.775 * s**3 + 2.0315 * s**5
-        if exact:
-            s = (s > 1e-13).astype(float)
-        return (max(1.0, len(rows) / rows.shape[1]) ** 0.5 * (U * s) @ V).reshape(b.shape)
-
-    def step(_: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
-        old[:] = [
-            0.95 * b + g for b, g in zip(old or [0.0] * len(gradients), gradients, strict=True)
-        ]
-        return [0.01 * orthogonal(g + 0.95 * b) for b, g in zip(old, gradients, strict=True)]
-
-    return step
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "step"),
-    [
-        ({"kind": "group_rmsprop", "decay": 0.9}, normalised(0.9)),
-        ({"kind": "muon"}, muon([])),
-        ({"kind": "muon", "polar": "exact"}, muon([], exact=True)),
-    ],
-    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
-)
-def test_updates_by_their_formulas(optimizer, step):
-    ours, problem = stepper_of(optimizer, 60)
-    ours.advance(60)
-    for name, expected in reference(problem, step, 60).items():
-        assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
-
-
+FACTOR = {"layer_lr": {"weight_2": 0.5}}
 CLIPS = [{"clip": 0.1}, {"clip": 0.05, "clip_by": "value"}]
 
 
@@ -185,8 +110,8 @@ CLIPS = [{"clip": 0.1}, {"clip": 0.05, "clip_by": "value"}]
     ("backend", "optimizer"),
     [
         ("torch", {"kind": "gd"}),
-        ("torch", {"kind": "gd", "layer_lr": {"weight_2": 0.5}}),
-        ("torch", {"kind": "torch", "name": "SGD", "weight_decay": 0.1, "momentum": 0.9}),
+        ("torch", {"kind": "gd", **FACTOR}),
+        ("torch", {"kind": "torch", "name": "SGD", "weight_decay": 0.1, "momentum": 0.9, **FACTOR}),
         ("compiled", {"kind": "gd", "weight_decay": 0.1, "momentum": 0.9}),
     ],
     ids=str,
@@ -194,24 +119,25 @@ CLIPS = [{"clip": 0.1}, {"clip": 0.05, "clip_by": "value"}]
 def test_clipped_gradients_are_those_of_a_loop_with_torch(backend, optimizer, clip):
     ours, problem = stepper_of({**optimizer, **clip}, 40, backend=backend)
     ours.advance(40)
-    model, x, y = by_hand(problem, torch.float64)
     decay = {key: optimizer[key] for key in ("weight_decay", "momentum") if key in optimizer}
     factors = optimizer.get("layer_lr", {})
-    groups = [
-        {"params": [w], "lr": 0.01 * factors.get(name, 1.0)} for name, w in model.named_parameters()
-    ]
-    theirs = SGD(groups, **decay)
-    for _ in range(40):
-        theirs.zero_grad()
-        problem.loss.total(model(x), y).backward()
+    steps = [0.01 * factors.get(name, 1.0) for name in problem.shapes]
+
+    def clipped(theirs: Any, *_: Any) -> None:
+        tensors = [w for group in theirs.param_groups for w in group["params"]]
         if "clip_by" in clip:
-            torch.nn.utils.clip_grad_value_(model.parameters(), 0.05)
+            torch.nn.utils.clip_grad_value_(tensors, 0.05)
         else:
-            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-            assert norm > 0.1
-        theirs.step()
-    for weight, found in zip(model.parameters(), ours.parameters().values(), strict=True):
-        assert_allclose(found, weight.detach().numpy(), rtol=0, atol=1e-13)
+            assert torch.nn.utils.clip_grad_norm_(tensors, 0.1) > 0.1
+
+    def make(tensors: Any) -> Any:
+        groups = [{"params": [w], "lr": lr} for w, lr in zip(tensors, steps, strict=True)]
+        theirs = SGD(groups, **decay)
+        theirs.register_step_pre_hook(clipped)
+        return theirs
+
+    *_, expected = loop_of_torch(problem, make, 40)
+    assert_weights(ours.parameters(), expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("way", ["torch", "engine"])
@@ -223,37 +149,6 @@ def test_the_gradient_of_each_replica_is_clipped_by_itself(way):
     assert_replicas_are_the_networks_alone(problems, lambda some: way_of(some, way), 9, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "optimizer", [*(first for first, *_ in TORCH), *OTHERS], ids=lambda value: str(value)[:60]
-)
-def test_every_optimizer_goes_on_with_the_same_bits(optimizer):
-    assert_chunks_are_invisible(lambda: stepper_of(optimizer, 30)[0], 30)
-
-
-WITHOUT_BIAS = {"architecture": {**DEEP, "bias": False}}
-
-
-@pytest.mark.parametrize("name", class_names())
-def test_every_class_of_torch_optim(name):
-    """Its updates are those of the class in a loop, and its state is all in the checkpoint."""
-    optimizer = {"kind": "torch", "name": name, "layer_lr": {"weight_2": 0.5}}
-    assert_chunks_are_invisible(lambda: stepper_of(optimizer, 30, **WITHOUT_BIAS)[0], 30)
-
-    ours, problem = stepper_of(optimizer, 30, **WITHOUT_BIAS)
-    ours.advance(30)
-    model, x, y = by_hand(problem, torch.float64)
-    cls = getattr(torch.optim, name)
-    steps = {"weight_2": 0.005}
-    theirs = [cls([w], lr=steps.get(weight, 0.01)) for weight, w in model.named_parameters()]
-    for _ in range(30):
-        model.zero_grad()
-        problem.loss.total(model(x), y).backward()
-        for one in theirs:
-            one.step()
-    for weight, found in zip(model.parameters(), ours.parameters().values(), strict=True):
-        assert_allclose(found, weight.detach().numpy(), rtol=0, atol=1e-13)
-
-
 def test_an_optimizer_of_torch_is_all_in_its_state():
     """An update by an optimizer that is made anew from the state has the same bits."""
     _, problem = stepper_of({"kind": "torch", "name": "ASGD", "t0": 5.0, "lambd": 0.1}, 20)
@@ -263,5 +158,4 @@ def test_an_optimizer_of_torch_is_all_in_its_state():
     for group in anew._groups["all"]:
         group.updater = None
     anew.advance(20)
-    for name, weights in at_once.parameters().items():
-        assert_array_equal(anew.parameters()[name], weights)
+    assert_weights(anew.parameters(), at_once.parameters())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper
+from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper
 from dynamics_cli.training.steppers.base import Stepper
@@ -85,6 +87,44 @@ class _TorchForm(AutogradStepper):
     compiles = False
 
 
+def loop_of_torch(
+    problem: Problem,
+    make: Callable[[Any], Any],
+    n: int,
+    before: Callable[[int, Any, dict[str, Any]], Any] = lambda i, made, w: None,
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the weights after each of `n` updates of a plain loop, by an optimizer of torch.
+
+    Args:
+        problem: gives network, samples, batches and loss.
+        make: returns the optimizer of tensors.
+        n: updates.
+        before: is called before each update, and may return another optimizer.
+    """
+    data = problem.dataset
+    dtype = getattr(torch, problem.config.dtype)
+    model = problem.config.architecture.network(data.d, problem.initial_parameters(), dtype)
+    x, y = (torch.from_numpy(array).to(dtype) for array in (data.x, data.y))
+    w = dict(model.named_parameters())
+    made = make([*w.values()])
+    rows: Any = Batches(problem).at if problem.batch_size else lambda i: slice(None)
+    for i in range(n):
+        made = before(i, made, w) or made
+        made.zero_grad()
+        problem.loss.total(model(x[rows(i)]), y[rows(i)]).backward()
+        made.step()
+        yield {name: tensor.detach().numpy().copy() for name, tensor in w.items()}
+
+
+def assert_weights(
+    found: Mapping[str, Any], expected: Mapping[str, Any], rtol: float = 0.0, atol: float = 0.0
+) -> None:
+    """Assert that weights are those expected by name, by default bit for bit."""
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        assert_allclose(found[name], value, rtol=rtol, atol=atol, err_msg=name)
+
+
 def path_of(
     make: Callable[[], Stepper], chunks: list[int], *, through_state: bool = False
 ) -> list[bytes]:
@@ -114,6 +154,7 @@ def assert_chunks_are_invisible(make: Callable[[], Stepper], n: int = 60) -> Non
     """
     whole = path_of(make, [n])
     assert path_of(make, [1, 2, n // 2, n - n // 2 - 3]) == whole
+    torch.manual_seed(1)  # as in a process with other random numbers
     assert path_of(make, [0, 7, n // 3, n - n // 3 - 7], through_state=True) == whole
 
 
@@ -150,8 +191,6 @@ def assert_replicas_are_the_networks_alone(
         assert_allclose(losses[: len(own), r] if len(losses) else [], own, rtol=rtol)
         assert_allclose(ends[r], alone.loss(), rtol=rtol)
         assert numbers["replica_iterations"][r] == alone.iteration
-        for name, value in alone.parameters().items():
-            assert_allclose(
-                together.parameters()[name][r], value, rtol=rtol, atol=rtol, err_msg=name
-            )
+        found = {name: stack[r] for name, stack in together.parameters().items()}
+        assert_weights(found, alone.parameters(), rtol, rtol)
     return together

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.kinds import Problem
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.checkpoints import kept_checkpoints
@@ -25,9 +27,11 @@ from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.training import loop
 from dynamics_cli.training.many.replicas import batch_key, build_problems
 from dynamics_cli.training.parent import parent_of
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_problems, plan_run, prospect
 from dynamics_cli.training.signals import Interrupted
 from tests.runs.damage import arrays_of
+from tests.training.problems import assert_weights, loop_of_torch
 
 rng = np.random.default_rng(3)
 X = rng.standard_normal((4, 3))
@@ -113,6 +117,11 @@ def settings_of(case: dict[str, Any]) -> dict[str, Any]:
     return {**BASE, **case}
 
 
+def first_of(settings: dict[str, Any]) -> Problem:
+    """Return the problem of a run before its changes."""
+    return build_problem(load_config({**settings, "changes": None}))
+
+
 def interrupted_everywhere(plan: Any, states: list[int]) -> None:
     """Train a plan, interrupted by Ctrl-C at each of the states, to its end."""
     for state in states:
@@ -165,30 +174,22 @@ def test_a_changed_run_is_what_torch_does(tmp_path, backend):
     changes = [LR, ADAM, {"at": 28, "freeze": ["hidden_weight"], "scale": {"output_weight": 2.0}}]
     case = settings_of({"changes": changes, "optimizer": MOMENTUM, "backend": backend})
     run = obtain_run(plan_run(load_config(case), tmp_path / "run")).run
-    start = run.state(0)
-    W = torch.tensor(start["hidden_weight"], requires_grad=True)
-    a = torch.tensor(start["output_weight"], requires_grad=True)
-    x = torch.tensor(run.dataset().x)
-    y = torch.tensor(run.dataset().y)
-    optimizer: Any = torch.optim.SGD([W, a], lr=0.02, momentum=0.9)
-    losses = []
-    for i in range(40):
+
+    def change(i, made, w):
         if i == 12:
-            optimizer.param_groups[0]["lr"] = 0.05
+            made.param_groups[0]["lr"] = 0.05
         if i == 20:
-            optimizer = torch.optim.Adam([W, a], lr=0.01)
+            return torch.optim.Adam([*w.values()], lr=0.01)
         if i == 28:
-            W.requires_grad_(False)
-            W.grad = None
-            with torch.no_grad():
-                a.mul_(2.0)
-        loss = ((torch.tanh(x @ W.T) @ a - y) ** 2).mean()
-        # the loss of a state at which weights change is that before the change
-        losses.append(loss.item() if i != 28 else run.losses[28])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    np.testing.assert_allclose(run.losses[:40], losses, rtol=1e-10)
+            w["hidden_weight"].requires_grad_(False)
+            w["output_weight"].data.mul_(2.0)
+        return None
+
+    begun = partial(torch.optim.SGD, lr=0.02, momentum=0.9)
+    states = run.snapshot_iterations.tolist()
+    for i, expected in enumerate(loop_of_torch(first_of(case), begun, 40, change), start=1):
+        if i in states:
+            assert_weights(run.state(states.index(i)), expected, rtol=1e-10)
     begins = "changes[1]: the memory of adam (mean, square) begins at 0 at iteration 20"
     assert run.info["messages"] == [begins]
     steps = np.diff(run.times)
@@ -209,23 +210,6 @@ OF_TORCH: dict[str, tuple[str, dict[str, Any], dict[str, Any], Any]] = {
 }
 
 
-def _by_torch(run, optimizer, *, clip=None, at=20, change=None):
-    """Return the weights after 40 updates by torch, changed at a state."""
-    w = {name: torch.tensor(run.state(0)[name], requires_grad=True) for name in run.state(0)}
-    x = torch.tensor(run.dataset().x)
-    y = torch.tensor(run.dataset().y)
-    made = optimizer([*w.values()])
-    for i in range(40):
-        if i == at:
-            made = change(made, w) or made
-        made.zero_grad()
-        ((torch.tanh(x @ w["hidden_weight"].T) @ w["output_weight"] - y) ** 2).mean().backward()
-        if clip is not None:
-            torch.nn.utils.clip_grad_norm_([*w.values()], clip)
-        made.step()
-    return {name: tensor.detach().numpy() for name, tensor in w.items()}
-
-
 @pytest.mark.parametrize("case", OF_TORCH)
 def test_settings_of_a_torch_optimizer_change_and_its_memory_stays(tmp_path, case):
     name, given, changed, added = OF_TORCH[case]
@@ -233,51 +217,29 @@ def test_settings_of_a_torch_optimizer_change_and_its_memory_stays(tmp_path, cas
     settings = settings_of({"optimizer": optimizer, "changes": [{"at": 20, "optimizer": changed}]})
     run = obtain_run(plan_run(load_config(settings), tmp_path / "run")).run
 
-    def change(made, w):
-        made.param_groups[0].update(changed)
-        if added is not None:
-            for tensor in w.values():
+    def change(i, made, w):
+        if i == 20:
+            made.param_groups[0].update(changed)
+            for tensor in w.values() if added else ():
                 added(made, tensor)
 
-    def make(tensors):
-        return getattr(torch.optim, name)(tensors, lr=0.01, **given)
-
-    weights = _by_torch(run, make, change=change)
-    for weight, value in weights.items():
-        np.testing.assert_allclose(run.state(-1)[weight], value, rtol=1e-9)
+    make = partial(getattr(torch.optim, name), lr=0.01, **given)
+    *_, expected = loop_of_torch(first_of(settings), make, 40, change)
+    assert_weights(run.state(-1), expected, rtol=1e-9)
 
 
 def test_another_class_of_torch_takes_the_place_of_the_one_before(tmp_path):
     optimizer = {"kind": "torch", "name": "Adam", "lr": 0.01, "iterations": 40}
-    change = {"at": 20, "optimizer": {"name": "SGD", "lr": 0.02}}
-    settings = settings_of({"optimizer": optimizer, "changes": [change]})
-    run = obtain_run(plan_run(load_config(settings), tmp_path / "run")).run
-    weights = _by_torch(
-        run,
-        lambda tensors: torch.optim.Adam(tensors, lr=0.01),
-        change=lambda _, w: torch.optim.SGD([*w.values()], lr=0.02),
-    )
-    for weight, value in weights.items():
-        np.testing.assert_allclose(run.state(-1)[weight], value, rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["SGD", "Adam", "Rprop", "ASGD"])
-def test_frozen_weights_neither_move_nor_count_in_the_clipped_norm(tmp_path, name):
-    optimizer = {"kind": "torch", "name": name, "lr": 0.01, "iterations": 40, "clip": 0.1}
-    change = {"at": 20, "freeze": ["hidden_weight"]}
-    settings = settings_of({"optimizer": optimizer, "changes": [change]})
+    another = {"at": 20, "optimizer": {"name": "SGD", "lr": 0.02}}
+    settings = settings_of({"optimizer": optimizer, "changes": [another]})
     run = obtain_run(plan_run(load_config(settings), tmp_path / "run")).run
 
-    def freeze(_, w):
-        w["hidden_weight"].requires_grad_(False)
-        w["hidden_weight"].grad = None
+    def change(i, made, w):
+        return torch.optim.SGD([*w.values()], lr=0.02) if i == 20 else None
 
-    def make(tensors):
-        return getattr(torch.optim, name)(tensors, lr=0.01)
-
-    weights = _by_torch(run, make, clip=0.1, change=freeze)
-    for weight, value in weights.items():
-        np.testing.assert_allclose(run.state(-1)[weight], value, rtol=1e-9)
+    make = partial(torch.optim.Adam, lr=0.01)
+    *_, expected = loop_of_torch(first_of(settings), make, 40, change)
+    assert_weights(run.state(-1), expected, rtol=1e-9)
 
 
 def test_weights_that_a_network_lacks_are_refused(tmp_path):

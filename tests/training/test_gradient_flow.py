@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.problem import build_problem
-from tests.training.problems import assert_chunks_are_invisible, random_problem, stepper_of
+from tests.training.problems import random_problem, stepper_of
 
 CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"
 BACKENDS = ("compiled", "torch")
@@ -202,17 +201,6 @@ def test_a_neuron_that_slides_follows_filippov():
 
 
 # the contract of a stepper
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("settings", [{}, DEEP], ids=["kinks", "smooth"])
-def test_chunks_and_resumption_are_invisible(backend, dtype, settings):
-    make = partial(
-        stepper_of, random_problem(optimizer=flow(0.6, 60), dtype=dtype, **settings), backend
-    )
-    assert_chunks_are_invisible(make)
-    assert {value.dtype for value in make().parameters().values()} == {np.dtype(dtype)}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

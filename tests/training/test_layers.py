@@ -211,14 +211,6 @@ def deep(
     )
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_chunks_and_resumption_are_invisible(name):
-    """In float32: `test_steppers.py` has both precisions."""
-    assert_chunks_are_invisible(
-        partial(stepper_of, deep(OPTIMIZERS[name], dtype="float32"), "engine")
-    )
-
-
 @pytest.mark.parametrize(
     "optimizer", [{"kind": "gd", "momentum": 0.9}, {"kind": "sgd", "batch_size": 250}]
 )
