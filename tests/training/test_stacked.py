@@ -30,29 +30,45 @@ from tests.training.problems import (
     updated_by_torch,
 )
 
-CONVOLUTIONAL = read("""
-kind: convolutional
-image: [1, 6, 6]
-convolutions: [[3, 3, 1, 1], [4, 3, 2, 0]]
-widths: [5]
+NETWORKS = read("""
+gpt: {kind: gpt, tokens: 2, width: 8, heads: 2, outputs: 5}
+recurrent: {kind: recurrent, cell: gru, tokens: 2, width: 6, outputs: 5}
+transformer: {kind: transformer, tokens: 2, width: 8, heads: 2, outputs: 5}
+gpt at positions: {kind: gpt, tokens: 8, width: 8, heads: 2, outputs: 4, predict: every}
+convolutional: {kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1], [4, 3, 2, 0]],
+  widths: [5]}
+fully connected: {kind: fully_connected, widths: [50, 50]}
+residual: {kind: residual, width: 6, depth: 3}
+two layers: {kind: two_layer, width: 60}
 """)
-CASES = read("""
-convolutional, momentum: [{kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1],
-  [4, 3, 2, 0]], widths: [5]}, {kind: gd, momentum: 0.9}]
-convolutional, batches: [{kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1],
-  [4, 3, 2, 0]], widths: [5]}, {kind: rmsprop, batch_size: 4}]
-convolutional, Adam: [{kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1], [4,
-  3, 2, 0]], widths: [5]}, {kind: adam}]
-transformer: [{kind: transformer, tokens: 2, width: 8, heads: 2, outputs: 5,
-  train: [weight_in1]}, {kind: adamw, schedule: {kind: cosine}}]
-residual: [{kind: residual, width: 6, depth: 3}, {kind: rmsprop, momentum: 0.5}]
-whole batches: [{kind: residual, width: 6, depth: 3}, {kind: sgd, batch_size: 4,
-  drop_last: true}]
-a step per layer: [{kind: residual, width: 6, depth: 3}, {kind: sgd, batch_size: 4,
-  momentum: 0.3, layer_lr: {weight_2: 0.1}}]
-scaled: [{kind: residual, width: 6, depth: 3, output_scale: 3.0}, {kind: gd, momentum: 0.5}]
-fresh samples: [{kind: residual, width: 6, depth: 3}, {kind: sgd, samples: fresh}]
+OPTIMIZERS = read("""
+gd: {kind: gd}
+momentum, clipped: {kind: gd, momentum: 0.9, clip: 0.1}
+adam: {kind: adam}
+rmsprop: {kind: rmsprop, momentum: 0.5}
+batches: {kind: sgd, batch_size: 7, lr: 0.05}
+an average: {kind: adamw, average: {kind: ema, decay: 0.9}}
 """)
+OTHERS = read("""
+momentum: {kind: gd, momentum: 0.9}
+rmsprop in batches: {kind: rmsprop, batch_size: 4}
+cosine: {kind: adamw, schedule: {kind: cosine}}
+whole batches: {kind: sgd, batch_size: 4, drop_last: true}
+a step per layer: {kind: sgd, batch_size: 4, momentum: 0.3, layer_lr: {weight_2: 0.1}}
+fresh samples: {kind: sgd, samples: fresh}
+""")
+CONVOLUTIONAL = NETWORKS["convolutional"]
+RESIDUAL = NETWORKS["residual"]
+TRANSFORMER = NETWORKS["transformer"]
+CASES = {
+    "convolutional, momentum": (CONVOLUTIONAL, OTHERS["momentum"]),
+    "convolutional, batches": (CONVOLUTIONAL, OTHERS["rmsprop in batches"]),
+    "convolutional, Adam": (CONVOLUTIONAL, OPTIMIZERS["adam"]),
+    "transformer": (TRANSFORMER | {"train": ["weight_in1"]}, OTHERS["cosine"]),
+    "residual": (RESIDUAL, OPTIMIZERS["rmsprop"]),
+    "scaled": (RESIDUAL | {"output_scale": 3.0}, OTHERS["momentum"]),
+    **{name: (RESIDUAL, OTHERS[name]) for name in [*OTHERS][3:]},
+}
 ALONE = {
     "architecture.gpt",
     "architecture.recurrent",
@@ -66,25 +82,30 @@ ALONE = {
 
 
 def problem_of(
-    architecture: dict[str, Any], optimizer: dict[str, Any], seed: int = 0, n: int = 9, **more: Any
+    architecture: dict[str, Any],
+    optimizer: dict[str, Any],
+    seed: int = 0,
+    n: int = 9,
+    loss: str = "mse",
+    **more: Any,
 ) -> Problem:
-    """Return a small problem in float64; a data set of its own per seed, but for classes."""
+    """Return a small problem; a data set of its own per seed, but for classes."""
     rng = np.random.default_rng(seed)
-    dataset = {
+    x = rng.standard_normal((n, 36))
+    y = rng.standard_normal(n)
+    dataset: dict[str, Any] = {
         "kind": "points",
-        "x": rng.standard_normal((n, 36)).tolist(),
-        "y": rng.standard_normal(n).tolist(),
+        "x": x.tolist(),
+        "y": (np.sign(y) if loss == "logistic" else y).tolist(),
     }
-    classes = architecture["kind"] == "transformer"
-    if classes:
+    if architecture.get("outputs"):
         dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.6, "labels": "classes"}
+        loss = "cross_entropy"
+    if "predict" in architecture:
+        dataset = {"kind": "markov_chains", "n": 20, "length": 8, "symbols": 4}
     if optimizer.get("samples"):
-        dataset = {
-            "kind": "teacher",
-            "n": n,
-            "dim": 4,
-            "architecture": {"kind": "two_layer", "width": 2},
-        }
+        teacher = {"kind": "two_layer", "width": 2}
+        dataset = {"kind": "teacher", "n": n, "dim": 4, "architecture": teacher}
     config = {
         "name": "stacked",
         "seed": seed,
@@ -92,7 +113,7 @@ def problem_of(
         "dataset": dataset,
         "architecture": architecture,
         "initialization": {"kind": "lecun"},
-        "loss": {"kind": "cross_entropy" if classes else "mse"},
+        "loss": {"kind": loss},
         "optimizer": {"lr": 0.01, "iterations": 30, **optimizer},
         **more,
     }
@@ -147,58 +168,11 @@ def test_replicas_of_every_kind_are_the_networks_alone(name):
         assert_chunks_are_invisible(lambda: updated_by_torch(problems), 13)
 
 
-BATCHED = {"kind": "sgd", "batch_size": 7, "lr": 0.05}
-OPTIMIZERS = {
-    "gd": {"kind": "gd"},
-    "momentum, clipped": {"kind": "gd", "momentum": 0.9, "clip": 0.1},
-    "adam": {"kind": "adam"},
-    "rmsprop": {"kind": "rmsprop", "momentum": 0.5},
-    "batches": BATCHED,
-    "an average": {"kind": "adamw", "average": {"kind": "ema", "decay": 0.9}},
-}
-NETWORKS = read("""
-gpt: {kind: gpt, tokens: 2, width: 8, heads: 2, outputs: 5}
-recurrent: {kind: recurrent, cell: gru, tokens: 2, width: 6, outputs: 5}
-transformer: {kind: transformer, tokens: 2, width: 8, heads: 2, outputs: 5}
-gpt at positions: {kind: gpt, tokens: 8, width: 8, heads: 2, outputs: 4, predict: every}
-convolutional: {kind: convolutional, image: [1, 6, 6], convolutions: [[3, 3, 1, 1]], widths: [5]}
-fully connected: {kind: fully_connected, widths: [50, 50]}
-residual: {kind: residual, width: 6, depth: 3}
-two layers: {kind: two_layer, width: 60}
-""")
 USUAL = [
     ("gpt", "momentum, clipped"),
     ("two layers", "an average"),
     ("gpt at positions", "batches"),
 ]
-
-
-def problem_with(network: str, optimizer: str, dtype: str, loss: str, seed: int) -> Problem:
-    """Return a small problem of the matrix."""
-    architecture = NETWORKS[network]
-    rng = np.random.default_rng(seed)
-    dataset: dict[str, Any] = {
-        "kind": "points",
-        "x": rng.standard_normal((9, 36)).tolist(),
-        "y": np.sign(rng.standard_normal(9)).tolist(),
-    }
-    if architecture.get("outputs"):
-        dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.7, "labels": "classes"}
-        loss = "cross_entropy"
-    if "predict" in architecture:
-        dataset = {"kind": "markov_chains", "n": 20, "length": 8, "symbols": 4}
-    config = {
-        "name": "matrix",
-        "seed": seed,
-        "dtype": dtype,
-        "backend": "torch",
-        "dataset": dataset,
-        "architecture": architecture,
-        "initialization": {"kind": "default_scaled"},
-        "loss": {"kind": loss},
-        "optimizer": {"lr": 0.02, "iterations": 40, **OPTIMIZERS[optimizer]},
-    }
-    return build_problem(load_config(config))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +187,11 @@ def test_replicas_have_the_bits_of_each_alone(network, optimizer):
     """In both precisions, with each loss, as two and as nine replicas of other seeds and steps."""
     for dtype, loss in itertools.product(("float32", "float64"), ("mse", "logistic")):
         for R in (2, 9):
-            problems = [problem_with(network, optimizer, dtype, loss, seed) for seed in range(R)]
+            given = {"dtype": dtype, "loss": loss, "backend": "torch"}
+            problems = [
+                problem_of(NETWORKS[network], OPTIMIZERS[optimizer], seed, **given)
+                for seed in range(R)
+            ]
             if batch_key(problems[0]) is None:
                 continue
             assert_replicas_are_the_networks_alone(
@@ -233,9 +211,6 @@ def test_a_replica_that_halts_stays_as_it_is():
     assert together.numbers()["replica_statuses"] == ["complete", "diverged", "complete"]
     assert together.numbers()["replica_iterations"][0] < 25
     assert_chunks_are_invisible(partial(stepper_of, problems, "torch"), 25)
-
-
-TRANSFORMER = read("{kind: transformer, tokens: 2, width: 6, outputs: 5}")
 
 
 @pytest.mark.parametrize(
