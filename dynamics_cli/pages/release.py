@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.pages.figure import claims_of, documents_of
+from dynamics_cli.pages.figure import Reproduced, reproduced
 from dynamics_cli.pages.site import ranges
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import command, config_files, read_document, run_path
+from dynamics_cli.reproduction.claims import summary
+from dynamics_cli.reproduction.document import command, config_files, run_path
 from dynamics_cli.reproduction.settings import origins_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
@@ -26,17 +25,8 @@ PLACES = {"figures": "README.md", "checklist": "CHECKLIST.md"}
 """Mark -> file of the repository that has a text between `<!-- MARK` and `<!-- end of MARK`."""
 
 
-@dataclass(frozen=True)
-class _Made:
-    """A figure that was reproduced: its JSON, and what follows from it."""
-
-    name: str
-    file: Path
-    document: dict[str, Any]
-
-    @cached_property
-    def claims(self) -> list[ClaimOverSeeds]:
-        return claims_of(self.file, self.document)
+class _Made(Reproduced):
+    """A figure that was reproduced, with its runs and what they took."""
 
     @cached_property
     def runs(self) -> dict[Path, Run]:
@@ -98,7 +88,7 @@ def refresh(key: str) -> list[Path]:
 
 
 def _made(key: str) -> list[_Made]:
-    return [_Made(name, file, read_document(file)) for name, file in documents_of(key).items()]
+    return [_Made(figure.file) for figure in reproduced(key)]
 
 
 def _figures(made: Sequence[_Made]) -> str:
