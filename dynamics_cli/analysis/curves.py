@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from dynamics_cli.analysis.networks import LOSS, Networks, drawn_measures, sources_of
@@ -127,19 +128,27 @@ def positions(view: View, at: int | None = None) -> list[Chart]:
             charts += recorded_charts(view, y=[name])
             continue
         steps, values = measured(view.run, name)
-        chosen = spread(len(steps), DENSITIES)
-        if at is not None:
-            chosen = np.array([np.argmin(np.abs(steps - at))])
         labelled = np.isfinite(values).any(0)  # others have no label
         x = np.arange(1, values.shape[1] + 1)[labelled]
-        lines = [
-            Line(
-                x=x, y=values[i, labelled], name=f"iteration {format_number(int(step))}", **look(k)
-            )
-            for k, (i, step) in enumerate(zip(chosen, steps[chosen], strict=True))
-        ]
+        chosen = _some_states(steps, at)
+        lines = _of_states(steps[chosen], x, values[chosen][:, labelled])
         charts.append(Chart(lines=lines, ylabel=called(name), xlabel="position", log=view.log))
     return charts
+
+
+def _some_states(steps: Ints, at: int | None) -> Ints:
+    """Return indices of some recorded states, or of the one nearest to `at`."""
+    if at is None:
+        return spread(len(steps), DENSITIES)
+    return np.array([np.argmin(np.abs(steps - at))])
+
+
+def _of_states(steps: Ints, x: ArrayLike, curves: Floats) -> list[Line]:
+    """Return a line for each state."""
+    return [
+        Line(x=x, y=y, name=f"iteration {format_number(int(step))}", **look(k))
+        for k, (step, y) in enumerate(zip(steps, curves, strict=True))
+    ]
 
 
 def no_density(view: View) -> str | None:
@@ -162,9 +171,7 @@ def density(view: View, at: int | None = None) -> list[Chart]:
     charts = []
     for name in _spectral(view):
         steps, values = measured(view.run, name)
-        chosen = spread(len(steps), DENSITIES)
-        if at is not None:
-            chosen = np.array([np.argmin(np.abs(steps - at))])
+        chosen = _some_states(steps, at)
         rules = [_rules(values[i], view.run.measures[name].shape[1:]) for i in chosen]
         nodes = np.concatenate([rule[:, 0].ravel() for rule in rules])
         low = float(np.nanmin(nodes))
@@ -174,15 +181,9 @@ def density(view: View, at: int | None = None) -> list[Chart]:
         curves = np.stack([mean_density(rule, x, width) for rule in rules])
         # tails of Gaussians are no part of it
         shown = np.where(curves > 1e-7 * curves.max(), curves, np.nan)
-        lines = [
-            Line(x=x, y=curve, name=f"iteration {format_number(int(step))}", **look(k))
-            for k, (curve, step) in enumerate(zip(shown, steps[chosen], strict=True))
-        ]
-        charts.append(
-            Chart(
-                title=called(name), lines=lines, ylabel="density", xlabel="eigenvalue", log=view.log
-            )
-        )
+        lines = _of_states(steps[chosen], x, shown)
+        about: dict[str, Any] = {"title": called(name), "xlabel": "eigenvalue", "log": view.log}
+        charts.append(Chart(lines=lines, ylabel="density", **about))
     return charts
 
 

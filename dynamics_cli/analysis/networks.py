@@ -241,6 +241,8 @@ class NetworkSource(NamedTuple):
     """A run, runs trained together, or a sweep, of which networks are."""
 
     networks: list[Network]
+    config: Mapping[str, Any]
+    """Of one of them; where a setting is varied, networks differ."""
     grid: Mapping[str, bool] = {}
     """Settings that a sweep varies, and whether they are spaced by ratios."""
     computed: Mapping[str, str] = {}
@@ -267,19 +269,14 @@ def _source(which: Any) -> NetworkSource:
         return _of_sweep(which if isinstance(which, Sweep) else Sweep(directory))
     run = open_run(which, together=True, whole=True)
     together = "replicas" in run.info
-    name = run.path.name
     networks = []
     for each in replicas_of(run) if together else [run]:
-        replica = getattr(each, "replica", None)
-        settings = flat(each.config.model_dump(exclude_none=True))
-        end = "" if replica is None else f":{replica}"
+        end = f":{each.replica}" if together else ""  # type: ignore[attr-defined]
+        config = each.config.model_dump(exclude_none=True)
         place = f"{run.path.absolute()}{end}"
-        networks.append(Network(f"{name}{end}", place, settings, partial(_same_run, each)))
-    return NetworkSource(networks, jobs=len(networks), alone=not together)
-
-
-def _same_run(run: Run) -> Run:
-    return run
+        opened = partial(lambda run: run, each)
+        networks.append(Network(f"{run.path.name}{end}", place, flat(config), opened))
+    return NetworkSource(networks, config, jobs=len(networks), alone=not together)
 
 
 def _of_sweep(sweep: Sweep) -> NetworkSource:
@@ -304,9 +301,14 @@ def _of_sweep(sweep: Sweep) -> NetworkSource:
         place = f"{sweep.path.absolute()}{end}"
         opened = partial(sweep.run, row)
         networks.append(Network(f"{sweep.path.name}{end}", place, settings, opened, row))
-    derived = described.columns
     return NetworkSource(
-        networks, grid, described.computed, described.labels, derived, described.jobs
+        networks,
+        config,
+        grid,
+        described.computed,
+        described.labels,
+        described.columns,
+        described.jobs,
     )
 
 
@@ -324,10 +326,13 @@ class Networks:
 
         Raises UsageError: there is no such setting, or no network has the value.
         """
-        self.labels = {
-            **{key: text for source in self.sources for key, text in source.labels.items()},
-            **self.labels,
-        }
+        self.labels = {**self._of_sources("labels"), **self.labels}
+        self.grid: dict[str, bool] = self._of_sources("grid")
+        """Settings that sweeps vary, and whether they are spaced by ratios."""
+        self.computed: dict[str, str] = self._of_sources("computed")
+        """Settings computed from these, and how."""
+        self.derived: dict[str, str] = self._of_sources("derived")
+        """Columns of tables without a curve, and how they are computed."""
         self.where = {key: _from_text(value) for key, value in self.where.items()}
         every = [network for source in self.sources for network in source.networks]
         self.all = [*{network.place: network for network in every}.values()]
@@ -352,20 +357,8 @@ class Networks:
             )
         return rows
 
-    @property
-    def grid(self) -> dict[str, bool]:
-        """Settings that sweeps vary, and whether they are spaced by ratios."""
-        return {key: log for source in self.sources for key, log in source.grid.items()}
-
-    @property
-    def computed(self) -> dict[str, str]:
-        """Settings computed from these, and how."""
-        return {key: text for source in self.sources for key, text in source.computed.items()}
-
-    @property
-    def derived(self) -> dict[str, str]:
-        """Columns of tables without a curve, and how they are computed."""
-        return {name: text for source in self.sources for name, text in source.derived.items()}
+    def _of_sources(self, name: str) -> dict[str, Any]:
+        return {key: value for each in self.sources for key, value in getattr(each, name).items()}
 
     @property
     def alone(self) -> bool:
@@ -482,18 +475,15 @@ class Networks:
 
     def words(self, key: str) -> dict[str, str]:
         """Return different names for the values of a setting, by their identity."""
-        if key == "run":
-            return dict(zip(map(identity, self.values(key)), self.run_names(), strict=True))
         values = self.values(key)
-        words = self.plain_words(key)
-        names = [self.labels.get(word, word) for word in words]
-        if len(set(names)) < len(names):
-            names = words
+        if key == "run":
+            names = self.run_names()
+        else:
+            words = distinct(values)
+            names = [self.labels.get(word, word) for word in words]
+            if len(set(names)) < len(names):
+                names = words
         return dict(zip(map(identity, values), names, strict=True))
-
-    def plain_words(self, key: str) -> list[str]:
-        """Return different names for the values of a setting, before labels replace them."""
-        return distinct(self.values(key))
 
     @cached_property
     def leaves(self) -> dict[str, int]:
@@ -546,17 +536,13 @@ class Networks:
         if name in self.labels:
             return self.labels[name]
         if "." in name and self.is_setting(name):
-            return title_of(name, _nested(self.all[0].settings))
+            return title_of(name, self.sources[0].config)
         return called(name)
 
     def numeric(self, key: str) -> bool:
         """Whether a setting, or a column without the jobs that failed, holds numbers only."""
         values = [value for value in self.values(key) if value is not None or self.is_setting(key)]
         return bool(values) and all(map(is_number, values))
-
-    def worded(self, key: str) -> bool:
-        """Whether a setting stands on an axis as words."""
-        return not self.numeric(key)
 
     def place(self, network: Network, key: str) -> float:
         """Return where a network stands on an axis."""
@@ -606,19 +592,6 @@ def _before_changes(network: Network) -> dict[str, Any]:
         for key, value in network.settings.items()
         if key not in skipped and key.partition(".")[0] not in skipped
     }
-
-
-def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings by `section.key` as sections; entries of a list are in it already."""
-    nested: dict[str, Any] = {}
-    for key, value in settings.items():
-        *above, last = key.split(".")
-        section: Any = nested
-        for part in above:
-            section = section.setdefault(part, {}) if isinstance(section, dict) else None
-        if isinstance(section, dict):
-            section[last] = value
-    return nested
 
 
 def identity(value: Any) -> str:

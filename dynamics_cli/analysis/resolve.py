@@ -20,6 +20,7 @@ from dynamics_cli.analysis.networks import (
     THEORY,
     Network,
     Networks,
+    distinct,
     identity,
     is_expression,
 )
@@ -268,7 +269,7 @@ class Resolved:
         known += [row.name for row in networks.rows[: 10 * MOST_LINES]]
         for key in networks.free:
             if not networks.numeric(key):
-                known += networks.plain_words(key)
+                known += distinct(networks.values(key))
         return known
 
     # -- numbers
@@ -514,7 +515,7 @@ class Resolved:
             x, y, of = _over_setting(members)
         else:
             x, y, of = _over_iterations(members)
-        points = self.over_setting and (len(x) < 3 or self.networks.worded(self.x))
+        points = self.over_setting and (len(x) < 3 or not self.networks.numeric(self.x))
         several = len(members) > 1 or not self.networks.alone
         if self.over_setting or (several and stat in ("median", "mean")):
             statistic: Any = stat if stat in ("median", "mean") else "median"

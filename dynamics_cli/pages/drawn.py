@@ -16,6 +16,7 @@ from dynamics_cli.pages.document import Html, Page, image, tag
 from dynamics_cli.plotting.chart import Chart, Line, draw_charts, numbered_marks, remarks
 from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.scene import Scene, SceneLayer
+from dynamics_cli.plotting.style import SERIES
 from dynamics_cli.text import cell
 
 PIXELS = Detail(points=257, side=96, neurons=MANY_NEURONS)
@@ -84,23 +85,30 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         log={"x": chart.log_x, "y": chart.log_y},
         label=in_unicode(chart.xlabel),
         reach_x=chart.reach_x,
+        least=finite[finite > 0].min(initial=np.inf),
         reach=[
             *chart.reach,
             *(end for end in chart.limits if end is not None),
             *(level.value for level in chart.near),
         ],
         ticks=[*chart.ticks.items()],
-        levels=[(in_unicode(name), value, color) for name, value, color in chart.near],
+        levels=[(in_unicode(name), value, _role(role)) for name, value, role in chart.near],
         plateaus=chart.plateaus,
         marks=[(at, numbers.get(words), words) for at, words in chart.marks],
     )
+
+
+def _role(role: str) -> str:
+    """Return a role of the style sheet: the colours of several curves turn round."""
+    name, _, number = role.partition("-")
+    return f"{name}-{int(number) % len(SERIES)}" if number else role
 
 
 def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
     """Yield the curves of a line: all, some of very many, or their median with a band."""
     x = np.asarray(line.x, np.float64)
     y = line.columns
-    form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash]}
+    form: dict[str, Any] = {"color": _role(line.color), "dash": DASHES[line.dash]}
     form |= {"points": line.points, "joined": line.joined, "hollow": line.hollow}
     if line.stat:
         medians, partial = line.middles()
@@ -160,7 +168,7 @@ def _layer(
     seen = np.any([layer.seen(part) for part in parts], axis=0)
     look = {key: getattr(layer, key) for key in SENT} | {"dash": DASHES[layer.dash]}
     look |= {
-        "colors": [role.color for role in layer.roles],
+        "colors": [_role(role.color) for role in layer.roles],
         "markers": [role.marker for role in layer.roles],
     }
     numbers = {
@@ -176,7 +184,7 @@ def _layer(
         if role.color == "ground":
             legend.append(("unsigned", "□", name))
         else:
-            legend.append((role.color, sign.get(role.marker, default), name))
+            legend.append((_role(role.color), sign.get(role.marker, default), name))
     return {**look, **numbers}, legend
 
 

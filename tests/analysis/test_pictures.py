@@ -8,7 +8,7 @@ import yaml
 from numpy.testing import assert_allclose, assert_array_equal
 
 import dynamics_cli as dyn
-from dynamics_cli.analysis.networks import Networks, _nested, sources_of
+from dynamics_cli.analysis.networks import Networks, sources_of
 from dynamics_cli.analysis.picture import Picture, defaults_of, options_of
 from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import RunError, UsageError
@@ -666,9 +666,3 @@ def test_a_config_describes_pictures_of_its_runs(tmp_path):
         ORTHOGONAL, {"optimizer.lr": [0.05, 0.1]}, overrides=config, out=tmp_path / "s"
     )
     assert [*dyn.plot(sweep, ["norm", "losses"])] == ["norm", "losses"]
-
-
-def test_an_entry_of_a_list_is_in_it_already():
-    """As of `--grid architecture.widths.0=4,8`, whose title is asked of the kinds of sections."""
-    settings = {"architecture.widths": [4, 8], "architecture.widths.0": 4, "seed": 0}
-    assert _nested(settings) == {"architecture": {"widths": [4, 8]}, "seed": 0}

@@ -16,11 +16,6 @@ function color(name) {
   return value;
 }
 
-/** The colour of a role; the colours of several curves turn round. @param {string} role */
-function roleColor(role) {
-  return color(role.startsWith("series-") ? `series-${Number(role.slice(7)) % 7}` : role);
-}
-
 /** @param {string} name @param {{[key: string]: any}} attributes @param {...(string | Node)} children @returns {HTMLElement} */
 function make(name, attributes, ...children) {
   const made = document.createElement(name);
@@ -96,8 +91,6 @@ class Chart {
     this.panel = panel;
     this.lines = lines;
     this.log = { ...panel.log };
-    /** The least positive value. */
-    this.least = Infinity;
     this.hidden = new Set();
     /** Every series: lines, and the edges of their bands. @type {{line: Line, k: number, curve: Curve, edge: boolean}[]} */
     this.drawn = [];
@@ -141,7 +134,7 @@ class Chart {
       const swatch = make("span", {
         class: `swatch${drawn ? (drawn > 2 ? " dash" : " dots") : ""}`,
       });
-      swatch.style.color = `var(--${line.color.replace(/\d+/, (number) => String(Number(number) % 7))})`;
+      swatch.style.color = `var(--${line.color})`;
       label.prepend(swatch);
       legend.append(label);
     });
@@ -183,7 +176,7 @@ class Chart {
     const columns = /** @type {any[]} */ (
       this.drawn.map(({ line, k, curve, edge }) => ({
         label: line.name,
-        stroke: () => roleColor(line.color),
+        stroke: () => color(line.color),
         width: edge ? 0 : line.width + 0.2,
         dash: line.dash,
         show: !this.hidden.has(k),
@@ -193,7 +186,7 @@ class Chart {
               points: {
                 show: true,
                 size: 6,
-                fill: () => (line.partial || line.hollow ? color("ground") : roleColor(line.color)),
+                fill: () => (line.partial || line.hollow ? color("ground") : color(line.color)),
               },
               ...(line.joined ? {} : { paths: () => null }),
             }
@@ -202,7 +195,7 @@ class Chart {
     );
     const bands = this.drawn.flatMap(({ line, edge }, at) =>
       edge && this.drawn[at + 1]?.edge && this.drawn[at + 1].line === line
-        ? [{ series: [at + 1, at + 2], fill: () => `rgba(${rgb(roleColor(line.color))},0.2)` }]
+        ? [{ series: [at + 1, at + 2], fill: () => `rgba(${rgb(color(line.color))},0.2)` }]
         : [],
     );
     const options = /** @type {any} */ ({
@@ -253,28 +246,21 @@ class Chart {
    * What a log axis cannot show is at its lower edge.
    */
   reduced() {
-    const xs = new Set();
-    for (const values of [this.panel.reach_x ?? [], ...this.drawn.map(({ curve }) => curve.x)])
-      for (const v of values) if (!this.log.x || v > 0) xs.add(v);
-    const x = Float64Array.from(xs).sort();
-    this.least = Infinity;
-    const ys = this.drawn.map(({ curve }) => {
-      const y = new Array(x.length);
-      for (let i = 0, at = 0; i < curve.x.length; i++) {
-        while (x[at] < curve.x[i]) at++;
-        const value = curve.y[i];
-        if (value > 0) this.least = Math.min(this.least, value);
-        if (x[at] === curve.x[i]) y[at] = Number.isFinite(value) ? value : null;
-      }
-      return y;
-    });
-    return /** @type {any} */ ([x, ...ys]);
+    const seen = (/** @type {number} */ x) => !this.log.x || x > 0;
+    const curves = this.drawn.map(({ curve: { x, y } }) => [
+      Array.from(x).filter(seen),
+      Array.from(y, (value) => (Number.isFinite(value) ? value : null)).filter((_, i) =>
+        seen(x[i]),
+      ),
+    ]);
+    const reach = (this.panel.reach_x ?? []).filter(seen);
+    return /** @type {any} */ (uPlot).join([...curves, [reach, reach]]).slice(0, -1);
   }
 
   /** The ends of the y axis, around all that is shown. @param {(number | null)[]} shown @returns {[number, number]} */
   heights(...shown) {
     const least =
-      this.log.y && shown.some((value) => value !== null && value <= 0) ? [this.least] : [];
+      this.log.y && shown.some((value) => value !== null && value <= 0) ? [this.panel.least] : [];
     const values = /** @type {number[]} */ (
       [...shown, ...least, ...(this.panel.reach ?? [])].filter(
         (value) => value !== null && (!this.log.y || value > 0),
@@ -315,20 +301,15 @@ class Chart {
 
   /** Zoom about the slider's state, or else the middle. @param {number} factor */
   zoom(factor) {
-    if (!this.plot) return;
-    const [f, g] = this.log.x
-      ? [Math.log, Math.exp]
-      : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
-    const [xs, { min = NaN, max = NaN }] = [this.plot.data[0], this.plot.scales.x];
-    const middle = this.at > min && this.at < max ? f(this.at) : (f(min) + f(max)) / 2;
-    const [from, to] = [
-      g(middle + (f(min) - middle) * factor),
-      g(middle + (f(max) - middle) * factor),
-    ];
-    const limited = { min: Math.max(from, xs[0]), max: Math.min(to, xs[xs.length - 1]) };
-    if (limited.min < limited.max && (limited.min > xs[0] || limited.max < xs[xs.length - 1]))
-      this.plot.setScale("x", limited);
-    else this.plot.setData(this.plot.data);
+    const u = /** @type {uPlot} */ (this.plot);
+    const width = u.over.clientWidth;
+    const at = u.valToPos(this.at, "x");
+    const middle = at > 0 && at < width ? at : width / 2;
+    const [from, to] = [0, width].map((end) => u.posToVal(middle + (end - middle) * factor, "x"));
+    const xs = u.data[0];
+    const [min, max] = [Math.max(from, xs[0]), Math.min(to, xs[xs.length - 1])];
+    if (min < max && (min > xs[0] || max < xs[xs.length - 1])) u.setScale("x", { min, max });
+    else u.setData(u.data);
   }
 
   /** @param {uPlot} u */
@@ -369,7 +350,7 @@ class Chart {
     const levels = [...(this.panel.levels ?? [])].sort((a, b) => b[1] - a[1]);
     let [before, line, end] = [-Infinity, 0, left];
     for (const [name, value, role] of levels) {
-      ctx.strokeStyle = ctx.fillStyle = role === "theory" ? color("unsigned") : roleColor(role);
+      ctx.strokeStyle = ctx.fillStyle = role === "theory" ? color("unsigned") : color(role);
       const y = u.valToPos(value, "y", true);
       ctx.setLineDash([8, 5]);
       ctx.strokeRect(left - 2, y, width + 4, 0);
@@ -438,7 +419,7 @@ class Chart {
       [color("unsigned"), document.title],
       .../** @type {[string, string][]} */ (
         shown.map(({ name, color: role, dash }) => [
-          roleColor(role),
+          color(role),
           `${dash.length ? "┅" : "━"} ${name}`,
         ])
       ),

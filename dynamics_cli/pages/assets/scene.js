@@ -9,34 +9,15 @@
 /** Pixels of a screen to a point of paper, of lines and of markers, which are looked at from farther away. */
 const [POINT, MARKER_POINT] = [4 / 3, 1.8];
 const ZERO = 128;
-/** Corners of markers of radius 1; others are circles. @type {{[marker: string]: number[][]}} */
+/** Outlines of markers of radius 1; others are circles. @type {{[marker: string]: string}} */
 const MARKERS = {
-  s: [
-    [-0.9, -0.9],
-    [0.9, -0.9],
-    [0.9, 0.9],
-    [-0.9, 0.9],
-  ],
-  D: [
-    [0, -1.2],
-    [1.2, 0],
-    [0, 1.2],
-    [-1.2, 0],
-  ],
-  "^": [
-    [0, -1],
-    [1, 1],
-    [-1, 1],
-  ],
-  v: [
-    [0, 1],
-    [1, -1],
-    [-1, -1],
-  ],
-  "*": Array.from({ length: 10 }, (_, k) =>
-    [Math.sin((Math.PI * k) / 5), -Math.cos((Math.PI * k) / 5)].map((c) => (k % 2 ? 0.5 : 1.2) * c),
-  ),
+  s: "M-.9-.9h1.8v1.8h-1.8z",
+  D: "M0-1.2 1.2 0 0 1.2-1.2 0z",
+  "^": "M0-1 1 1-1 1z",
+  v: "M0 1 1-1-1-1z",
+  "*": "M0-1.2 .29-.4 1.14-.37 .48.15 .71.97 0 .5-.71.97-.48.15-1.14-.37-.29-.4z",
 };
+const CIRCLE = "M1 0a1 1 0 1 1-2 0a1 1 0 1 1 2 0z";
 
 /** @param {HTMLElement} place @param {Panel} panel @returns {Promise<(k: number) => void>} */
 async function setUpScene(place, panel) {
@@ -69,7 +50,7 @@ async function setUpScene(place, panel) {
       { class: "legend" },
       ...panel.legend.map((/** @type {string[]} */ [name, sign, text]) => {
         const key = make("span", { "aria-hidden": "true" }, sign);
-        key.style.color = `var(--${/-/.test(name) ? `series-${Number(name.slice(7)) % 7}` : name})`;
+        key.style.color = `var(--${name})`;
         return make("span", {}, key, ` ${text}`);
       }),
     ),
@@ -109,7 +90,7 @@ function drawRows(drawing, panel, layer, k) {
   const { numbers: rows, columns } = layer;
   ctx.setLineDash(layer.dash);
   layer.colors.forEach((name, role) => {
-    ctx.strokeStyle = ctx.fillStyle = roleColor(name);
+    ctx.strokeStyle = ctx.fillStyle = color(name);
     ctx.beginPath();
     for (let i = layer.first[state] * columns; i < layer.first[state + 1] * columns; i += columns) {
       if (layer.colors.length > 1 && rows[i + columns - 1] !== role) continue;
@@ -131,17 +112,14 @@ function drawRows(drawing, panel, layer, k) {
 function drawMarker(drawing, layer, marker, x, y) {
   const { ctx } = drawing;
   const radius = (layer.size * MARKER_POINT) / 2;
+  const shape = new Path2D();
+  shape.addPath(new Path2D(MARKERS[marker] ?? CIRCLE), new DOMMatrix([radius, 0, 0, radius, x, y]));
   const [stroke, fill] = [ctx.strokeStyle, ctx.fillStyle];
-  ctx.beginPath();
-  if (MARKERS[marker])
-    MARKERS[marker].forEach(([a, b]) => ctx.lineTo(x + radius * a, y + radius * b));
-  else ctx.arc(x, y, radius, 0, 2 * Math.PI);
-  ctx.closePath();
   if (layer.hollow) ctx.fillStyle = color("ground");
   else ctx.strokeStyle = color("ground");
-  ctx.fill();
+  ctx.fill(shape);
   ctx.lineWidth = layer.hollow ? 1.2 : 0.5;
-  if (layer.hollow || (layer.size > 2 && layer.alpha === 1)) ctx.stroke();
+  if (layer.hollow || (layer.size > 2 && layer.alpha === 1)) ctx.stroke(shape);
   [ctx.strokeStyle, ctx.fillStyle] = [stroke, fill];
 }
 
@@ -152,15 +130,12 @@ function drawPixels(drawing, layer, k) {
   const pixels = /** @type {CanvasRenderingContext2D} */ (map.getContext("2d"));
   const image = pixels.createImageData(width, height);
   const [weak, more] = layer.shade;
-  const names = layer.colors.map((name) =>
-    name.replace(/\d+/, (number) => String(Number(number) % 7)),
-  );
   const shades =
     layer.form === "classes"
-      ? names.map((name) => tint(name, weak))
+      ? layer.colors.map((name) => tint(name, weak))
       : Array.from({ length: 256 }, (_, v) =>
           tint(
-            names[v < ZERO ? 1 : 0],
+            layer.colors[v < ZERO ? 1 : 0],
             v === ZERO ? 0 : weak + more * (Math.abs(v - ZERO) / (ZERO - 1)),
           ),
         );
