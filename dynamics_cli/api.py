@@ -213,7 +213,7 @@ def train(
 
 
 def sweep(
-    config: Config,
+    config: Config | Callable[..., Any],
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
     points: Points = (),
@@ -224,6 +224,8 @@ def sweep(
     workers: int | None = None,
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
+    stop_at_failure: bool = False,
+    max_seconds: float | None = None,
     out: str | Path | None = None,
     progress: Callable[[float, int], object] | None = None,
     messages: Messages | None = None,
@@ -237,7 +239,8 @@ def sweep(
     again skips jobs that are done; a job that fails does not stop the others.
 
     Args:
-        config: as `load_config` takes it.
+        config: as `load_config` takes it, or a function `my_loop.py:train` of settings and a
+            recorder; in Python also the function itself.
         grid: setting and its values, such as `optimizer.lr=0.1:10:log:25`; in Python a mapping to
             sequences or ranges, or a list of texts.
         points: file of points, CSV or YAML, each combined with the grid; in Python also a list of
@@ -255,6 +258,8 @@ def sweep(
             In Python `(3, 50)` is the third of fifty parts.
         executor: any `concurrent.futures.Executor` instead of local processes, such as one of a
             Dask cluster.
+        stop_at_failure: stop at the first job that fails; the same command goes on.
+        max_seconds: stop after so many seconds, with all states saved; the same command goes on.
         out: directory of the sweep (default: named after it below outputs/sweeps).
         progress: called with the number of jobs that are done, a half-trained one as 1/2, and of
             all.
@@ -287,13 +292,15 @@ def sweep(
         shard=shard,
         executor=executor,
         workers=workers,
+        stop_at_failure=stop_at_failure,
+        max_seconds=max_seconds,
         report=progress,
         messages=messages,
     )
 
 
 def plan_sweep(
-    config: Config,
+    config: Config | Callable[..., Any],
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
     points: Points = (),
@@ -313,9 +320,18 @@ def plan_sweep(
     from dynamics_cli.sweeps.grid import axis_of, parse_axis, points_of, read_points
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
 
-    source = _source(config)
     texts = override_texts(overrides)
-    of_section, listed, columns, section = read_sweep_section(source, texts)
+    planning = PlannedSweep
+    source: Any = config
+    section_of: Any = {}
+    if callable(config) or (isinstance(config, str) and ".py:" in config):
+        from dynamics_cli.calls import PlannedCalls
+
+        planning = PlannedCalls
+        record = "config"
+    else:
+        section_of = source = _source(config)
+    of_section, listed, columns, section = read_sweep_section(section_of, texts)
 
     axes = []
     if isinstance(grid, Mapping):
@@ -336,7 +352,7 @@ def plan_sweep(
         let = dict(map(parse_let, let))
     if seeds is None:
         seeds = section.seeds
-    return PlannedSweep(
+    return planning(
         source,
         texts,
         axes,

@@ -98,6 +98,9 @@ class Recorder:
         InputError: model, data, loss and measures do not fit together; the message says why.
     """
 
+    _job: RunConfig | None = None
+    """The config of the job of a sweep that this run is, whose lock is held."""
+
     def __init__(
         self,
         directory: str | Path,
@@ -182,7 +185,8 @@ class Recorder:
         self._loss = math.nan
         self._writer: RunWriter | None = None
         self._open = ExitStack()
-        self._open.enter_context(run_lock(self.directory, wait=False))
+        if self._job is None:
+            self._open.enter_context(run_lock(self.directory, wait=False))
         try:
             curves = live_curves(
                 self.directory.name, self._config, live=live, hidden=["train_loss"]
@@ -198,7 +202,9 @@ class Recorder:
 
         `loop` is the file of the training loop.
         """
-        info = None if force else begun_info(self.directory)
+        info = None
+        if self._job is None and not force:
+            info = begun_info(self.directory)
         if info is not None:
             if read_config(self.directory, info).recorded is None:
                 raise UsageError(
@@ -210,11 +216,14 @@ class Recorder:
                 )
             return
         about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
-        self._writer = RunWriter.create(self.directory, self._config, about, force=force, loop=loop)
+        self._writer = self._begun(about, force, loop)
         self._listen()
         self._write(self._names)
         self._plan()
         self._keep()
+
+    def _begun(self, about: Mapping[str, Any], force: bool, loop: str) -> RunWriter:
+        return RunWriter.create(self.directory, self._config, about, force=force, loop=loop)
 
     def __enter__(self) -> Self:
         return self
@@ -485,7 +494,7 @@ class Recorder:
             for measure in instrument.config.record.measures or ()
         ]
         whole = {
-            RECORDED: True,
+            RECORDED: True if self._job is None else self._job.recorded,
             "name": re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or RECORDED,
             "seed": instrument.config.seed,
             "device": kind if kind in ("cpu", "cuda") else "auto",

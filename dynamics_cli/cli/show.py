@@ -13,7 +13,17 @@ from dynamics_cli.cli.arguments import NamedPath, json_option, read_config, set_
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.errors import InputError
-from dynamics_cli.text import cell, counted, fitted, one_line, pairs, shorten, size, terminal_width
+from dynamics_cli.text import (
+    cell,
+    counted,
+    duration,
+    fitted,
+    one_line,
+    pairs,
+    shorten,
+    size,
+    terminal_width,
+)
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
@@ -115,13 +125,20 @@ def show_sweep(sweep: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         emit_json(sweep)
         return
+    counts = {name: sweep[name] for name in ENDS} | sweep.get("others", {})
     jobs = f"{sweep['ended']} of {sweep['jobs']}"
-    if ended := counted({name: sweep[name] for name in ENDS}):
+    if ended := counted(counts):
         jobs += f": {ended}"
     lines = {"sweep": str(sweep["path"]), "status": sweep["status"], "jobs": jobs}
     if sweep["status"] == "unfinished":
         left = sweep["jobs"] - sweep["ended"]
         lines["status"] += f": {left} jobs missing or failed; run it without --shard"
+    if "seconds" in sweep:
+        lines["time"] = f"{duration(sweep['seconds'])} of training so far"
+        if sweep["left"] is not None:
+            lines["time"] += f", about {duration(sweep['left'])} to go"
+        if at_work := [f"{p['part']} on {p['host']} ({p['process']})" for p in sweep["parts"]]:
+            lines["parts"] = ", ".join(at_work)
     if sweep["table"]:
         lines["table"] = str(sweep["table"])
     for key, values in sweep["settings"].items():

@@ -22,7 +22,8 @@ EXAMPLES = """\b
 Examples:
   dyn sweep boursier2022/orthogonal --seeds 20
   dyn sweep my.yaml --grid initialization.scale=1e-6:10:log:25 --seeds 5
-  dyn sweep my.yaml --shard 3/50
+  dyn sweep my.yaml --shard 3/50 --max-seconds 3500
+  dyn sweep my_loop.py:train --grid lr=0.1,0.2 --seeds 3
   dyn sweep my.yaml --dask tcp://host:8786
   dyn sweep my.yaml --grid loss.kind=mse,logistic --workers 2
   dyn sweep my.yaml --zip optimizer.lr=0.1,0.2 --zip loss.kind=mse,logistic
@@ -59,6 +60,8 @@ min, max, sqrt, log, exp, abs, round and int.
 @click.option("--record", type=click.Choice(["light", "ends", "config"]))
 @out_option
 @click.option("--shard", metavar="K/N")
+@click.option("--stop-at-failure", is_flag=True)
+@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S")
 @click.option("--dask", metavar="ADDRESS", help="Train by the workers of a Dask scheduler.")
 @quiet_option
 @json_option

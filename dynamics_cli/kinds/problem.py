@@ -101,9 +101,10 @@ changes:
 class RunConfig(Section):
     """Everything that determines a run; the same config is the same run."""
 
-    recorded: Literal[True] | None = None
+    recorded: Literal[True] | dict[str, Any] | None = None
     """Written by `dyn.Recorder`: a training loop outside of `dyn` made the run, which `dyn
-    train` cannot repeat.
+    train` cannot repeat. Of a job of a sweep: the function, the SHA-256 of its source, and its
+    settings.
     """
     name: Name
     """Opens the name of the run directory."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import socket
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from html import escape
 from itertools import chain
@@ -32,7 +34,7 @@ from dynamics_cli.runs.run import (
     measures_last_state,
 )
 from dynamics_cli.runs.store import files, manifest
-from dynamics_cli.runs.store.locks import is_locked
+from dynamics_cli.runs.store.locks import is_locked, run_lock
 from dynamics_cli.runs.store.sealed import read_form, write_sealed
 from dynamics_cli.runs.verify import Fault, faults_of_copies, verify_run
 from dynamics_cli.sweeps.columns import column_numbers
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
+PARTS = "parts"
+"""Folder of the parts that are, or were, at work."""
+PART = "part.json"
 ENDINGS = ("complete", "diverged", "failed")
 CURVES = 7
 """Jobs whose losses a notebook shows: a colour each."""
@@ -382,6 +387,30 @@ def _finite(value: Any) -> Any:
     return value
 
 
+class _Part(BaseModel):
+    """`part.json`: a process that trains a part of a sweep."""
+
+    part: str
+    """`3/50`; `1/1` of the whole sweep."""
+    host: str
+    process: int
+    workers: int
+
+
+@contextmanager
+def part_at_work(
+    directory: Path, part: int, parts: int, workers: int, messages: Callable[[str], None] | None
+) -> Iterator[None]:
+    """Say that this process trains a part, as long as it does; a second one waits."""
+    place = directory / PARTS / f"{part}-of-{parts}"
+    about = _Part(
+        part=f"{part}/{parts}", host=socket.gethostname(), process=os.getpid(), workers=workers
+    )
+    with run_lock(place, on_wait=messages):
+        write_sealed(place / PART, about.model_dump())
+        yield
+
+
 class Sweep:
     """A sweep in its directory, finished or not."""
 
@@ -437,15 +466,58 @@ class Sweep:
         statuses = Counter(row["status"] for row in self.rows)
         return {name: statuses[name] for name in ENDINGS}
 
+    def _parts(self) -> list[_Part]:
+        """Return the parts that are at work."""
+        at_work = []
+        for place in sorted((self.path / PARTS).glob("*")):
+            if is_locked(place):
+                with suppress(OSError, RunError):  # it has only begun
+                    at_work.append(read_form(place / PART, _Part))
+        return at_work
+
+    def _begun(self) -> tuple[Counter[str], float]:
+        """Return the jobs that have not ended by status, and the seconds of those that have."""
+        statuses = Counter[str]()
+        seconds = 0.0
+        for whole in runs_of(self.described):
+            for numbers in parts_of(self.path, whole):
+                status = "waiting"
+                with suppress(RunError):  # damage is told by the rows
+                    run = Run(self.path / directory_of(numbers))
+                    seconds += run.info.get("seconds") or 0.0
+                    status = run.status
+                if status not in ENDINGS:
+                    statuses[status] += len(numbers)
+        return statuses, seconds
+
     def describe(self) -> dict[str, Any]:
-        """Return how far the sweep is: settings, jobs by how they ended, and by their messages."""
+        """Return how far the sweep is: settings, jobs by how they ended, and by their messages.
+
+        Of an unfinished sweep also the jobs that have not ended by status, the seconds of training
+        so far and those that are `left` for the parts at work (None before a job has ended), and
+        these parts.
+        """
+        progress = {}
         described = self.described
         messages = Counter(row["message"] for row in self.rows if row["message"])
         status = "unfinished"
         if self.finished:
             status = "complete"
-        elif is_locked(self.path):
-            status = "running"
+        else:
+            parts = self._parts()
+            if parts or is_locked(self.path):
+                status = "running"
+            statuses, seconds = self._begun()
+            left = None
+            if ended := len(self.rows):
+                at_once = sum(part.workers for part in parts) or 1
+                left = seconds / ended * (described.jobs - ended) / at_once
+            progress = {
+                "others": dict(statuses),
+                "seconds": seconds,
+                "left": left,
+                "parts": [part.model_dump() for part in parts],
+            }
         return {
             "path": self.path,
             "name": described.name,
@@ -458,6 +530,7 @@ class Sweep:
             "computed": described.computed,
             "columns": described.columns,
             "messages": dict(messages.most_common()),
+            **progress,
             "table": self.table if self.finished else None,
             "modified": (self.path / SWEEP).stat().st_mtime,
         }

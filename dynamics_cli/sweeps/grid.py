@@ -108,7 +108,7 @@ def points_of(listed: Any) -> list[dict[str, Any]]:
         raise UsageError(
             "points must be a list of settings, such as {optimizer.lr: 0.1, loss.kind: mse}"
         )
-    for k, point in enumerate(listed):
+    for k, point in enumerate(listed, 1):
         if not point or point.keys() != listed[0].keys():
             raise UsageError(
                 "points must all set the same: the first one sets"

@@ -30,7 +30,7 @@ from dynamics_cli.text import size
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import estimate_legs
 from dynamics_cli.training.legs import legs_of
-from dynamics_cli.training.many.train import SHORT, asked_hash
+from dynamics_cli.training.many.train import SHORT, Task, asked_hash
 from dynamics_cli.training.problem import build_problem
 
 LIGHT_LOSSES = 1000
@@ -88,6 +88,9 @@ def read_sweep_section(
 class PlannedSweep(list[Job]):
     """The jobs of a sweep in order: the last axis runs fastest, and seeds of a point faster."""
 
+    task: type[Task] = Task
+    """How a job becomes a run."""
+
     def __init__(
         self,
         source: Any,
@@ -137,7 +140,7 @@ class PlannedSweep(list[Job]):
         self.axes = (*axes, *of_points)
         self.let = dict(let)
         self.seeds = seeds
-        self.written = self_contained(source, overrides, **settings)
+        self.written = self._written(source, overrides, settings)
         self._sections: dict[tuple[str, str], Any] = {}
         """Name and text of a section -> the section, which all configs with this text share."""
         origins = {axis.key: axis.origin for axis in axes if axis.origin is not None}
@@ -149,15 +152,7 @@ class PlannedSweep(list[Job]):
                 Assignment(tuple(key.split(".")), point[key], origins.get(key, place))
                 for key in point
             ]
-            try:
-                config = load_config(self.written, changes)
-            except ConfigError:  # whose message has lines of the file if it is read again
-                try:
-                    config = load_config(source, [*overrides, *changes], swept=True, **settings)
-                except ConfigError as error:
-                    raise ConfigError(
-                        [_of_integers(problem, axes) for problem in error.problems]
-                    ) from error
+            config = self._config_of(source, overrides, changes, settings, axes)
             config = self._shared(config)
             for k in range(seeds):
                 of_seed = config.model_copy(update={"seed": config.seed + k})
@@ -176,6 +171,34 @@ class PlannedSweep(list[Job]):
             ]
         check_columns(columns, [(job.settings, job.config) for job in self], self.record)
         self.columns = {column.name: column.expression for column in columns}
+
+    def _written(
+        self, source: Any, overrides: Sequence[str], settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return what all jobs share, as a plain config."""
+        return self_contained(source, overrides, **settings)
+
+    def _config_of(
+        self,
+        source: Any,
+        overrides: Sequence[str],
+        changes: Sequence[Assignment],
+        settings: Mapping[str, Any],
+        axes: Sequence[Axis],
+    ) -> RunConfig:
+        """Return the config of a point, given its settings.
+
+        Raises ConfigError: it is not valid.
+        """
+        try:
+            return load_config(self.written, changes)
+        except ConfigError:  # whose message has lines of the file if it is read again
+            try:
+                return load_config(source, [*overrides, *changes], swept=True, **settings)
+            except ConfigError as error:
+                raise ConfigError(
+                    [_of_integers(problem, axes) for problem in error.problems]
+                ) from error
 
     def _check_distinct(self) -> None:
         """Raise UsageError where two jobs have one config.

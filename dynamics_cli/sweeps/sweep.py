@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -24,6 +27,7 @@ from dynamics_cli.sweeps.directory import (
     directory_of,
     ended_rows,
     ended_run,
+    part_at_work,
     parts_of,
     read_sweep,
     runs_of,
@@ -57,6 +61,8 @@ def run_sweep(
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
+    stop_at_failure: bool = False,
+    max_seconds: float | None = None,
     report: Callable[[float, int], object] | None = None,
     messages: Callable[[str], None] | None = None,
 ) -> Sweep:
@@ -75,25 +81,25 @@ def run_sweep(
         Interrupted: a signal came; calling again goes on.
     """
     directory = out or default_directory(planned)
-    if foreign := [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]:
-        raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
     if (kept := _finished_read_only(directory, planned)) is not None:
         return kept
-    with run_lock(directory, on_wait=messages) if shard is None else nullcontext():
+    with ExitStack() as held:
+        if shard is None:
+            held.enter_context(run_lock(directory, on_wait=messages))
         part, parts = shard or (1, 1)
         if shard is None and executor is None and workers is None:
             workers = _measuring_workers(directory, planned, messages)
         each = workers or getattr(executor, "_max_workers", None) or 1
         described = _begun(directory, planned, parts * each)
+        held.enter_context(part_at_work(directory, part, parts, each, messages))
         whole = runs_of(described)
         of_part = (parts_of(directory, numbers) for numbers in dealt(whole, part - 1, parts))
         runs = [*chain.from_iterable(of_part)]
         todo = [run for run in runs if not _is_done(directory, described, run, messages)]
         ended = _jobs(runs) - _jobs(todo)
         if shard is not None and messages is not None:
-            told = f"part {part} of {parts}: {_jobs(runs)} of {described.jobs} jobs"
-            if not runs:
-                told += f", since the sweep was begun in {len(whole)} batches"
+            few = "" if runs else f", since the sweep was begun in {len(whole)} batches"
+            told = f"part {part} of {parts}: {_jobs(runs)} of {described.jobs} jobs{few}"
             messages(f"{told}, {_jobs(todo)} to train")
         if described.table is not None and todo:
             described.table = None
@@ -106,22 +112,46 @@ def run_sweep(
         tell(0)
         failed: dict[str, str] = {}
         train = partial(train_all, executor=executor, workers=workers, under_way=tell)
-        try:
-            for numbers, why in _trained(directory, planned, described, todo, train, messages):
-                if why is not None:
-                    failed[directory_of(numbers)] = why
+        with (
+            _stoppable(max_seconds, messages),
+            closing(_trained(directory, planned, described, todo, train, messages)) as trained,
+        ):
+            for numbers, why in trained:
                 ended += len(numbers)
                 tell(0)
-        except Interrupted as error:
-            raise Interrupted(STOPPED, error.number) from error
-        except KeyboardInterrupt:  # between two runs, or before training began
-            raise KeyboardInterrupt(STOPPED) from None
+                if why is not None:
+                    failed[directory_of(numbers)] = why
+                    if stop_at_failure:
+                        break
         rows = ended_rows(directory, described, failed)
-        if shard is None or len(rows) == described.jobs:  # perhaps of the part that ends last
+        if len(rows) == described.jobs:  # perhaps of the part that ends last
             write_table(directory, described, rows)
     done = Sweep(directory)
     done.rows = rows  # with the failures of a shard, which are written nowhere
     return done
+
+
+@contextmanager
+def _stoppable(seconds: float | None, messages: Callable[[str], None] | None) -> Iterator[None]:
+    """Say how a sweep that is interrupted goes on; interrupt it when so many seconds are over."""
+    timer = threading.Timer(seconds or 0, os.kill, (os.getpid(), signal.SIGINT))
+    if seconds is not None:
+        if threading.current_thread() is not threading.main_thread():
+            raise UsageError("max_seconds is for the main thread, which signals reach")
+        timer.start()
+    began = time.monotonic()
+    try:
+        yield
+    except (Interrupted, KeyboardInterrupt) as error:  # the latter between two runs
+        if seconds is not None and time.monotonic() - began >= seconds:
+            if messages is not None:
+                messages(f"{seconds:g} s are over; the same command goes on")
+        elif isinstance(error, Interrupted):
+            raise Interrupted(STOPPED, error.number) from error
+        else:
+            raise KeyboardInterrupt(STOPPED) from None
+    finally:
+        timer.cancel()
 
 
 def _measuring_workers(
@@ -187,14 +217,14 @@ def _trained(
     todo: Sequence[Sequence[int]],
     train: Callable[[Sequence[Task]], Iterator[tuple[int, Obtained | DynError]]],
     messages: Callable[[str], None] | None,
-) -> Iterator[tuple[Sequence[int], str | None]]:
+) -> Generator[tuple[Sequence[int], str | None]]:
     """Train the jobs of runs; yield those of each run that has ended, and why it failed or None.
 
     The jobs of a run that fails are trained one by one: one network need not fail the others.
     """
 
     def task_of(numbers: Sequence[int]) -> Task:
-        return Task([planned[k].config for k in numbers], directory / directory_of(numbers))
+        return planned.task([planned[k].config for k in numbers], directory / directory_of(numbers))
 
     while todo:
         again: list[Sequence[int]] = []
@@ -222,7 +252,12 @@ def _trained(
 
 
 def _finished_read_only(directory: Path, planned: PlannedSweep) -> Sweep | None:
-    """Return the sweep in a directory that cannot be written, where it is finished; else None."""
+    """Return the sweep in a directory that cannot be written, where it is finished; else None.
+
+    Raises UsageError: the directory is that of a run.
+    """
+    if foreign := [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]:
+        raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
     if not directory.is_dir() or os.access(directory, os.W_OK):
         return None
     if known_sweep(directory, planned) is None:

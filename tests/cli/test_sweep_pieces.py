@@ -17,16 +17,16 @@ GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log
 
 def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Let the sweep stop, as by Ctrl-C, after some of its tasks."""
-    run = train._train_here
+    run = train.Task.train
     calls = []
 
-    def stopping(*arguments: Any) -> object:
+    def stopping(*arguments: Any, **options: Any) -> object:
         calls.append(arguments)
         if len(calls) > after:
             raise KeyboardInterrupt
-        return run(*arguments)
+        return run(*arguments, **options)
 
-    monkeypatch.setattr(train, "_train_here", stopping)
+    monkeypatch.setattr(train.Task, "train", stopping)
 
 
 def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(dyn, place, monkeypatch):

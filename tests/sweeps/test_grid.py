@@ -308,7 +308,7 @@ def test_listed_points_are_combined_with_the_grid(way, tmp_path):
 @pytest.mark.parametrize(
     ("points", "message"),
     [
-        ([{"optimizer.lr": 1.0}, {"loss.kind": "mse"}], "sets optimizer.lr, number 1 loss.kind"),
+        ([{"optimizer.lr": 1.0}, {"loss.kind": "mse"}], "sets optimizer.lr, number 2 loss.kind"),
         ([{}], "the first one sets nothing"),
         ("a,b\n1\n", "rows that are not as long as its header"),
         ("optimizer.lr: 0.1\n", "points must be a list of settings"),

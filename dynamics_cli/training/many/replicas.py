@@ -89,6 +89,9 @@ def _alike(configs: Sequence[RunConfig]) -> list[tuple[list[int], int, int]]:
     alike: list[tuple[list[int], int, int]] = []
     groups: dict[str, tuple[Problem, list[int]]] = {}
     for places in kinds.values():
+        if configs[places[0]].recorded is not None:  # a call of a function
+            alike.append((places, 1, 1))
+            continue
         try:
             problem = build_problem(configs[places[0]])
             key = batch_key(problem)

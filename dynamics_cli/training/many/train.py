@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config import RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import DynError, InputError, RunError
+from dynamics_cli.kinds.base import RECORDED
 from dynamics_cli.kinds.registry import WITH, blamed
 from dynamics_cli.process import cores
 from dynamics_cli.runs.errors import CorruptRunError
@@ -93,9 +94,49 @@ class Task:
         plan = plan_problems(problems, self.directory, self.root)
         if self.directory is None:
             return plan
-        digests = dict(plan.files)
-        asked = [asked_hash(config, digests)[:SHORT] for config in self.configs]
-        return replace(plan, about={"asked": asked})
+        return replace(plan, about={"asked": self.asked(dict(plan.files))})
+
+    def asked(self, digests: dict[str, str]) -> list[str]:
+        """Return the hashes of the configs, by which a sweep knows its jobs."""
+        return [asked_hash(config, digests)[:SHORT] for config in self.configs]
+
+    def train(
+        self,
+        *,
+        lone: bool = True,
+        force: bool = False,
+        show: ProgressDisplay = _not_shown,
+        under_way: Callable[[float], object] = _ignored,
+        messages: Callable[[str], None] | None = None,
+    ) -> Obtained | Task:
+        """Train the run in this process; a damaged run in a named directory begins anew.
+
+        A long run that is not `lone` is better trained apart: then this returns the task, with its
+        directory.
+
+        Raises DynError: that is impossible.
+        """
+        plan = self.plan()
+        if not lone and _is_long(plan, force=force):
+            return replace(self, directory=plan.directory)
+        label = plan.config.name
+        if len(plan.problems) > 1:
+            label += f" x {len(plan.problems)}"
+        total = plan.needs.iterations
+        with show(label, total) as shown:
+
+            def reached(iteration: int, loss: float) -> None:
+                under_way(len(plan.problems) * iteration / total)
+                if shown is not None:
+                    shown(iteration, loss)
+
+            options: dict[str, Any] = {"resume": True, "progress": reached, "on_wait": messages}
+            try:
+                return obtain_run(plan, force=force, **options)
+            except CorruptRunError as error:
+                if self.directory is None or error.unread:
+                    raise
+                return obtain_run(plan, force=True, **options)
 
 
 def train_all(
@@ -133,9 +174,17 @@ def train_all(
     """
     elsewhere = executor is not None or workers is not None
     show = progress or _not_shown
-    here = partial(
-        _train_unless_long, force=force, show=show, under_way=under_way, messages=messages
-    )
+
+    def here(task: Task, *, lone: bool) -> Obtained | DynError | Task:
+        try:
+            return task.train(
+                lone=lone, force=force, show=show, under_way=under_way, messages=messages
+            )
+        except Interrupted:
+            raise
+        except DynError as error:
+            return error
+
     put_off: dict[int, Task] = {}
     for k, task in enumerate(tasks):
         if elsewhere or (task.directory is not None and len(task.configs) == 1):
@@ -158,31 +207,6 @@ def train_all(
             yield from _train_apart(put_off, running, force, report, under_way)
 
 
-def _train_unless_long(
-    task: Task,
-    *,
-    lone: bool,
-    force: bool,
-    show: ProgressDisplay,
-    under_way: Callable[[float], object],
-    messages: Callable[[str], None] | None,
-) -> Obtained | DynError | Task:
-    """Train a task in this process, and return its run or why it failed.
-
-    A long run that is not `lone` is better trained apart: then its task is returned, with its
-    directory.
-    """
-    try:
-        plan = task.plan()
-        if not lone and _is_long(plan, force=force):
-            return replace(task, directory=plan.directory)
-        return _train_here(task, plan, force, show, under_way, messages)
-    except Interrupted:
-        raise
-    except DynError as error:
-        return error
-
-
 def _train_apart(
     tasks: Mapping[int, Task],
     executor: Executor,
@@ -193,7 +217,13 @@ def _train_apart(
     """Train tasks by an executor; yield the key of each, and its run or why it failed."""
     kinds = os.environ.get(WITH, "")
     orders = (
-        (kinds, str(task.directory), [to_plain(config) for config in task.configs], force)
+        (
+            kinds,
+            (type(task).__module__, type(task).__name__),
+            str(task.directory),
+            [to_plain(config) for config in task.configs],
+            force,
+        )
         for task in tasks.values()
     )
     places = list(tasks)
@@ -230,59 +260,27 @@ def _is_long(plan: Plan, *, force: bool) -> bool:
     return plan.needs.multiply_adds > LONG_WORK and (run is None or not run.ended)
 
 
-def _train_here(
-    task: Task,
-    plan: Plan,
-    force: bool,
-    progress: ProgressDisplay,
-    under_way: Callable[[float], object],
-    messages: Callable[[str], None] | None = None,
-) -> Obtained:
-    """Train a task in this process; a damaged run in a directory that the task names begins anew.
-
-    Raises DynError: that is impossible.
-    """
-    label = plan.config.name
-    if len(plan.problems) > 1:
-        label += f" x {len(plan.problems)}"
-    total = plan.needs.iterations
-    with progress(label, total) as shown:
-
-        def reached(iteration: int, loss: float) -> None:
-            under_way(len(plan.problems) * iteration / total)
-            if shown is not None:
-                shown(iteration, loss)
-
-        options: dict[str, Any] = {"resume": True, "progress": reached, "on_wait": messages}
-        try:
-            return obtain_run(plan, force=force, **options)
-        except CorruptRunError as error:
-            if task.directory is None or error.unread:
-                raise
-            return obtain_run(plan, force=True, **options)
-
-
 def work(
     kinds: str,
+    class_: tuple[str, str],
     directory: str,
     configs: Sequence[Mapping[str, Any]],
     force: bool,
     report: Callable[[float], object] = _ignored,
 ) -> str | int:
-    """Train a task in a worker, perhaps on another machine, with the code that `--with` names.
+    """Train a task of a class in a worker, perhaps on another machine, with the code of `--with`.
 
     Returns "", why it failed, or the number of a signal.
     """
     known = os.environ.get(WITH, "").split(os.pathsep)
     if not set(kinds.split(os.pathsep)) <= {"", *known}:  # a thread of the driver knows them
         os.environ[WITH] = kinds
+    module, name = class_
     try:
-        first = load_config(configs[0])
-        task = Task(
-            [first, *(type(first).model_validate(config) for config in configs[1:])],
-            Path(directory),
-        )
-        _train_here(task, task.plan(), force, _not_shown, report)
+        first = load_config(configs[0], lenient=RECORDED in configs[0])
+        loaded = [first, *(type(first).model_validate(config) for config in configs[1:])]
+        task: Task = getattr(import_module(module), name)(loaded, Path(directory))
+        task.train(force=force, under_way=report)
     except Interrupted as error:
         return error.number
     except DynError as error:

@@ -75,28 +75,32 @@ def run_by_executor(
     running = dict[int, Future[str | int]]()
     number: int | None = None
     with SignalWatch() as watch:
-        while number is None:
-            try:
-                for k, arguments in itertools.islice(fresh, MOST_SENT - len(running)):
-                    running[k] = executor.submit(call, *arguments)
-                if not running:
-                    return
-                began = time.monotonic()
-                done = [k for k, future in running.items() if future.done()]
-                for k in done:
-                    ended = _result(running.pop(k))
-                    if isinstance(ended, int):
-                        number = ended
-                    else:
-                        yield k, ended
-            except BrokenExecutor as error:
-                raise RunError(f"the executor is gone; finished jobs are kept: {error}") from error
-            number = number or watch.received
-            look()
-            if not done:  # futures of submitit look for files, perhaps of a network disk
-                time.sleep(max(LOOK_SECONDS, 4 * (time.monotonic() - began)))
-        for future in running.values():
-            future.cancel()
+        try:
+            while number is None:
+                try:
+                    for k, arguments in itertools.islice(fresh, MOST_SENT - len(running)):
+                        running[k] = executor.submit(call, *arguments)
+                    if not running:
+                        return
+                    began = time.monotonic()
+                    done = [k for k, future in running.items() if future.done()]
+                    for k in done:
+                        ended = _result(running.pop(k))
+                        if isinstance(ended, int):
+                            number = ended
+                        else:
+                            yield k, ended
+                except BrokenExecutor as error:
+                    raise RunError(
+                        f"the executor is gone; finished jobs are kept: {error}"
+                    ) from error
+                number = number or watch.received
+                look()
+                if not done:  # futures of submitit look for files, perhaps of a network disk
+                    time.sleep(max(LOOK_SECONDS, 4 * (time.monotonic() - began)))
+        finally:
+            for future in running.values():
+                future.cancel()
     raise Interrupted(STOPPED, number)
 
 
