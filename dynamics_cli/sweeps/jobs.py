@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config
+from dynamics_cli.config.check import check_sections
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import Mistake
 from dynamics_cli.config.load import load_sweep, self_contained
@@ -143,6 +144,8 @@ class PlannedSweep(list[Job]):
         self.written = self._written(source, overrides, settings)
         self._sections: dict[tuple[str, str], Any] = {}
         """Name and text of a section -> the section, which all configs with this text share."""
+        self._of_changes: dict[tuple[str, str], Any] = {}
+        """Name of a section and what a point changes in it -> the section."""
         origins = {axis.key: axis.origin for axis in axes if axis.origin is not None}
         place = Place("--grid", None, Path.cwd())
         for values in itertools.product(*(axis.values for axis in axes), listed):
@@ -153,7 +156,6 @@ class PlannedSweep(list[Job]):
                 for key in point
             ]
             config = self._config_of(source, overrides, changes, settings, axes)
-            config = self._shared(config)
             for k in range(seeds):
                 of_seed = config.model_copy(update={"seed": config.seed + k})
                 self.append(Job(len(self), point, of_seed))
@@ -188,8 +190,32 @@ class PlannedSweep(list[Job]):
     ) -> RunConfig:
         """Return the config of a point, given its settings.
 
+        Sections that points before have had are not validated again, but for what they say of each
+        other.
+
         Raises ConfigError: it is not valid.
         """
+        texts: dict[str, str] = {}
+        for change in changes:
+            key = change.path[0]
+            texts[key] = f"{texts.get(key, '')} {change.path} {change.value!r}"
+        known = {key: self._of_changes.get((key, text)) for key, text in texts.items()}
+        if self and self[0].config.changes is None and None not in known.values():
+            config = self[0].config.model_copy(update=known)
+            if not any(check_sections(dict(config))):
+                return config
+        config = self._shared(self._loaded(source, overrides, changes, settings, axes))
+        self._of_changes |= {(key, texts[key]): getattr(config, key) for key in texts}
+        return config
+
+    def _loaded(
+        self,
+        source: Any,
+        overrides: Sequence[str],
+        changes: Sequence[Assignment],
+        settings: Mapping[str, Any],
+        axes: Sequence[Axis],
+    ) -> RunConfig:
         try:
             return load_config(self.written, changes)
         except ConfigError:  # whose message has lines of the file if it is read again

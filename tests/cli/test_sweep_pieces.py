@@ -43,7 +43,7 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(dyn, place, monkeypat
         18,
         12,
     )
-    assert "12 of 18: 12 complete\n" in dyn("show", directory).out
+    assert "12 of 18: 12 complete, 6 waiting\n" in dyn("show", directory).out
     (listed,) = dyn("list", "sweeps", "--json").json
     assert (listed["status"], listed["complete"], listed["path"]) == (
         "unfinished",

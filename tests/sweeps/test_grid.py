@@ -10,6 +10,7 @@ import yaml
 
 from dynamics_cli import api
 from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config.reader import override_texts
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.grid import parse_axis, zipped
 from dynamics_cli.sweeps.jobs import PlannedSweep
@@ -83,6 +84,24 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
         PlannedSweep(BASE, [], [lr, lr])
     with pytest.raises(UsageError, match="4000000 networks are asked for"):
         PlannedSweep(BASE, [], [parse_axis("a=1:2:2000"), parse_axis("b=1:2:2000")])
+
+
+def test_the_config_of_a_point_is_that_of_its_settings_alone():
+    """Also where all of its sections come from points before."""
+    grid = {
+        "loss.kind": ["mse", "half_mse"],
+        "optimizer.lr": [0.1, 0.2],
+        "architecture": [{"kind": "two_layer", "width": 2}, {"kind": "two_layer", "width": 3}],
+        "dtype": ["float32", "float64"],
+    }
+    for job in api.plan_sweep(BASE, grid, record="config"):
+        assert job.config == load_config(BASE, override_texts(job.settings))
+    together = {
+        "initialization": [{"kind": "default_scaled"}, {"kind": "balanced", "scale": 0.1}],
+        "architecture": [grid["architecture"][0], {"kind": "fully_connected", "widths": [3]}],
+    }
+    with pytest.raises(ConfigError, match=r"initialization\.kind: .*two"):
+        api.plan_sweep(BASE, together)
 
 
 @pytest.mark.parametrize(
