@@ -216,32 +216,23 @@ class PlannedCalls(PlannedSweep):
 
     task = CallTask
 
-    def _written(
-        self, source: Any, overrides: Sequence[str], settings: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        named = _name_of(source)
+    def _written(self) -> dict[str, Any]:
+        named = _name_of(self._source)
         _function(named)  # before anything is written
         fixed = {}
-        for text in overrides:
+        for text in self._overrides:
             key, _, value = text.partition("=")
             fixed[key.strip()] = read_value(value, "--set", key)
         plain = {
             RECORDED: {"function": named, "sha256": _sha256(named), "settings": fixed},
             "name": named.rpartition(":")[2],
             **{section: {"kind": RECORDED} for section in SECTIONS},
-            **{key: value for key, value in settings.items() if value is not None},
+            **{key: value for key, value in self._settings.items() if value is not None},
         }
         self._base = load_config(plain, check_files_exist=False, lenient=True)
         return plain
 
-    def _config_of(
-        self,
-        source: Any,
-        overrides: Sequence[str],
-        changes: Sequence[Assignment],
-        settings: Mapping[str, Any],
-        axes: Any,
-    ) -> RunConfig:
+    def _config_of(self, changes: Sequence[Assignment]) -> RunConfig:
         values = {".".join(change.path): change.value for change in changes}
         seed = values.pop("seed", self._base.seed)
         call = self.written[RECORDED]

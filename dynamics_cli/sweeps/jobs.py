@@ -141,7 +141,10 @@ class PlannedSweep(list[Job]):
         self.axes = (*axes, *of_points)
         self.let = dict(let)
         self.seeds = seeds
-        self.written = self._written(source, overrides, settings)
+        self._source = source
+        self._overrides = overrides
+        self._settings = settings
+        self.written = self._written()
         self._sections: dict[tuple[str, str], Any] = {}
         """Name and text of a section -> the section, which all configs with this text share."""
         self._of_changes: dict[tuple[str, str], Any] = {}
@@ -155,7 +158,7 @@ class PlannedSweep(list[Job]):
                 Assignment(tuple(key.split(".")), point[key], origins.get(key, place))
                 for key in point
             ]
-            config = self._config_of(source, overrides, changes, settings, axes)
+            config = self._config_of(changes)
             for k in range(seeds):
                 of_seed = config.model_copy(update={"seed": config.seed + k})
                 self.append(Job(len(self), point, of_seed))
@@ -174,20 +177,11 @@ class PlannedSweep(list[Job]):
         check_columns(columns, [(job.settings, job.config) for job in self], self.record)
         self.columns = {column.name: column.expression for column in columns}
 
-    def _written(
-        self, source: Any, overrides: Sequence[str], settings: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _written(self) -> dict[str, Any]:
         """Return what all jobs share, as a plain config."""
-        return self_contained(source, overrides, **settings)
+        return self_contained(self._source, self._overrides, **self._settings)
 
-    def _config_of(
-        self,
-        source: Any,
-        overrides: Sequence[str],
-        changes: Sequence[Assignment],
-        settings: Mapping[str, Any],
-        axes: Sequence[Axis],
-    ) -> RunConfig:
+    def _config_of(self, changes: Sequence[Assignment]) -> RunConfig:
         """Return the config of a point, given its settings.
 
         Sections that points before have had are not validated again, but for what they say of each
@@ -204,26 +198,21 @@ class PlannedSweep(list[Job]):
             config = self[0].config.model_copy(update=known)
             if not any(check_sections(dict(config))):
                 return config
-        config = self._shared(self._loaded(source, overrides, changes, settings, axes))
+        config = self._shared(self._loaded(changes))
         self._of_changes |= {(key, texts[key]): getattr(config, key) for key in texts}
         return config
 
-    def _loaded(
-        self,
-        source: Any,
-        overrides: Sequence[str],
-        changes: Sequence[Assignment],
-        settings: Mapping[str, Any],
-        axes: Sequence[Axis],
-    ) -> RunConfig:
+    def _loaded(self, changes: Sequence[Assignment]) -> RunConfig:
         try:
             return load_config(self.written, changes)
         except ConfigError:  # whose message has lines of the file if it is read again
             try:
-                return load_config(source, [*overrides, *changes], swept=True, **settings)
+                return load_config(
+                    self._source, [*self._overrides, *changes], swept=True, **self._settings
+                )
             except ConfigError as error:
                 raise ConfigError(
-                    [_of_integers(problem, axes) for problem in error.problems]
+                    [_of_integers(problem, self.axes) for problem in error.problems]
                 ) from error
 
     def _check_distinct(self) -> None:
