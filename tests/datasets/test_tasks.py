@@ -19,6 +19,7 @@ from dynamics_cli.datasets.teachers import LinearMap, Teacher
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import FreshStreams, Streams
 from dynamics_cli.training.problem import build_problem
+from tests.cases import read
 
 STREAMS = Streams(2)
 
@@ -38,16 +39,22 @@ def test_a_teacher_labels_by_its_own_network():
     ) <= {-1.0, 1.0}
 
 
+STUDENT = """
+name: student
+dataset:
+  kind: teacher
+  n: 400
+  dim: 5
+  architecture: {kind: fully_connected, widths: [300], bias: false, activation: erf}
+architecture: {kind: fully_connected, widths: [300], bias: false, activation: erf}
+initialization: {kind: unbalanced, scale: 1.0}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.1, iterations: 1}
+"""
+
+
 def test_a_teacher_takes_an_initialization_as_networks_do():
-    net = {"kind": "fully_connected", "widths": [300], "bias": False, "activation": "erf"}
-    config = {
-        "name": "student",
-        "dataset": {"kind": "teacher", "n": 400, "dim": 5, "architecture": net},
-        "architecture": net,
-        "initialization": {"kind": "unbalanced", "scale": 1.0},
-        "loss": {"kind": "mse"},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }
+    config = read(STUDENT)
     plain = load_config(config)
     given = load_config(config, ["dataset.initialization={kind: unbalanced, scale: 0.5}"])
     assert load_config(to_plain(given)) == given
@@ -73,31 +80,31 @@ def test_a_teacher_takes_an_initialization_as_networks_do():
         of_data.weights(STREAMS)
 
 
+SCRIPT = """
+name: t
+seed: 5
+dataset:
+  kind: teacher
+  n: 30
+  dim: 3
+  n_test: 20
+  generator: torch
+  architecture: {kind: fully_connected, widths: [40], outputs: 2, activation: tanh}
+  initialization: {kind: default_scaled}
+architecture: {kind: fully_connected, widths: [40], outputs: 2, activation: tanh}
+initialization: {kind: default_scaled, factor: 2.0, generator: torch, seed: 5}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.1, iterations: 1}
+"""
+
+
 def test_the_draws_of_a_script_after_torch_manual_seed():
     torch.manual_seed(5)
     layers = [torch.nn.Linear(3, 40), torch.nn.Linear(40, 2)]
     net = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1])
     x = torch.normal(0, 1, size=(30, 3))
     held_out = torch.normal(0, 1, size=(20, 3))
-    shape = {"kind": "fully_connected", "widths": [40], "outputs": 2, "activation": "tanh"}
-    start = {"kind": "default_scaled", "factor": 2.0, "generator": "torch", "seed": 5}
-    config = {
-        "name": "t",
-        "seed": 5,
-        "architecture": shape,
-        "initialization": start,
-        "loss": {"kind": "mse"},
-        "dataset": {
-            "kind": "teacher",
-            "n": 30,
-            "dim": 3,
-            "n_test": 20,
-            "generator": "torch",
-            "architecture": shape,
-            "initialization": {"kind": "default_scaled"},
-        },
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }
+    config = read(SCRIPT)
     problem = build_problem(load_config(config))
     data = problem.dataset
     assert_array_equal(data.x, x)
@@ -172,14 +179,19 @@ def test_whitened_inputs_have_unit_covariance():
         GivenPoints(x=[[1.0, 1.0], [2.0, 2.0]], y=[0.0, 1.0], whiten=True).samples(STREAMS)
 
 
+DIGITS = """
+name: m
+dataset: {kind: mnist, source: subset, per_class: 2, test_per_class: 1}
+loss: {kind: mse}
+architecture: {kind: fully_connected, widths: [3], outputs: 10}
+initialization: {kind: default_scaled}
+optimizer: {kind: gd, lr: 0.1, iterations: 1}
+"""
+
+
 def test_classes_become_vectors_of_one_for_square_losses():
-    digits = {
-        "kind": "mnist",
-        "source": "subset",
-        "per_class": 2,
-        "test_per_class": 1,
-        "one_hot": True,
-    }
+    config = read(DIGITS)
+    digits = config["dataset"] | {"one_hot": True}
     section = Mnist(**digits)
     plain = Mnist(**{**digits, "one_hot": None})
     for name in ("y", "y_test"):
@@ -188,14 +200,6 @@ def test_classes_become_vectors_of_one_for_square_losses():
     for y in ([0.5, 1.0], [-1.0, 1.0]):
         with pytest.raises(InputError, match=r"class numbers 0, 1, \.\.\."):
             GivenPoints(x=[[1.0], [2.0]], y=y, one_hot=True).samples(STREAMS)
-    config = {
-        "name": "m",
-        "dataset": {**digits, "one_hot": None},
-        "loss": {"kind": "mse"},
-        "architecture": {"kind": "fully_connected", "widths": [3], "outputs": 10},
-        "initialization": {"kind": "default_scaled"},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }
     with pytest.raises(InputError, match=r"dataset\.one_hot: true makes them"):
         build_problem(load_config(config))
     assert build_problem(load_config(config, ["dataset.one_hot=true"])).dataset.y.shape == (20, 10)

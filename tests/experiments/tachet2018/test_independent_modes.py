@@ -11,20 +11,11 @@ from numpy.testing import assert_allclose
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
 from tests.cases import problem_of
+from tests.kinds.test_refused import MODES
 
 
 def problem(**changes: Any) -> Problem:
-    sections = {
-        "dataset": {"kind": "points", "x": [[1.0, 0.0], [0.0, 2.0]], "y": [1, -1]},
-        "architecture": {"kind": "two_layer", "width": 3},
-        "initialization": {
-            "kind": "independent_modes",
-            "y": [[0.2, 0.3], [0.4]],
-            "z": [[0.2, 0.1], [0.5]],
-        },
-        "loss": {"kind": "logistic"},
-    }
-    return problem_of(**{**sections, **changes})
+    return problem_of(**{**MODES, **changes})
 
 
 def test_two_classes_start_as_asked():
