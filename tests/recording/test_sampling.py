@@ -107,39 +107,30 @@ def test_impossible_ranks_are_refused():
             dln_learning_coefficient(rank, sizes)
 
 
+def balanced(sizes: tuple[int, ...], rank: int, **samples: int) -> State:
+    """Return a linear network of these layers at balanced weights of a rank."""
+    problem = cases.problem_of(
+        dataset={
+            **{"kind": "linear_map", "inputs": sizes[0], "outputs": sizes[-1]},
+            **{"singular_values": [1.0] * max(rank, 1), **samples},
+        },
+        architecture={
+            **{"kind": "fully_connected", "widths": list(sizes[1:-1]), "outputs": sizes[-1]},
+            **{"activation": "linear", "bias": False},
+        },
+        initialization={"kind": "decoupled", "scale": 1.0},
+    )
+    weights = problem.initial_parameters()
+    return start_of(problem, **{name: W * (rank > 0) for name, W in weights.items()})
+
+
 @pytest.mark.parametrize(
     ("sizes", "rank"), [((4, 6, 3), 3), ((5, 5, 5), 1), ((4, 3, 3, 4), 2), ((3, 8, 3), 0)]
 )
 def test_estimates_at_balanced_weights_are_the_exact_coefficients(sizes, rank):
-    values = [1.0] * max(rank, 1)
-    data = {
-        "kind": "linear_map",
-        "inputs": sizes[0],
-        "outputs": sizes[-1],
-        "singular_values": values,
-    }
-    net = {
-        "kind": "fully_connected",
-        "widths": list(sizes[1:-1]),
-        "outputs": sizes[-1],
-        "activation": "linear",
-        "bias": False,
-    }
-    problem = cases.problem_of(
-        dataset=data, architecture=net, initialization={"kind": "decoupled", "scale": 1.0}
-    )
-    weights = problem.initial_parameters()
-    if rank == 0:
-        weights = {name: 0 * W for name, W in weights.items()}
-    state = State(problem, weights, lambda: weights, 0)
-    keys = {
-        "nbeta": 1086.0,
-        "gamma": 3.0,
-        "step": 1.2e-5,
-        "burn_in": 6000,
-        "draws": 6000,
-    }
-    mean, spread, r_hat = instrument("llc", labels="own", chains=8, **keys).measure(state)
+    keys = {"nbeta": 1086.0, "gamma": 3.0, "step": 1.2e-5, "burn_in": 6000, "draws": 6000}
+    llc = instrument("llc", labels="own", chains=8, **keys)
+    mean, spread, r_hat = llc.measure(balanced(sizes, rank))
     exact = dln_learning_coefficient(rank, sizes)[0]
     assert abs(mean - exact) < 0.1 * exact
     assert 0 < spread < 0.2 * exact
@@ -151,26 +142,8 @@ def test_the_default_relaxes_flat_directions(sizes):
     """Of 300 steps of burn-in and 300 draws the second would come out 14 % low, the first with
     R-hat 1.27.
     """
-    rank = min(2, *sizes)
-    data = {
-        "kind": "linear_map",
-        "inputs": sizes[0],
-        "outputs": sizes[-1],
-        "singular_values": [1.0] * rank,
-        "n": 100,
-    }
-    net = {
-        "kind": "fully_connected",
-        "widths": list(sizes[1:-1]),
-        "outputs": sizes[-1],
-        "activation": "linear",
-        "bias": False,
-    }
-    problem = cases.problem_of(
-        dataset=data, architecture=net, initialization={"kind": "decoupled", "scale": 1.0}
-    )
-    mean, _, r_hat = instrument("llc", labels="own").measure(start_of(problem))
-    assert mean == pytest.approx(dln_learning_coefficient(rank, sizes)[0], rel=0.06)
+    mean, _, r_hat = instrument("llc", labels="own").measure(balanced(sizes, 2, n=100))
+    assert mean == pytest.approx(dln_learning_coefficient(2, sizes)[0], rel=0.06)
     assert 1 < r_hat < 1.05
 
 
