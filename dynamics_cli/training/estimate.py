@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.formulas.units import memory_slots
@@ -75,33 +75,48 @@ def loss_interval(problem: Problem) -> int:
 
 
 def estimate_legs(legs: Sequence[Leg], choice: Choice) -> Estimate:
-    """Return the needs of a run of one network that changes on the way, or of any other.
+    """Return the needs of a run of one network on a device and backend.
 
     Raises:
-        InputError: as `estimate`.
+        InputError: there are more iterations than a run can count, or too many snapshots to list.
     """
-    each = [estimate(leg.problem, choice) for leg in legs]
-    if len(each) == 1:
-        return each[0]
-    total = each[0].iterations
-    shares = [(leg.last - leg.first) / total for leg in legs]
-    snapshots = [len(leg.recorded_states) for leg in legs]
-    disk = 0
-    for leg, count in zip(legs, snapshots, strict=True):
-        losses = (leg.last - leg.first) // loss_interval(leg.problem) * _STORED_LOSS_BYTES
-        disk += losses + count * recorded_bytes(leg.problem)
-        kept = len(leg.kept_states)
-        if kept:
-            disk += kept * checkpoint_bytes(leg.problem, changed=leg.first > 0)
-    return replace(
-        each[0],
-        snapshots=sum(snapshots),
-        memory_bytes=max(needs.memory_bytes for needs in each),
-        disk_bytes=disk,
-        multiply_adds=round(
-            sum(needs.multiply_adds * share for needs, share in zip(each, shares, strict=True))
-        ),
-    )
+    first = legs[0].problem
+    total = first.iterations
+    if total >= 2**63:
+        raise InputError(
+            f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer"
+            " epochs"
+        )
+    memory = snapshots = disk = work = 0
+    for leg in legs:
+        problem = leg.problem
+        updates = leg.last - leg.first
+        states = len(leg.recorded_states)
+        snapshots += states
+        memory = max(memory, _memory_bytes(problem, choice))
+        disk += updates // loss_interval(problem) * _STORED_LOSS_BYTES
+        disk += states * recorded_bytes(problem)
+        if kept := len(leg.kept_states):  # the optimizer's memory is asked of its code
+            disk += kept * checkpoint_bytes(problem, changed=leg.first > 0)
+        work += updates * multiply_adds(problem)
+    return Estimate(total, first.parameter_count, snapshots, memory, disk, work)
+
+
+def _memory_bytes(problem: Problem, choice: Choice) -> int:
+    item = problem.dtype.itemsize
+    n, d = problem.dataset.x.shape
+    sizes = problem.layer_sizes
+    at_once = problem.batch_size or n
+    if choice.backend != "compiled" and not problem.has_modes:
+        at_once = min(at_once, problem.block_samples(choice.device))
+    # weights, gradients and update; pre-activations and activations, the gradients of one layer;
+    # data twice
+    held = 2 * at_once * (sum(sizes) + max(sizes, default=0))
+    memory: int = item * (4 * problem.parameter_count + held + 2 * n * d)
+    memory += item * sum(map(math.prod, problem.averages.values()))
+    if problem.config.optimizer.is_flow:
+        memory += _TIME_BYTES * problem.iterations
+    return memory
 
 
 def recorded_bytes(problem: Problem) -> int:
@@ -126,44 +141,6 @@ def checkpoint_bytes(problem: Problem, *, changed: bool = False) -> int:
     if isinstance(problem.config.optimizer, Descent):
         copies += memory_slots(problem.config.optimizer)
     return copies * problem.dtype.itemsize * problem.parameter_count
-
-
-def estimate(problem: Problem, choice: Choice) -> Estimate:
-    """Return the needs of a run on a device and backend.
-
-    Raises:
-        InputError: there are more iterations than a run can count, or too many snapshots to list.
-
-    """
-    total = problem.iterations
-    if total >= 2**63:
-        raise InputError(
-            f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer"
-            " epochs"
-        )
-    snapshots = len(problem.recorded_states)
-    item = problem.dtype.itemsize
-    recorded = recorded_bytes(problem)
-    n, d = problem.dataset.x.shape
-    batch = problem.batch_size or n
-    sizes = problem.layer_sizes
-    at_once = batch
-    if choice.backend != "compiled" and not problem.has_modes:
-        at_once = min(batch, problem.block_samples(choice.device))
-    # weights, gradients and update; pre-activations and activations, the gradients of one layer;
-    # data twice
-    held = 2 * at_once * (sum(sizes) + max(sizes, default=0))
-    memory = item * (4 * problem.parameter_count + held + 2 * n * d)
-    memory += item * sum(map(math.prod, problem.averages.values()))
-    if problem.config.optimizer.is_flow:
-        memory += _TIME_BYTES * total
-    disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
-    kept = len(problem.kept_states)
-    if kept:  # the size of the optimizer's memory is asked of its code
-        disk += kept * checkpoint_bytes(problem)
-    return Estimate(
-        total, problem.parameter_count, snapshots, memory, disk, total * multiply_adds(problem)
-    )
 
 
 def measuring_seconds(problem: Problem, choice: Choice) -> float:

@@ -13,7 +13,8 @@ import dynamics_cli as dyn
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import stream
 from dynamics_cli.training.backends import Choice
-from dynamics_cli.training.estimate import estimate
+from dynamics_cli.training.estimate import estimate_legs
+from dynamics_cli.training.legs import legs_of
 from dynamics_cli.training.many.replicas import batch_key, build_problems
 from dynamics_cli.training.many.train import Task, train_all
 from dynamics_cli.training.problem import build_problem
@@ -231,7 +232,8 @@ def test_batches_too_small_for_their_statistics_are_refused_before_training(netw
 
 
 def test_buffers_are_counted_among_what_is_recorded():
-    needs = [estimate(problem_of(layer), Choice("cpu", "torch")) for layer in ("none", *LAYERS)]
+    chosen = Choice("cpu", "torch")
+    needs = [estimate_legs(legs_of([problem_of(kind)]), chosen) for kind in ("none", *LAYERS)]
     plain, dropout, norm = (one.disk_bytes for one in needs)
     assert dropout == plain
     assert norm - plain == needs[0].snapshots * 8 * (6 + 6 + 6 + 6 + 1)
