@@ -403,7 +403,7 @@ class Recorder:
         self._loss = state["loss"]
         self._shapes = dict(state["shapes"])
         meta = {"iteration": self.iteration, "seconds": self._seconds}
-        saved = Checkpoint({}, meta, dict(state["rows"]), dict(state["crc32"]))
+        saved = Checkpoint(rows=state["rows"], crc32=state["crc32"], meta=meta)
         self._writer = RunWriter.reopen(self.directory, saved)
         self._listen()
         self._writer.notes = state.get("notes", [])

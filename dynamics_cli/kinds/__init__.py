@@ -18,7 +18,7 @@ from dynamics_cli.kinds.base import (
     Section,
     Sections,
 )
-from dynamics_cli.kinds.clocks import Clock, RescaledClock
+from dynamics_cli.kinds.clocks import Clock, RescaledClock, SteadyClock
 from dynamics_cli.kinds.data import Dataset, Samples, check_size, make_samples
 from dynamics_cli.kinds.initializations import Initialization
 from dynamics_cli.kinds.losses import Loss
@@ -75,6 +75,7 @@ __all__ = [
     "Shapes",
     "Snapshots",
     "State",
+    "SteadyClock",
     "Streams",
     "TeacherStreams",
     "Theory",

@@ -3,35 +3,56 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.kinds.arrays import Floats
 
 
 class Clock:
-    """Tells the time of successive states.
+    """Tells the time of successive states, from a state at which it begins.
 
     Times are known up front, are gradient flow's, or are sums of scheduled steps.
     """
 
     time = 0.0
-    """Time of the next state where times are summed along the run; a checkpoint keeps it."""
+    """Time of the first state; of the next one where times are summed along the run. A checkpoint
+    keeps it.
+    """
+    first = 0
+    """The state at which it begins."""
 
     def __init__(self, times: Floats) -> None:
         self.times = times
 
+    def elapsed(self, states: NDArray[np.int64]) -> Floats:
+        """Return the times (k,) of states since the first one."""
+        return np.asarray(self.times[states] - self.times[self.first])
+
+    def of(self, states: NDArray[np.int64]) -> Floats:
+        """Return the times (k,) of states, where they are known up front."""
+        return self.time + self.elapsed(states)
+
     def advance(self, first: int, losses: Floats) -> Floats:
         """Return the times of states `first, ...` with these losses, and move past the last."""
-        return self.times[first : first + len(losses)]
+        return self.of(np.arange(first, first + len(losses)))
 
 
-class RescaledClock(Clock):
+class SteadyClock(Clock):
+    """Time of steps of one size."""
+
+    def __init__(self, lr: float) -> None:
+        self.lr = lr
+
+    def elapsed(self, states: NDArray[np.int64]) -> Floats:
+        """Return the times of states; see `Clock.elapsed`."""
+        return np.asarray(self.lr * (states - self.first), np.float64)
+
+
+class RescaledClock(SteadyClock):
     """Time of gradient flow along loss-scaled gradient descent.
 
     The step from state i takes `lr / L_i`.
     """
-
-    def __init__(self, lr: float) -> None:
-        self.lr = lr
 
     def advance(self, first: int, losses: Floats) -> Floats:
         """Return the times of states `first, ...`; see `Clock.advance`."""

@@ -20,7 +20,7 @@ from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.runs.code import CHECKOUT, Code, Source, commit
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.checkpoints import read_checkpoint, short_array
+from dynamics_cli.runs.store.arrays import Counted
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.version import __version__
 
@@ -49,7 +49,7 @@ class _Provenance(BaseModel):
     code: Code = Code()
 
 
-class RunForm(BaseModel):
+class RunForm(Counted, BaseModel):
     """`run.json`."""
 
     status: Status | Literal["beginning"]
@@ -62,8 +62,6 @@ class RunForm(BaseModel):
     final_loss: float | None = None
     seconds: float | None = None
     messages: list[str] = []
-    rows: dict[str, int] | None = None
-    crc32: dict[str, int] | None = None
     files: dict[str, str] = {}
     kinds: dict[str, Source] = {}
     provenance: _Provenance | None = None
@@ -77,11 +75,7 @@ class RunForm(BaseModel):
     replica_statuses: list[Status] | None = None
 
     @model_validator(mode="after")
-    def _counts(self) -> Self:
-        if (self.rows or {}).keys() != (self.crc32 or {}).keys():
-            raise ValueError("rows and checksums are of different arrays")
-        for counts in (self.rows, self.crc32):
-            layout.counts(counts or {})
+    def _of_each_replica(self) -> Self:
         networks = len(self.replicas or [])
         for each in (self.replica_losses, self.replica_iterations, self.replica_statuses):
             if each is not None and len(each) != networks:
@@ -112,28 +106,15 @@ def read_info(directory: Path) -> Info:
         info = read_sealed(path, _ARRAYS, form=RunForm)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotARunError(_why_not(directory)) from error
-    if info.get("status") == layout.BEGINNING:
+    if info["status"] == layout.BEGINNING:
         raise NotARunError(f"{directory} holds no run yet: it was never begun, or half deleted")
-    return _as_copied(directory, info)
-
-
-def _as_copied(directory: Path, info: Info) -> Info:
-    """Return `run.json`, or that of the time of a checkpoint where arrays end before its rows."""
-    rows = info.get("rows")
-    if not rows or not files.exists(directory / layout.CHECKPOINT):
+    short = Counted.model_validate(info).short(directory)
+    if short is None or not files.exists(directory / layout.CHECKPOINT):
         return info
-    short = short_array(directory, rows)
-    if short is None:
-        return info
-    for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
-        with suppress(CorruptRunError):
-            saved = read_checkpoint(directory, info, name)
-            if saved is not None and short_array(directory, saved.rows) is None:
-                told = f"{short.name} ends before {layout.INFO}, {COPIED}"
-                kept = {key: value for key, value in info.items() if key not in ENDS}
-                messages = [*info.get("messages", []), told]
-                return {**kept, "status": "running", "checkpointed": True, "messages": messages}
-    return info
+    told = f"{short.name} ends before {layout.INFO}, {COPIED}"
+    kept = {key: value for key, value in info.items() if key not in ENDS}
+    messages = [*info.get("messages", []), told]
+    return {**kept, "status": "running", "checkpointed": True, "messages": messages}
 
 
 def begun_info(directory: Path) -> Info | None:

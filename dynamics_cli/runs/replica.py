@@ -11,8 +11,9 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.load import load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.kinds import RunConfig
-from dynamics_cli.runs.run import Array, Counted, Run
+from dynamics_cli.runs.run import Array, Run
 from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.checkpoints import Checkpoint
 
 _EACH = {
     "final_loss": "replica_losses",
@@ -59,7 +60,7 @@ class ReplicaRun(Run):
         self._together.check_all(usable)
 
     @property
-    def _counted(self) -> Counted:
+    def _counted(self) -> Checkpoint:
         return self._together._counted
 
     def _read(self, name: str) -> Array:
@@ -93,7 +94,7 @@ class ReplicaRun(Run):
         if clock is None:
             return times
         reached = np.minimum(states, end).astype(np.int64)
-        return np.asarray(clock.times[reached])
+        return clock.of(reached)
 
 
 def replicas_of(together: Run) -> list[ReplicaRun]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ from dynamics_cli.runs.changes import changed_files, told_of_file, warn_of_chang
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, read_config, read_info
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import Header, check_array, map_array
-from dynamics_cli.runs.store.checkpoints import load_checkpoint
+from dynamics_cli.runs.store.arrays import Header, map_array
+from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.text import cell
 
@@ -75,14 +75,6 @@ class Arrays(Mapping[str, Array]):
 
     def __repr__(self) -> str:
         return f"<{', '.join(self._names) or 'nothing'}>"
-
-
-class Counted(NamedTuple):
-    """Rows and CRC-32 of each array by name, and the updates up to a checkpoint."""
-
-    rows: dict[str, int]
-    crc32: dict[str, int]
-    iterations: int = 0
 
 
 def stamp(directory: Path) -> tuple[int, ...]:
@@ -187,18 +179,16 @@ class Run:
         """Updates made; of an unfinished run up to its checkpoint."""
         if self.info.get("iterations") is not None:
             return int(self.info["iterations"])
-        return self._counted.iterations
+        return int(self._counted.meta.get("iteration", 0))
 
     @cached_property
-    def _counted(self) -> Counted:
+    def _counted(self) -> Checkpoint:
         """What the end of the run, or its checkpoint, says of the arrays."""
         if self.finished:
-            return Counted(self.info["rows"], self.info["crc32"])
+            return Checkpoint(rows=self.info["rows"], crc32=self.info["crc32"])
         with self._steady():
-            saved = load_checkpoint(self.path, self.info)
-        if saved is None:
-            return Counted({}, {})
-        return Counted(saved.rows, saved.crc32, int(saved.meta["iteration"]))
+            saved = load_checkpoint(self.path, self.info) or Checkpoint()
+        return saved.model_copy(update={"arrays": {}})  # the state of the stepper may be large
 
     @property
     def final_loss(self) -> float:
@@ -362,17 +352,12 @@ class Run:
             import pandas
         return pandas.DataFrame(self.columns())
 
-    def counted(self, name: str) -> tuple[int, int]:
-        """Return the rows and the CRC-32 that an array should have."""
-        return self._counted.rows[name], self._counted.crc32[name]
-
     def check(self, name: str) -> Header:
         """Compare an array, such as `trajectory/hidden_weight`, with its checksum.
 
         Returns its header. Raises CorruptRunError: it is damaged, or rows are missing.
         """
-        rows, crc32 = self.counted(name)
-        return check_array(layout.array_file(self.path, name), rows, crc32, ended=self.finished)
+        return self._counted.check(self.path, name, ended=self.finished)
 
     def check_all(self, usable: str = "") -> None:
         """Check every array now, not when it is first used; `usable` says the way out of damage.

@@ -18,7 +18,6 @@ from dynamics_cli.runs.store.checkpoints import (
     TOO_SHORT,
     kept_checkpoints,
     read_checkpoint,
-    short_array,
 )
 from dynamics_cli.runs.store.sealed import read_sealed
 
@@ -77,30 +76,26 @@ def _faults(directory: Path) -> Iterator[Fault]:
 
 
 def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield the faults of both checkpoints; the one before takes the place of the last."""
-    for name in kept_checkpoints(directory):
+    """Yield the faults of all checkpoints; the one before takes the place of the last."""
+    found = {}
+    before = layout.CHECKPOINT_BEFORE
+    for name in [*kept_checkpoints(directory), before, layout.CHECKPOINT]:
         try:
-            read_checkpoint(directory, info, name)
+            found[name] = read_checkpoint(directory, info, name)
         except CorruptRunError as error:
-            yield Fault(error.file, f"{error.problem} (no run can go on from it)")
-    instead = None
-    try:
-        instead = read_checkpoint(directory, info, layout.CHECKPOINT_BEFORE)
-    except CorruptRunError as error:
-        yield Fault(error.file, error.problem)
-    try:
-        last = read_checkpoint(directory, info)
-    except CorruptRunError as error:
-        if instead is not None:
-            yield Fault(error.file, f"{error.problem} (the one before takes its place)")
-        else:
-            yield Fault.of(error, directory)
-        return
-    if last is None or instead is None or info.get("rows"):
-        return
-    short = short_array(directory, last.rows)
-    if short is not None and short_array(directory, instead.rows) is None:
-        yield Fault(short, f"it {TOO_SHORT} (the checkpoint before takes its place)")
+            problem = error.problem
+            if name == layout.CHECKPOINT:
+                instead = "the one before takes its place" if found.get(before) else error.usable
+                problem = f"{problem} ({instead})"
+            elif name != before:
+                problem += " (no run can go on from it)"
+            yield Fault(error.file, problem)
+    last = found.get(layout.CHECKPOINT)
+    former = found.get(before)
+    if last is not None and former is not None and not info.get("rows"):
+        short = last.short(directory)
+        if short is not None and former.short(directory) is None:
+            yield Fault(short, f"it {TOO_SHORT} (the checkpoint before takes its place)")
 
 
 def faults_of_copies(directory: Path, sources: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:

@@ -20,7 +20,15 @@ from dynamics_cli.config.changes import segments_of
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.runs.code import code, part_of
-from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_info, write_info
+from dynamics_cli.runs.info import (
+    ENDS,
+    Info,
+    Status,
+    provenance,
+    read_config,
+    read_info,
+    write_info,
+)
 from dynamics_cli.runs.room import make_room
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter
@@ -146,7 +154,7 @@ class RunWriter:
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)
         checkpoint = saved or load_checkpoint(directory, info)
-        for key in ("rows", "crc32", "iterations", "final_loss", "seconds"):
+        for key in ENDS:
             info.pop(key, None)
         info["status"] = "running"
         now = {**provenance(), "code": part_of(code()[0])}
@@ -158,15 +166,20 @@ class RunWriter:
         write_info(directory, info)
         _make_folders(directory)
         if checkpoint is not None:
-            for name, rows in checkpoint.rows.items():
-                file = layout.array_file(directory, name)
-                writer.arrays[name] = ArrayWriter.reopen(
-                    file, rows, checkpoint.crc32[name], apart=writer._hold.leased
-                )
-        writer.last_loss = int(writer._last(layout.LOSS_ITERATIONS, -1))
-        writer.last_snapshot = int(writer._last(layout.SNAPSHOT_ITERATIONS, -1))
-        writer.last_time = writer._last(layout.TIMES, 0.0)
+            writer._go_on(checkpoint, directory if writer._hold.leased else None)
         return writer
+
+    def _go_on(self, checkpoint: Checkpoint, source: Path | None) -> None:
+        """Go on behind the rows of a checkpoint, copied from the run `source` if it is given."""
+        self.resumed = checkpoint
+        for name, rows in checkpoint.rows.items():
+            file = layout.array_file(self.directory, name)
+            copied = None if source is None else layout.array_file(source, name)
+            crc32 = checkpoint.crc32[name]
+            self.arrays[name] = ArrayWriter.reopen(file, rows, crc32, source=copied)
+        self.last_loss = int(self._last(layout.LOSS_ITERATIONS, -1))
+        self.last_snapshot = int(self._last(layout.SNAPSHOT_ITERATIONS, -1))
+        self.last_time = self._last(layout.TIMES, 0.0)
 
     def _last(self, name: str, otherwise: float) -> float:
         if name not in self.arrays or not self.arrays[name].rows:
@@ -200,7 +213,7 @@ class RunWriter:
         """Iteration from which the run goes on; 0 for a run that starts."""
         if self.resumed is None:
             return 0
-        return int(self.resumed.meta["iteration"])
+        return self.resumed.iteration
 
     def append_losses(
         self, iterations: ArrayLike, values: ArrayLike, times: ArrayLike | None = None
@@ -275,7 +288,8 @@ class RunWriter:
         """Append a block to each array of a group, `known` so far; all of it counts, or nothing."""
         if known and known != blocks.keys():
             raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(known)}")
-        layout.check_array_names(blocks)
+        for name in blocks:
+            layout.check_array_name(name)
         if len({len(block) for block in blocks.values()}) != 1:
             lengths = ", ".join(f"{name} {len(block)}" for name, block in blocks.items())
             raise ValueError(f"blocks of different lengths: {lengths}")
@@ -297,8 +311,7 @@ class RunWriter:
 
         Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
-        saved = Checkpoint(dict(state), dict(meta), *self._sync())
-        save_checkpoint(self.directory, saved, self._info["config_sha256"])
+        save_checkpoint(self.directory, self._saved(state, meta))
         if not self._info.get("checkpointed"):  # from now on a missing checkpoint was deleted
             self._info["checkpointed"] = True
             write_info(self.directory, self._info)
@@ -306,24 +319,39 @@ class RunWriter:
     def keep(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Keep a checkpoint from which another run can go on; see `checkpoint`."""
         refuse_links(self.directory / layout.CHECKPOINTS)
-        saved = Checkpoint(dict(state), dict(meta), *self._sync())
-        keep_checkpoint(self.directory, saved, self._info["config_sha256"])
+        keep_checkpoint(self.directory, self._saved(state, meta))
 
-    def begin_from(self, checkpoint: Checkpoint, parent: Run) -> None:
-        """Let a new run, which has the rows of its parent up to a checkpoint, go on from there.
+    def _saved(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Checkpoint:
+        return Checkpoint(
+            **self._sync(),
+            arrays=dict(state),
+            meta=dict(meta),
+            config_sha256=self._info["config_sha256"],
+        )
 
-        `run.json` names the parent.
+    def begin_from(
+        self, checkpoint: Checkpoint, parent: Run, times: NDArray[np.float64] | None = None
+    ) -> None:
+        """Let a new run go on from a checkpoint of its parent, whose rows are copied.
+
+        `times` are those of the losses, where the parent has none. `run.json` names the parent.
 
         Raises RunError: the disk is full, not writable or failing.
         """
+        self._go_on(checkpoint, parent.path)
+        if times is not None:
+            self._append({layout.TIMES: times}, set())
+            self.last_time = float(times[-1])
         iteration = checkpoint.meta["iteration"]
-        named = {"run": parent.path.name, "hash": parent.hash, "iteration": iteration}
-        changed = [f"changes[{k}]:" for k in range(checkpoint.meta.get("leg", 0))]
+        changed = tuple(f"changes[{k}]:" for k in range(checkpoint.meta.get("leg", 0)))
         said = parent.info.get("messages", [])
-        self._info["parent"] = named
-        self._info["messages"] = [text for text in said if text.startswith(tuple(changed))]
+        self._info["parent"] = {
+            "run": parent.path.name,
+            "hash": parent.hash,
+            "iteration": iteration,
+        }
+        self._info["messages"] = [text for text in said if text.startswith(changed)]
         self.checkpoint(checkpoint.arrays, checkpoint.meta)
-        self.resumed = checkpoint
 
     def finish(
         self,
@@ -342,9 +370,8 @@ class RunWriter:
         Raises RunError: the disk is full, not writable or failing; the run then reads as
         interrupted.
         """
-        rows, checksums = self._sync()
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
-        self._info |= {"status": status, **final, **numbers, "rows": rows, "crc32": checksums}
+        self._info |= {"status": status, **final, **numbers, **self._sync()}
         self._info["messages"] = [*self._info["messages"], *messages]
         ended = status in ("complete", "diverged")
         if ended:
@@ -373,8 +400,8 @@ class RunWriter:
             self._info["notes"] = [dict(note) for note in notes]
         write_info(self.directory, self._info)
 
-    def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return rows and CRC-32 of each array, once the disk has them and headers count them."""
+    def _sync(self) -> dict[str, Any]:
+        """Return `rows` and `crc32` of arrays, once the disk has them and headers count them."""
         self._hold.check()
         for array in self.arrays.values():
             array.write_header()
@@ -385,7 +412,7 @@ class RunWriter:
         names = sorted(self.arrays, key=lambda name: name not in layout.LOSS_GROUP)
         rows = {name: self.arrays[name].rows for name in names}
         crc32 = {name: self.arrays[name].crc32 for name in names}
-        return rows, crc32
+        return {"rows": rows, "crc32": crc32}
 
 
 def config_text(config: RunConfig) -> bytes:

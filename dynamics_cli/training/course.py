@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.writer import RunWriter
@@ -15,7 +12,7 @@ from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.legs import Leg, changed_weights, clock_of
 from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingLoop
 from dynamics_cli.training.repeatable import holding
-from dynamics_cli.training.steppers.base import StateDict, Stepper
+from dynamics_cli.training.steppers.base import StateDict
 
 _START = "start/"
 """In a checkpoint: the weights with which a leg after a change began."""
@@ -53,7 +50,7 @@ class Course:
         k = 0
         if resumed is not None:
             k = int(resumed.meta.get("leg", 0))
-        loop = self._resumed_loop(k, resumed)
+        loop = self._begun(k, resumed)
         while True:
             self.loop = loop
             self.leg = self._legs[k]
@@ -64,84 +61,56 @@ class Course:
                 loop.checkpoint()
                 return "interrupted"
             k += 1
-            loop = self._following_loop(k, loop)
+            loop = self._begun(k, None, before=loop)
 
-    def _resumed_loop(self, k: int, resumed: Checkpoint | None) -> TrainingLoop:
-        """Return the loop of the leg in which a run begins or goes on."""
-        carried: StateDict = {}
-        begin = 0.0
-        if resumed is not None:
-            begin = float(resumed.meta.get("leg_time", 0.0))
-            carried = {name: a for name, a in resumed.arrays.items() if name.startswith(_START)}
-            own = {name: a for name, a in resumed.arrays.items() if name not in carried}
-            resumed = replace(resumed, arrays=own)
-        start = {name.removeprefix(_START): array for name, array in carried.items()}
-        leg = self._started(k, start)
-        recorder = RecordBuffer(self._writer, leg.problems, clock_of(self._legs, k, begin))
-        with self._holding():
-            stepper = build_stepper(leg.problems, self._choice)
-        return self._loop(k, stepper, recorder, carried, begin, resumed=resumed)
-
-    def _following_loop(self, k: int, before: TrainingLoop) -> TrainingLoop:
-        """Return the loop of leg k, which goes on where another has come to its end."""
-        change = self._legs[k].change
-        assert change is not None
-        start = changed_weights(change, before.stepper.exact_parameters())
-        leg = self._started(k, start)
-        with self._holding():
-            stepper = build_stepper(leg.problems, self._choice)
-        begun = stepper.follow(before.stepper)
-        if begun:
-            kind = leg.problem.config.optimizer.kind
-            self._writer.tell(
-                f"changes[{k - 1}]: the memory of {kind} ({', '.join(begun)}) begins at 0 at"
-                f" iteration {leg.first}"
-            )
-        begin = self._writer.last_time
-        recorder = RecordBuffer(self._writer, leg.problems, clock_of(self._legs, k, begin))
-        recorder.measuring.load_state_dict(before.recorder.measuring.state_dict())
-        recorder.last_loss = before.recorder.last_loss
-        carried: StateDict = {f"{_START}{name}": array for name, array in start.items()}
-        loop = self._loop(k, stepper, recorder, carried, begin)
-        loop.spent = before.seconds()
-        return loop
-
-    def _started(self, k: int, start: dict[str, Any]) -> Leg:
-        """Return leg k, which begins with these weights."""
-        leg = self._legs[k]
-        if k == 0:
-            return leg
-        problems = []
-        for r, problem in enumerate(leg.problems):
-            weights = start
-            if len(leg.problems) > 1:
-                weights = {name: array[r] for name, array in start.items()}
-            problems.append(replace(problem, start=weights))
-        return replace(leg, problems=problems)
-
-    def _loop(
-        self,
-        k: int,
-        stepper: Stepper,
-        recorder: RecordBuffer,
-        carried: StateDict,
-        begin: float,
-        *,
-        resumed: Checkpoint | None = None,
+    def _begun(
+        self, k: int, resumed: Checkpoint | None, *, before: TrainingLoop | None = None
     ) -> TrainingLoop:
+        """Return the loop of leg k, which goes on from a checkpoint or from the loop before it."""
         leg = self._legs[k]
-        about: dict[str, Any] = {}
+        start: StateDict = {}
+        if before is not None:
+            assert leg.change is not None
+            start = changed_weights(leg.change, before.stepper.exact_parameters())
+        elif resumed is not None:
+            own: StateDict = {}
+            for name, array in resumed.arrays.items():
+                held = start if name.startswith(_START) else own
+                held[name.removeprefix(_START)] = array
+            resumed = resumed.model_copy(update={"arrays": own})
+
+        problems = leg.problems
         if k:
-            about = {"leg": k, "leg_time": begin if math.isfinite(begin) else 0.0}
-        return TrainingLoop(
+            alone = len(problems) == 1
+            problems = [
+                replace(problem, start={name: w if alone else w[r] for name, w in start.items()})
+                for r, problem in enumerate(problems)
+            ]
+        with self._holding():
+            stepper = build_stepper(problems, self._choice)
+        clock = clock_of(self._legs, k, self._writer.last_time)
+        recorder = RecordBuffer(self._writer, problems, clock)
+        loop = TrainingLoop(
             stepper,
             recorder,
             leg.last,
-            np.asarray(leg.recorded_states),
+            leg.recorded_states,
             self._progress,
             resumed=resumed,
-            carried=carried,
-            about=about,
+            carried={f"{_START}{name}": array for name, array in start.items()},
+            about={"leg": k} if k else {},
             kept=leg.kept_states,
             holding=self._holding,
         )
+        if before is not None:
+            begun = stepper.follow(before.stepper)
+            if begun:
+                kind = leg.problem.config.optimizer.kind
+                self._writer.tell(
+                    f"changes[{k - 1}]: the memory of {kind} ({', '.join(begun)}) begins at 0 at"
+                    f" iteration {leg.first}"
+                )
+            recorder.measuring.load_state_dict(before.recorder.measuring.state_dict())
+            recorder.last_loss = before.recorder.last_loss
+            loop.spent = before.seconds()
+        return loop

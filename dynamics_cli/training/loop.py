@@ -40,8 +40,9 @@ long as many updates.
 """
 MOST_WATCHED = 1024
 """States that a call of a stepper measures, at most."""
-_CLOCK = "clock/time"
 _MEASURE = "measure/"
+CLOCK = "clock/time"
+"""In checkpoints: the name of the time of the clock."""
 HISTORY = f"{_MEASURE}{BEFORE}/"
 """In checkpoints: the start of the names of weights before the state."""
 
@@ -231,7 +232,7 @@ class TrainingLoop:
     def _restore(self, resumed: Checkpoint) -> None:
         self.spent = float(resumed.meta["seconds"])
         state: StateDict = dict(resumed.arrays)
-        summed = state.pop(_CLOCK, None)  # that of a parent run may have none
+        summed = state.pop(CLOCK, None)  # that of a parent run may have none
         if self.recorder.clock is not None and summed is not None:
             self.recorder.clock.time = float(summed)
         memories = {}
@@ -336,7 +337,7 @@ class TrainingLoop:
         """Return the arrays and the `meta` of a checkpoint of the current state."""
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
-            state[_CLOCK] = np.array(self.recorder.clock.time)
+            state[CLOCK] = np.array(self.recorder.clock.time)
         state |= self.carried
         memories = self.recorder.measuring.state_dict()
         state |= {f"{_MEASURE}{key}": value for key, value in memories.items()}

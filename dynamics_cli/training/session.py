@@ -35,7 +35,7 @@ from dynamics_cli.training.course import Course
 from dynamics_cli.training.estimate import Estimate, estimate_legs, refuse_if_too_large
 from dynamics_cli.training.legs import Leg, legs_of
 from dynamics_cli.training.loop import Progress
-from dynamics_cli.training.parent import arrays_of, begin_with, parent_of
+from dynamics_cli.training.parent import parent_of
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 
@@ -182,16 +182,14 @@ def obtain_run(
     with files.continued_by(remedy), run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         run = None if force else begun_run(plan)
         if run is None:
-            parent = None
-            if not force and len(plan.problems) == 1:
-                parent = parent_of(plan.config, plan.legs, plan.parent)
-            # a damaged parent is told before a run begins
-            arrays = {} if parent is None else arrays_of(parent)
+            parent = None if force else parent_of(plan.config, plan.legs, plan.parent)
+            if parent is not None:
+                parent.check()  # its damage is told before a run begins
             writer = RunWriter.create(plan.directory, plan.config, _info(plan), force=force)
             if writer.aside is not None and on_wait is not None:
                 on_wait(f"the run that was there is in {writer.aside}")
             if parent is not None:
-                begin_with(parent, arrays, writer, plan.legs)
+                parent.begin(writer, plan.legs)
         elif obstacle := why_not_trained(plan, run, resume=resume or waited):
             raise UsageError(obstacle)
         elif run.ended:
@@ -296,9 +294,7 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         except UsageError as error:
             return Prospect(plan, getattr(run, "status", None), f"refuse: {error}")
     if run is None:
-        parent = None
-        if len(plan.problems) == 1 and not force:
-            parent = parent_of(plan.config, plan.legs, plan.parent)
+        parent = None if force else parent_of(plan.config, plan.legs, plan.parent)
         if parent is not None:
             from_there = f"train from iteration {parent.iteration} of {parent.run.path}"
             return Prospect(plan, None, from_there)

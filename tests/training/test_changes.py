@@ -304,6 +304,17 @@ def test_a_branch_of_an_interrupted_run_goes_on_from_there(in_memory, monkeypatc
     )
 
 
+def test_a_branch_that_keeps_no_times_of_a_parent_that_does(in_memory):
+    record = {**BASE["record"], "checkpoints": [8]}
+    parent = load_config(settings_of({"record": record, "changes": [LR | {"at": 30}]}))
+    of = obtain_run(plan_run(parent, in_memory / "p")).run
+    assert of.times is not None
+    child = plan_run(load_config(settings_of({"changes": [WEIGHTS]})), in_memory / "c")
+    assert obtain_run(replace(child, parent=of.path)).run.info["parent"]["iteration"] == 8
+    obtain_run(replace(child, directory=in_memory / "fresh"))
+    assert arrays_of(in_memory / "c") == arrays_of(in_memory / "fresh")
+
+
 def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     settings = settings_of({"record": {"checkpoints": [8, 12]}})
     parent = obtain_run(plan_run(load_config(settings), in_memory / "changes-parent")).run.path

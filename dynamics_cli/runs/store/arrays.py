@@ -21,14 +21,15 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Annotated, Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
-from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store import files, layout
 
 Array = NDArray[Any]
 
@@ -123,24 +124,25 @@ class ArrayWriter:
             self._file = path.stat()
 
     @classmethod
-    def reopen(cls, path: Path, rows: int, crc32: int, *, apart: bool = False) -> Self:
+    def reopen(cls, path: Path, rows: int, crc32: int, *, source: Path | None = None) -> Self:
         """Cut an array to its first `rows` rows, which must have this checksum, for appending.
 
-        `apart` copies them into a new file: where a writer that stood still lost its lease, it may
-        still hold the file before open, and what it writes must not come here.
+        With `source` they are copied from there, perhaps from the array itself into a new file:
+        where a writer that stood still lost its lease, it may still hold the file before open, and
+        what it writes must not come here.
 
         Raises:
             CorruptRunError: the array cannot be read, or its rows do not fit the checksum.
             RunError: it cannot be written.
         """
         writer = cls.__new__(cls)
-        writer._header = check_array(path, rows, crc32)
+        writer._header = check_array(source or path, rows, crc32)
         writer.path = path
         writer.rows = rows
         writer.crc32 = crc32
         with files.os_errors_as_run_errors(path):
-            if apart:
-                files.copy_start(path, writer._header.end(rows))
+            if source is not None:
+                files.copy_start(source, path, writer._header.end(rows))
             writer._file = path.stat()
             with writer._open() as handle:
                 files.truncate(handle, writer._header.end(rows))
@@ -182,6 +184,44 @@ class ArrayWriter:
             if not os.path.samestat(os.fstat(handle.fileno()), self._file):
                 raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(self.path))
             yield handle
+
+
+_Counts = dict[Annotated[str, AfterValidator(layout.check_array_name)], Annotated[int, Field(ge=0)]]
+
+
+class Counted(BaseModel, frozen=True, strict=True):
+    """The rows of the arrays of a run that count, and their CRC-32, by name of the array."""
+
+    rows: _Counts = {}
+    crc32: _Counts = {}
+
+    @model_validator(mode="after")
+    def _of_the_same_arrays(self) -> Self:
+        if self.rows.keys() != self.crc32.keys():
+            raise ValueError("rows and checksums are of different arrays")
+        return self
+
+    def check(self, directory: Path, name: str, *, ended: bool = False) -> Header:
+        """Compare an array of a run directory with its checksum; see `check_array`."""
+        file = layout.array_file(directory, name)
+        return check_array(file, self.rows[name], self.crc32[name], ended=ended)
+
+    def short(self, directory: Path) -> Path | None:
+        """Return an array of a run directory that does not have all these rows; None without one.
+
+        Headers and lengths alone are read; an array whose header is damaged is not short.
+        """
+        for name, count in self.rows.items():
+            path = layout.array_file(directory, name)
+            try:
+                with files.open_read(path) as handle:
+                    header = decode_header(files.read_at(handle, 0, LONGEST_HEADER))
+                    size = files.open_size(handle)
+            except OSError:
+                return path
+            if header is not None and (header.rows < count or size < header.end(count)):
+                return path
+        return None
 
 
 def check_array(path: Path, rows: int, crc32: int, *, ended: bool = False) -> Header:

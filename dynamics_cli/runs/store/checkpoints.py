@@ -13,18 +13,17 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from dynamics_cli.errors import DamageWarning
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE, CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import LONGEST_HEADER, decode_header
+from dynamics_cli.runs.store.arrays import Counted
 
 _META = "meta.json"
 _DIGITS = 8
@@ -33,27 +32,31 @@ TOO_SHORT = f"ends before {layout.CHECKPOINT}, as in a copy of a run that was be
 """Said of an array that has fewer rows than the last checkpoint counts."""
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Counted, BaseModel):
     """The stepper's arrays, the caller's `meta`, rows and CRC-32 of the run's arrays by name."""
 
-    arrays: dict[str, NDArray[Any]]
-    meta: dict[str, Any]
-    rows: dict[str, int]
-    crc32: dict[str, int]
+    arrays: dict[str, Any] = {}
+    meta: dict[str, Any] = {}
     file: str = layout.CHECKPOINT
     """The name of the file that it was read from."""
+    config_sha256: str = ""
+    """The config of its run."""
+
+    @property
+    def iteration(self) -> int:
+        """The state of the network."""
+        return int(self.meta["iteration"])
 
 
-def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str) -> None:
-    """Write the checkpoint of the run of a config in one indivisible step.
+def save_checkpoint(directory: Path, checkpoint: Checkpoint) -> None:
+    """Write the checkpoint of a run in one indivisible step.
 
     Raises:
         ValueError: an array of Python objects.
         RunError: the disk is full, not writable or failing; the checkpoint before stays.
     """
     path = directory / layout.CHECKPOINT
-    packed = _packed(checkpoint, config_sha256)
+    packed = _packed(checkpoint)
     with files.os_errors_as_run_errors(path), files.replacing(path) as temporary:
         with files.create(temporary) as handle:
             files.write_at(handle, packed, 0)
@@ -62,13 +65,13 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
             files.replace(path, directory / layout.CHECKPOINT_BEFORE)
 
 
-def keep_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str) -> None:
+def keep_checkpoint(directory: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint that stays, named after its iteration; raises as `save_checkpoint`."""
     folder = directory / layout.CHECKPOINTS
-    path = folder / f"{checkpoint.meta['iteration']}.npz"
+    path = folder / f"{checkpoint.iteration}.npz"
     with files.os_errors_as_run_errors(path):
         files.make_directory(folder)
-        files.write_atomic(path, _packed(checkpoint, config_sha256))
+        files.write_atomic(path, _packed(checkpoint))
 
 
 def kept_checkpoints(directory: Path) -> list[str]:
@@ -79,11 +82,10 @@ def kept_checkpoints(directory: Path) -> list[str]:
     return [f"{layout.CHECKPOINTS}/{name}" for name in files.names(folder) if name.endswith(".npz")]
 
 
-def _packed(checkpoint: Checkpoint, config_sha256: str) -> bytes:
+def _packed(checkpoint: Checkpoint) -> bytes:
     """Return the bytes of the file of a checkpoint."""
     buffer = io.BytesIO()
-    counted = {"rows": checkpoint.rows, "crc32": checkpoint.crc32}
-    described = {"meta": checkpoint.meta, **counted, "config_sha256": config_sha256}
+    described = checkpoint.model_dump(exclude={"arrays", "file"})
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         # `ZipInfo` holds no time of day, so that equal checkpoints have equal bytes
         archive.writestr(zipfile.ZipInfo(_META), json.dumps(described))
@@ -105,52 +107,26 @@ def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | No
 
     Raises CorruptRunError: both are damaged or gone, or belong to another run.
     """
-    before = directory / layout.CHECKPOINT_BEFORE
-    if files.exists(before) and not files.exists(directory / layout.CHECKPOINT):
-        return read_checkpoint(directory, info, before.name)
-
-    last = None
+    found: list[Checkpoint] = []
     damage = None
-    try:
-        last = read_checkpoint(directory, info)
-    except CorruptRunError as error:
-        damage = error
-    if damage is not None:
-        problem = f"{damage.file} is damaged: {damage.problem}"
-    else:
-        short = None if last is None else short_array(directory, last.rows)
-        if short is None:
-            return last
-        problem = f"{short} {TOO_SHORT}"
-
-    taken = None
-    with suppress(CorruptRunError):
-        taken = read_checkpoint(directory, info, before.name)
-    if taken is not None and (damage is not None or not short_array(directory, taken.rows)):
-        at = f"the checkpoint before it, of iteration {taken.meta['iteration']}, takes its place"
-        warnings.warn(f"{problem}; {at}", DamageWarning, stacklevel=2)
-        return taken
-    if damage is not None:
-        raise damage
-    return last
-
-
-def short_array(directory: Path, rows: Mapping[str, int]) -> Path | None:
-    """Return an array that does not have all of `rows` by name; None where all have them.
-
-    Headers and lengths alone are read; an array whose header is damaged is not short.
-    """
-    for name, count in rows.items():
-        path = layout.array_file(directory, name)
+    for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
         try:
-            with files.open_read(path) as handle:
-                header = decode_header(files.read_at(handle, 0, LONGEST_HEADER))
-                size = files.open_size(handle)
-        except OSError:
-            return path
-        if header is not None and (header.rows < count or size < header.end(count)):
-            return path
-    return None
+            checkpoint = read_checkpoint(directory, info, name)
+        except CorruptRunError as error:
+            damage = damage or error
+        else:
+            found += [checkpoint] if checkpoint is not None else []
+    if not found:
+        if damage is not None:
+            raise damage
+        return None
+    short = [checkpoint.short(directory) for checkpoint in found]
+    taken = found[short.index(None)] if None in short else found[0]
+    if taken.file == layout.CHECKPOINT_BEFORE and files.exists(directory / layout.CHECKPOINT):
+        problem = f"{short[0]} {TOO_SHORT}" if damage is None else str(damage)
+        at = f"the checkpoint before it, of iteration {taken.iteration}, takes its place"
+        warnings.warn(f"{problem}; {at}", DamageWarning, stacklevel=2)
+    return taken
 
 
 def read_checkpoint(
@@ -171,7 +147,7 @@ def read_checkpoint(
     arrays: dict[str, NDArray[Any]] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            described = json.loads(archive.read(_META))
+            described = Checkpoint.model_validate_json(archive.read(_META))
             for member in archive.infolist():
                 if member.compress_type != zipfile.ZIP_STORED:
                     raise CorruptRunError(
@@ -181,16 +157,12 @@ def read_checkpoint(
                     with archive.open(member) as stream:
                         name = member.filename.removesuffix(".npy")
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-        meta = dict(described["meta"])
-        rows = layout.counts(described["rows"])
-        crc32 = layout.counts(described["crc32"])
-        iteration = int(meta["iteration"])
-        written_by = described["config_sha256"]
+        iteration = described.iteration
     except ARCHIVE_DAMAGE as error:
         raise CorruptRunError(path, "its contents are no checkpoint", _AGAIN) from error
-    if written_by != info["config_sha256"] or rows.keys() != crc32.keys() or iteration < 0:
+    if described.config_sha256 != info["config_sha256"] or iteration < 0:
         raise CorruptRunError(path, "it belongs to another run", _AGAIN)
-    return Checkpoint(arrays, meta, rows, crc32, path.name)
+    return described.model_copy(update={"arrays": arrays, "file": path.name})
 
 
 def _checksum(data: memoryview) -> bytes:

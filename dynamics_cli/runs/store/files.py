@@ -236,10 +236,10 @@ def write_atomic(path: Path, data: Buffer) -> None:
         sync(handle)
 
 
-def copy_start(path: Path, size: int) -> None:
-    """Put a copy of the first `size` bytes of a file in its place, in one indivisible step."""
-    with replacing(path) as temporary, create(temporary) as copy:
-        with open_read(path) as handle:
+def copy_start(source: Path, target: Path, size: int) -> None:
+    """Give `target` the first `size` bytes of a file, perhaps itself, in one indivisible step."""
+    with replacing(target) as temporary, create(temporary) as copy:
+        with open_read(source) as handle:
             for at in range(0, size, _PIECE):
                 write_at(copy, read_at(handle, at, min(_PIECE, size - at)), at)
         sync(copy)

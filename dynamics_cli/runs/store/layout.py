@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from dynamics_cli.runs.store import files
 
@@ -93,28 +91,16 @@ def is_array_name(name: str) -> bool:
     return _ARRAY_NAME.fullmatch(name) is not None
 
 
-def check_array_names(names: Iterable[str]) -> None:
-    """Raise `ValueError` unless all name arrays of a run: `losses`, `trajectory/hidden_weight`."""
-    for name in names:
-        folder, _, array = name.partition("/")
-        recorded = folder in (TRAJECTORY, MEASURES) and is_array_name(array)
-        if not recorded and name not in LOSS_GROUP:
-            raise ValueError(
-                f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can"
-            )
+def check_array_name(name: str) -> str:
+    """Return the name of an array of a run: `losses`, `trajectory/hidden_weight`.
 
-
-def counts(entry: Any) -> dict[str, int]:
-    """Return the number that a file holds for each array of a run.
-
-    Raises ValueError: it holds something else, such as the name of a file outside the run.
+    Raises ValueError: it can be none, such as the name of a file outside the run.
     """
-    if not isinstance(entry, Mapping) or any(
-        type(count) is not int or count < 0 for count in entry.values()
-    ):
-        raise ValueError("numbers of rows or checksums are missing")
-    check_array_names(entry)
-    return dict(entry)
+    folder, _, array = name.partition("/")
+    recorded = folder in (TRAJECTORY, MEASURES) and is_array_name(array)
+    if not recorded and name not in LOSS_GROUP:
+        raise ValueError(f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can")
+    return name
 
 
 def array_file(directory: Path, array: str) -> Path:
