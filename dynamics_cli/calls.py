@@ -167,7 +167,9 @@ class CallTask(Task):
         """Return the writer of the run, which begins anew where a call was interrupted."""
         assert self.directory is not None
         if again:
-            return RunWriter.reopen(self.directory, Checkpoint({}, {"iteration": 0}, {}, {}))
+            return RunWriter.reopen(
+                self.directory, Checkpoint(rows={}, crc32={}, meta={"iteration": 0})
+            )
         own = asked_hash(self.configs[0], {})
         about = {"backend": RECORDED, **about, "hash": own, "asked": self.asked({})}
         return RunWriter.create(self.directory, config, about, force=force)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import mimetypes
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
 from importlib.resources import files as resources
 from typing import Any
 
@@ -74,7 +73,6 @@ def _actions(
     """Yield how each figure was made: of its configs, by the workflow."""
     for name, document in documents.items():
         made = document["provenance"]
-        ended = datetime.fromisoformat(made["started"])  # the time when it was drawn
         configs = tuple(run["config"] for run in document["runs"])
         results = (f"figures/{name}.", f"{name}.")
         yield {
@@ -85,7 +83,6 @@ def _actions(
             "instrument": {"@id": WORKFLOW},
             "object": _ids(place for place in contents if place.endswith(configs)),
             "result": _ids(place for place in contents if place.startswith(results)),
-            "startTime": (ended - timedelta(seconds=made.get("seconds") or 0)).isoformat(),
-            "endTime": ended.isoformat(),
+            "endTime": made["started"],  # the time when it was drawn
             "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
         }

@@ -128,7 +128,7 @@ def _part(which: Any) -> Part:
     try:
         return "run", open_run(text)
     except RunError as error:
-        if is_there(text) and not (path / "__init__.py").is_file():
+        if is_there(text) and not catalogue.meant(text, ()):
             raise
         close = catalogue.meant(text, [*catalogue.papers(), *catalogue.figure_names()])
         told = f"nor is it a sweep, a figure or a paper{close}; `dyn --with FOLDER` loads others"
