@@ -52,9 +52,13 @@ CLASSES = {
 class Reproduced:
     """A reproduced figure: its JSON, its claims, and the audits beside it."""
 
-    def __init__(self, file: Path) -> None:
-        """Read the JSON. Raises RunError: a file is damaged."""
+    def __init__(self, file: Path, *, apart: bool = False) -> None:
+        """Read the JSON; a figure `apart` has a page of its own, `FIGURE.html`.
+
+        Raises RunError: a file is damaged.
+        """
         self.name = file.stem
+        self.place = f"{self.name}.html" if apart else f"#{self.name}"
         self.file = file
         self.document = read_document(file)
         claims = seeds_of(file, self.document)
@@ -84,10 +88,10 @@ class Reproduced:
         return "".join(outcome.said(claim.first) for outcome in longer)
 
 
-def reproduced(paper: str) -> list[Reproduced]:
+def reproduced(paper: str, *, apart: bool = False) -> list[Reproduced]:
     """Return the figures of a paper that were reproduced, variants after figures."""
     files = (figures_folder() / f"{name}.json" for name in catalogue.figure_names(paper))
-    return [Reproduced(file) for file in files if file.is_file()]
+    return [Reproduced(file, apart=apart) for file in files if file.is_file()]
 
 
 Claims = Sequence[tuple[Reproduced, ClaimOverSeeds]]
@@ -103,7 +107,7 @@ COLUMNS: dict[str, Callable[[Reproduced, ClaimOverSeeds], object]] = {
     "expected": lambda _, claim: claim.first.expected,
     "measured": lambda _, claim: claim.shown,
     "source": lambda _, claim: claim.first.source,
-    "figure": lambda figure, _: figure.name,
+    "figure": lambda figure, _: tag("a", figure.name, href=figure.place),
     "seeds": lambda _, claim: _seeds(claim),
     "fails under nulls": lambda figure, claim: figure.failing(claim),
     "trained longer": lambda figure, claim: figure.after(claim),
@@ -123,7 +127,9 @@ def claims_table(claims: Claims, caption: str, *columns: str) -> Html | None:
     cells = {name: [COLUMNS[name](*pair) for pair in claims] for name in columns}
     kept = {name: column for name, column in cells.items() if any(column)}
     rows = [*zip(*kept.values(), strict=True)]
-    return table([*kept], rows, caption, class_="claims") if rows else None
+    several = any(len(claim.each) > 1 for _, claim in claims)
+    header = ["median" if several and name == "measured" else name for name in kept]
+    return table(header, rows, caption, class_="claims") if rows else None
 
 
 def add_paper(page: Page, key: str, figures: Sequence[Reproduced], *, apart: bool = False) -> None:
@@ -138,8 +144,7 @@ def add_paper(page: Page, key: str, figures: Sequence[Reproduced], *, apart: boo
     failed = [(figure, claim) for figure, claim in every if claim.verdict == "not reproduced"]
     rows = []
     for figure in figures:
-        place = f"{figure.name}.html" if apart else f"#{figure.name}"
-        link = tag("a", figure.name, href=place)
+        link = tag("a", figure.name, href=figure.place)
         rows.append([link, figure.title, summary(figure.claims)])
     outcome = "No figure has been reproduced here yet."
     if every:

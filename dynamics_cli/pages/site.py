@@ -67,7 +67,7 @@ def site(paper: str, out: str | Path) -> list[Path]:
         raise UsageError(
             f"no paper {paper!r}{catalogue.meant(paper, papers)}; `dyn list papers` lists them"
         )
-    figures = reproduced(paper)
+    figures = reproduced(paper, apart=True)
     if not figures:
         raise RunError(
             f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
