@@ -108,7 +108,7 @@ class RunWriter:
         sources = foreign_sources([segment.config for segment in segments_of(config)])
         aside = make_room(directory, force=force)
         entry, copies = code(loop)
-        if "sweep" in (info or {}):  # the sweep has the rest
+        if "asked" in (info or {}):  # the sweep has the rest
             entry, copies = part_of(entry), {}
         made = {**provenance(), "code": entry}
         content = {

@@ -187,7 +187,8 @@ def test_replicas_have_the_bits_of_each_alone(network, optimizer):
     """In both precisions, with each loss, as two and as nine replicas of other seeds and steps."""
     for dtype, loss in itertools.product(("float32", "float64"), ("mse", "logistic")):
         for R in (2, 9):
-            given = {"dtype": dtype, "loss": loss, "backend": "torch"}
+            given: dict[str, Any] = {"dtype": dtype, "loss": loss, "backend": "torch"}
+            given["initialization"] = {"kind": "default_scaled"}
             problems = [
                 problem_of(NETWORKS[network], OPTIMIZERS[optimizer], seed, **given)
                 for seed in range(R)
