@@ -271,7 +271,8 @@ def _source(which: Any) -> NetworkSource:
     together = "replicas" in run.info
     networks = []
     for each in replicas_of(run) if together else [run]:
-        end = f":{each.replica}" if together else ""  # type: ignore[attr-defined]
+        replica = getattr(each, "replica", None)  # one may be opened alone
+        end = "" if replica is None else f":{replica}"
         config = each.config.model_dump(exclude_none=True)
         place = f"{run.path.absolute()}{end}"
         opened = partial(lambda run: run, each)

@@ -401,14 +401,23 @@ class _Part(BaseModel):
 def part_at_work(
     directory: Path, part: int, parts: int, workers: int, messages: Callable[[str], None] | None
 ) -> Iterator[None]:
-    """Say that this process trains a part, as long as it does; a second one waits."""
+    """Say that this process trains a part, as long as it does; a second one waits.
+
+    Raises CorruptRunError: a file of the name of `part.json` is somebody else's.
+    """
     place = directory / PARTS / f"{part}-of-{parts}"
     about = _Part(
         part=f"{part}/{parts}", host=socket.gethostname(), process=os.getpid(), workers=workers
     )
     with run_lock(place, on_wait=messages):
-        write_sealed(place / PART, about.model_dump())
-        yield
+        file = place / PART
+        if files.exists(file):  # of a part that was killed
+            read_form(file, _Part)
+        write_sealed(file, about.model_dump())
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
 
 
 class Sweep:
