@@ -90,16 +90,26 @@ def compare_runs(a: Run, b: Run) -> Comparison:
     names = dict.fromkeys([*a.parameters, *b.parameters])
     parameters = {name: _difference(a, b, name) for name in names}
     settings = settings_that_differ(a.config, b.config)
-    code = _differing(*(_code_of(run.info) for run in (a, b)))
+    code = _differing(*_codes_of(a.info, b.info))
     return Comparison(a, b, settings, _difference(a, b), parameters, code)
 
 
-def _code_of(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the code that made a run, from `run.json`: the author's, and the version of dyn."""
-    made = info.get("provenance", {})
-    code = flat({"dyn": made.get("commit"), "python": info.get("versions", {}).get("python")})
-    code |= flat(made.get("code", {}))
-    return {key: value for key, value in code.items() if not key.endswith((".from", ".copy"))}
+def _codes_of(*infos: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the code that made each run, from `run.json`: the author's, and the version of dyn.
+
+    Script, copies and packages count where each run keeps them: a job leaves them to its sweep.
+    """
+    codes = []
+    provenances = [info.get("provenance", {}) for info in infos]
+    for info, made in zip(infos, provenances, strict=True):
+        kept = dict(made.get("code", {}))
+        for key in ("script", "kept", "packages"):
+            if not all(key in each.get("code", {}) for each in provenances):
+                kept.pop(key, None)
+        of_dyn = {"dyn": made.get("commit"), "python": info.get("versions", {}).get("python")}
+        code = flat({**of_dyn, **kept})
+        codes.append({k: value for k, value in code.items() if not k.endswith((".from", ".copy"))})
+    return codes
 
 
 def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any]]:
