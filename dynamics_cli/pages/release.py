@@ -111,10 +111,12 @@ def _checklist(key: str, made: Sequence[_Made]) -> str:
     claims = []
     compute = []
     data: dict[tuple[str, ...], None] = {}
-    missed = [f"`{figure.id}`: not made" for figure in catalogue.figures(key)]
+    there = {each.name for each in made}
+    missed = [
+        f"`{figure.id}`: not made" for figure in catalogue.figures(key) if figure.id not in there
+    ]
     for each in made:
         name = each.name
-        missed = [line for line in missed if line != f"`{name}`: not made"]
         configs = config_files(each.document)
         origins += [[name, *row] for row in origins_of(name, configs.values())]
         spans = [(r["seed"], r["seed"] + r.get("replicas", 1) - 1) for r in each.document["runs"]]

@@ -81,6 +81,8 @@ def run_sweep(
         Interrupted: a signal came; calling again goes on.
     """
     directory = out or default_directory(planned)
+    if foreign := [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]:
+        raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
     if (kept := _finished_read_only(directory, planned)) is not None:
         return kept
     with ExitStack() as held:
@@ -252,12 +254,7 @@ def _trained(
 
 
 def _finished_read_only(directory: Path, planned: PlannedSweep) -> Sweep | None:
-    """Return the sweep in a directory that cannot be written, where it is finished; else None.
-
-    Raises UsageError: the directory is that of a run.
-    """
-    if foreign := [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]:
-        raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
+    """Return the sweep in a directory that cannot be written, where it is finished; else None."""
     if not directory.is_dir() or os.access(directory, os.W_OK):
         return None
     if known_sweep(directory, planned) is None:
