@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peers import JaxChild, Timed, jax_scan, jax_version, ours, plain
+from peers import JaxChild, Timed, jax_exact, jax_scan, jax_version, ours, plain
 from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 
 from dynamics_cli.kinds import Problem
@@ -45,6 +45,9 @@ HELD = {
     }
 }
 """Instruction set -> environment in which Numba, JAX, OpenBLAS and PyTorch use no later one."""
+PEERS = {"plain": "plain", "jax": "JAX", "jax exact": "JAX as exact"}
+"""Ways that ours are divided by, and their titles. As exact: tanh within 3 units in the last place,
+curvature in float64, as ours are; where JAX is by itself, the cell is empty."""
 BUSY = "while True: sum(range(10**6))"
 """A program that takes a core."""
 
@@ -140,7 +143,8 @@ def compare_sets(options: argparse.Namespace) -> None:
 def beside(results: Mapping[str, Any]) -> str:
     """Return a table of microseconds and ratios with all instructions and with those of a set."""
     m = results["all"]["machine"]
-    titles = [f"{column}, {name}" for name in results for column in ("us", "x plain", "x JAX")]
+    columns = ("us", *(f"x {title}" for title in PEERS.values()))
+    titles = [f"{column}, {name}" for name in results for column in columns]
     lines = [
         f"{m['cores']} cores of {m['cpu']}, {m['date']}; load {m['load']:.1f}; {peers_of(m)}.",
         "",
@@ -154,7 +158,7 @@ def beside(results: Mapping[str, Any]) -> str:
             us = row["microseconds"]
             mine = us[f"ours {row['chosen']}"]
             cells.append(number(mine))
-            cells += [number(us[way] / mine) if way in us else "–" for way in ("plain", "jax")]
+            cells += [number(us[way] / mine) if way in us else "–" for way in PEERS]
         least = " and ".join(f"{t:g}" if t else "–" for t in TARGETS[problem])
         lines.append(f"| {problem} | {' | '.join(cells)} | {least} |")
     return "\n".join(lines)
@@ -195,6 +199,7 @@ def measure(
     }
     ways |= {
         "jax": jax_scan(problem, jax_python),
+        "jax exact": jax_exact(problem, jax_python),
         **{f"ours {way}": ours(problem, way) for way in able},
     }
     runs = {name: run for name, run in ways.items() if run is not None}
@@ -241,14 +246,15 @@ def markdown(results: Mapping[str, Any]) -> str:
             f" {m['cpu']}, {m['date']}; {peers_of(m)}."
         ),
         "",
-        "| problem | plain PyTorch | JAX `scan` | `dyn` (way) | x plain | x JAX | wanted |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| problem | plain PyTorch | JAX `scan` | JAX as exact | `dyn` (way) | x plain | x JAX"
+        " | x JAX as exact | wanted |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, row in results["table"].items():
         us = row["microseconds"]
         mine = row["microseconds"][f"ours {row['chosen']}"]
-        cells = [number(us.get(way)) for way in ("plain", "jax")]
-        ratios = [number(us[way] / mine) if way in us else "–" for way in ("plain", "jax")]
+        cells = [number(us.get(way)) for way in PEERS]
+        ratios = [number(us[way] / mine) if way in us else "–" for way in PEERS]
         least = " and ".join(f"{t:g}" if t else "–" for t in TARGETS[name])
         lines.append(
             f"| {name} | {' | '.join(cells)} | {number(mine)} ({row['chosen']}) |"

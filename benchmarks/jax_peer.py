@@ -37,6 +37,8 @@ class Described:
         self.trained: list[str] = about["trained"]
         self.factors: dict[str, float] = about["factors"]
         self.measures: bool = about["measures"]
+        self.exact: bool = about["exact"]
+        """Whether tanh and curvature are to be as exact as those of `dyn`."""
         self.architecture, self.sigma, self.loss, self.optimizer = (
             SimpleNamespace(**about[section])
             for section in ("architecture", "sigma", "loss", "optimizer")
@@ -58,7 +60,7 @@ def activation_of(problem: Described) -> Callable[[Any], Any]:
     return {
         "relu": jax.nn.relu,
         "leaky_relu": lambda z: jax.nn.leaky_relu(z, sigma.slope),
-        "tanh": jnp.tanh,
+        "tanh": exact_tanh if problem.exact else jnp.tanh,
         "linear": lambda z: z,
         "gelu": lambda z: jax.nn.gelu(z, approximate=False),
         "erf": lambda z: jax.lax.erf(sigma.beta * z),
@@ -68,6 +70,12 @@ def activation_of(problem: Described) -> Callable[[Any], Any]:
         "quadratic": lambda z: z * z,
         "cubic": lambda z: z * z * z,
     }[kind]
+
+
+def exact_tanh(z: Any) -> Any:
+    """Return tanh to 2.5 units in the last place (JAX 0.12.0.1), where XLA's own loses up to 7."""
+    m = jnp.expm1(-2 * jnp.abs(z))
+    return jnp.copysign(m / (-2 - m), z)
 
 
 def outputs_of(problem: Described) -> Callable[[Any, Any], Any]:
@@ -286,17 +294,23 @@ class JaxRun:
 
 def sharpness_run(problem: Described) -> Callable[[int], float]:
     """Return the timing of a scan that finds the sharpness at every state, from the last
-    eigenvector on.
+    eigenvector on; in float64 where it is to be as exact as that of `dyn`.
     """
     run = JaxRun(problem)
     value = network_of(problem)
-    start, unravel = importlib.import_module("jax.flatten_util").ravel_pytree(run.weights)
+    if problem.exact:
+        jax.config.update("jax_enable_x64", True)
+    ravel = importlib.import_module("jax.flatten_util").ravel_pytree
+    start, unravel = ravel(run.weights)
+    measured = jnp.float64 if problem.exact else start.dtype
+    x, y = (array.astype(measured) for array in (run.x, run.y))
+    _, unravel_measured = ravel(jax.tree.map(lambda w: w.astype(measured), run.weights))
     lr = problem.optimizer.lr
 
     def loss_at(flat: Any) -> Any:
         return value(unravel(flat), run.x, run.y, None)
 
-    gradient = jax.grad(loss_at)
+    gradient = jax.grad(lambda flat: value(unravel_measured(flat), x, y, None))
 
     def iterate(j: Any, carry: Any) -> Any:
         Q, alpha, beta, at = carry
@@ -309,9 +323,11 @@ def sharpness_run(problem: Described) -> Callable[[int], float]:
 
     def step(carry: Any, t: Any) -> Any:
         at, vector = carry
-        Q = jnp.zeros((LANCZOS + 1, len(at))).at[0].set(vector / jnp.linalg.norm(vector))
+        Q = jnp.zeros((LANCZOS + 1, len(at)), measured)
+        Q = Q.at[0].set(vector / jnp.linalg.norm(vector))
+        sizes = jnp.zeros(LANCZOS, measured)
         Q, alpha, beta, _ = jax.lax.fori_loop(
-            0, LANCZOS, iterate, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS), at)
+            0, LANCZOS, iterate, (Q, sizes, sizes, at.astype(measured))
         )
         values, vectors = jnp.linalg.eigh(
             jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1)
@@ -319,7 +335,7 @@ def sharpness_run(problem: Described) -> Callable[[int], float]:
         loss, g = jax.value_and_grad(loss_at)(at)
         return (at - lr * g, vectors[:, -1] @ Q[:-1]), (loss, values[-1])
 
-    vector = jnp.array(np.random.default_rng(0).standard_normal(len(start)), start.dtype)
+    vector = jnp.array(np.random.default_rng(0).standard_normal(len(start)), measured)
     return timed_scan(step, (start, vector))
 
 

@@ -216,8 +216,13 @@ def expressible(problem: Problem) -> bool:
     return given <= known and problem.config.optimizer.schedule is None
 
 
-def describe(problem: Problem) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return plain data and arrays of a problem, for `jax_peer.Described`."""
+def describe(
+    problem: Problem, *, exact: bool = False
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return plain data and arrays of a problem, for `jax_peer.Described`.
+
+    `exact`: JAX is to compute tanh and curvature as exactly as `dyn` does.
+    """
     config = problem.config
     architecture = config.architecture
     sigma = getattr(architecture, "sigma", None)
@@ -229,6 +234,7 @@ def describe(problem: Problem) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         "trained": trained_names(problem),
         "factors": dict(problem.step_factors()),
         "measures": bool(config.record.measures),
+        "exact": exact,
         "architecture": _plain(
             architecture, "kind", "depth", "samples", "centered", "output_scale"
         ),
@@ -243,6 +249,18 @@ def describe(problem: Problem) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 def _plain(kind: Any, *keys: str) -> dict[str, Any]:
     return {key: getattr(kind, key, None) for key in keys}
+
+
+def jax_exact(problem: Problem, python: str | None = None) -> Timed | None:
+    """Return the timing of JAX as exact as `dyn`; None where it is as exact by itself.
+
+    It has a process of its own, since all of a process has one precision.
+    """
+    sigma = getattr(problem.config.architecture, "sigma", None)
+    exact_already = getattr(sigma, "kind", None) != "tanh"
+    if exact_already or not expressible(problem) or not (python or HAS_JAX):
+        return None
+    return JaxChild(python or sys.executable, *describe(problem, exact=True))
 
 
 def jax_scan(problem: Problem, python: str | None = None) -> Timed | None:
