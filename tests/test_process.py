@@ -79,6 +79,18 @@ SETTINGS = {
     "attention written out": setting(torch.backends.cuda.enable_flash_sdp, False, True),
     "no oneDNN": setting(partial(setattr, torch.backends.mkldnn, "enabled"), False, True),
 }
+TOGETHER = "all at once"
+"""A setting that is not put aside is found by itself in `long`, and among the others too."""
+NAMES = [TOGETHER, *(pytest.param(name, marks=pytest.mark.long) for name in SETTINGS)]
+
+
+@contextmanager
+def changed(name):
+    """Set what the user may have set."""
+    with ExitStack() as stack:
+        for one in SETTINGS if name == TOGETHER else [name]:
+            stack.enter_context(SETTINGS[one]())
+        yield
 
 
 def state():
@@ -120,10 +132,10 @@ def plain(tmp_path_factory):
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", NAMES)
 def test_no_run_depends_on_a_setting_of_the_user(tmp_path, name, plain):
     run, sweep, outputs, directory = plain
-    with SETTINGS[name]():
+    with changed(name):
         before = state()
         assert trained(tmp_path / "run") == run
         assert swept(tmp_path / "sweep") == sweep
@@ -132,7 +144,7 @@ def test_no_run_depends_on_a_setting_of_the_user(tmp_path, name, plain):
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", NAMES)
 def test_resumption_does_not_depend_on_a_setting_of_the_user(tmp_path, name, plain):
     """Interrupted in the plain process, continued under the setting."""
     (_, expected), *_ = plain
@@ -145,13 +157,13 @@ def test_resumption_does_not_depend_on_a_setting_of_the_user(tmp_path, name, pla
 
     with pytest.raises(Interrupted):
         dyn.train(CONFIG, out=tmp_path / "run", progress=stop)
-    with SETTINGS[name]():
+    with changed(name):
         run = dyn.train(CONFIG, out=tmp_path / "run", resume=True)
     assert (stops[0] < 6, bits(run)) == (True, expected)
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", NAMES)
 def test_no_measure_depends_on_a_setting_of_the_user(tmp_path, name):
     """The model computes as in the user's loop, which is of the default dtype and device."""
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1), nn.Flatten(0))
@@ -167,7 +179,7 @@ def test_no_measure_depends_on_a_setting_of_the_user(tmp_path, name):
         return table, bits(dyn.load_run(tmp_path / place))
 
     expected = both("plain")
-    with SETTINGS[name]():
+    with changed(name):
         before = state()
         assert both("set") == expected
         assert state() == before
@@ -206,8 +218,8 @@ def process_state():
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return dyn.train(CONFIG, out=tmp_path_factory.mktemp("run") / "run")
+def run(plain):
+    return dyn.load_run(plain[-1])
 
 
 def _training(run, folder):
