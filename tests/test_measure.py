@@ -36,7 +36,7 @@ from dynamics_cli.recording import kernel
 from dynamics_cli.recording.activations import watched
 from dynamics_cli.recording.weights import OfLayer
 from dynamics_cli.runs.run import columns_of
-from tests.cases import config_of, problem_of
+from tests.cases import config_of, problem_of, read
 from tests.conftest import stranger_to_kinds
 from tests.dense import EXPECTED, Dense, largest
 
@@ -178,13 +178,13 @@ def test_sharpness_in_single_precision(dense):
 
 SETTINGS_OF_LLC = {"kind": "llc", "burn_in": 0, "draws": 3, "nbeta": 3.0, "step": 0.01}
 OWN = {"activation_flips", "balancedness", "fourier_concentration", "predictor"}
-SETTINGS = {
-    "alignment": {"directions": [[1.0, 0.0]]},
-    "spectral_density": {"probes": 1, "steps": 3},
-    "llc": {"burn_in": 5, "draws": 3},
-    "singular_values": {"layer": "{first}"},
-    "neurons": {"layer": "{first}"},
-}
+SETTINGS = read("""
+alignment: {directions: [[1.0, 0.0]]}
+spectral_density: {probes: 1, steps: 3}
+llc: {burn_in: 5, draws: 3}
+singular_values: {layer: '{first}'}
+neurons: {layer: '{first}'}
+""")
 
 
 STATISTICS = {

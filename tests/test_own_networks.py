@@ -14,18 +14,19 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import dynamics_cli as dyn
 from dynamics_cli.errors import InputError
+from tests.cases import read
 from tests.dense import EXPECTED, Dense
 
 torch.manual_seed(1)
-LLC = {
-    "kind": "llc",
-    "nbeta": 4.0,
-    "gamma": 2.0,
-    "step": 0.01,
-    "burn_in": 0,
-    "draws": 3,
-    "chains": 1,
-}
+LLC = read("""
+kind: llc
+nbeta: 4.0
+gamma: 2.0
+step: 0.01
+burn_in: 0
+draws: 3
+chains: 1
+""")
 
 
 class Tied(nn.Module):

@@ -14,13 +14,14 @@ from torch import nn
 
 from dynamics_cli import memory as blocks
 from dynamics_cli.kinds import get_kind
+from tests.cases import read
 
-CONVOLUTIONAL = {
-    "kind": "convolutional",
-    "image": [1, 6, 6],
-    "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]],
-    "widths": [5],
-}
+CONVOLUTIONAL = read("""
+kind: convolutional
+image: [1, 6, 6]
+convolutions: [[3, 3, 1, 1], [2, 4, 2, 1]]
+widths: [5]
+""")
 
 
 def relu(z: Any) -> Any:

@@ -16,24 +16,25 @@ from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.optimizers.torch_optim import READ_ONCE, arguments_of, class_names
 from dynamics_cli.training.estimate import check_problem
 from dynamics_cli.training.session import plan_run
+from tests.cases import read
 
-COMMON: dict[str, Any] = {
-    "lr": 0.003,
-    "batch_size": 3,
-    "epochs": 4,
-    "clip": 0.5,
-    "layer_lr": {"hidden_weight": 0.5},
-    "stop_below": 1e-9,
-}
-BASE: dict[str, Any] = {
-    "name": "changed",
-    "dtype": "float64",
-    "dataset": {"kind": "sparse_parity", "n": 12, "dim": 4, "k": 2},
-    "architecture": {"kind": "fully_connected", "widths": [4], "activation": "tanh", "bias": False},
-    "initialization": {"kind": "unbalanced", "scale": 0.7},
-    "loss": {"kind": "mse"},
-    "record": {"snapshots": {"kind": "every", "interval": 1}},
-}
+COMMON = read("""
+lr: 0.003
+batch_size: 3
+epochs: 4
+clip: 0.5
+layer_lr: {hidden_weight: 0.5}
+stop_below: 1e-9
+""")
+BASE = read("""
+name: changed
+dtype: float64
+dataset: {kind: sparse_parity, n: 12, dim: 4, k: 2}
+architecture: {kind: fully_connected, widths: [4], activation: tanh, bias: false}
+initialization: {kind: unbalanced, scale: 0.7}
+loss: {kind: mse}
+record: {snapshots: {kind: every, interval: 1}}
+""")
 ADAM = {"kind": "torch", "name": "Adam", "betas": [0.8, 0.99], "weight_decay": 0.1}
 CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     # before, the change, what stays beside COMMON and what it says

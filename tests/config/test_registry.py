@@ -18,6 +18,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import registry
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.runs.titles import title_of
+from tests.cases import read
 
 pytestmark = pytest.mark.usefixtures("kinds_as_before")
 
@@ -123,19 +124,16 @@ KINDS = {
     "snapshots": "squares",
     "theory": "guess",
 }
-CONFIG = {
-    "name": "outside",
-    "dtype": "float64",
-    "dataset": {"kind": "circle"},
-    "architecture": {"kind": "plain", "width": 3, "activation": "sine"},
-    "initialization": {"kind": "ones"},
-    "loss": {"kind": "quartic"},
-    "optimizer": {"kind": "momentum", "lr": 1e-3, "iterations": 10, "schedule": "halves"},
-    "record": {
-        "snapshots": {"kind": "squares"},
-        "measures": ["largest", {"kind": "largest", "power": 2}],
-    },
-}
+CONFIG = read("""
+name: outside
+dtype: float64
+dataset: {kind: circle}
+architecture: {kind: plain, width: 3, activation: sine}
+initialization: {kind: ones}
+loss: {kind: quartic}
+optimizer: {kind: momentum, lr: 0.001, iterations: 10, schedule: halves}
+record: {snapshots: {kind: squares}, measures: [largest, {kind: largest, power: 2}]}
+""")
 MEASURE = """
 from dynamics_cli.kinds import Measure
 

@@ -21,18 +21,19 @@ from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
+from tests.cases import read
 from tests.runs.damage import arrays_of
 from tests.training.kill_script import end_of, forked
 
-CONFIG: dict[str, Any] = {
-    "name": "copied",
-    "dataset": {"kind": "points", "x": [[-0.5], [2.0], [1.0]], "y": [-1, 1, 1]},
-    "architecture": {"kind": "two_layer", "width": 3},
-    "initialization": {"kind": "balanced", "scale": 0.5},
-    "loss": {"kind": "logistic"},
-    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 40},
-    "record": {"snapshots": {"kind": "every", "interval": 5}, "measures": ["train_accuracy"]},
-}
+CONFIG = read("""
+name: copied
+dataset: {kind: points, x: [[-0.5], [2.0], [1.0]], y: [-1, 1, 1]}
+architecture: {kind: two_layer, width: 3}
+initialization: {kind: balanced, scale: 0.5}
+loss: {kind: logistic}
+optimizer: {kind: gd, lr: 0.1, iterations: 40}
+record: {snapshots: {kind: every, interval: 5}, measures: [train_accuracy]}
+""")
 Next = Callable[[], bool]
 """Lets the process write its next checkpoint; false once it has ended."""
 

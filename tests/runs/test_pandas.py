@@ -18,12 +18,12 @@ import dynamics_cli as dyn
 from dynamics_cli.cli import main
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.sweeps.directory import Sweep
-from tests.cases import config_of
+from tests.cases import config_of, read
 
-RECORD = {
-    "snapshots": {"kind": "every", "interval": 2},
-    "measures": ["weight_norm", "balancedness"],
-}
+RECORD = read("""
+snapshots: {kind: every, interval: 2}
+measures: [weight_norm, balancedness]
+""")
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,17 @@ import pytest
 import dynamics_cli as dyn
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.trackers import TOOLS
-from tests.cases import TWO_POINTS
+from tests.cases import TWO_POINTS, read
 
-CONFIG = {
-    **TWO_POINTS,
-    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4},
-    "record": {
-        "snapshots": {"kind": "every", "interval": 2},
-        "measures": ["weight_norm", {"kind": "sharpness", "top": 2}],
-    },
-}
+CONFIG = read(
+    """
+optimizer: {kind: gd, lr: 0.01, iterations: 4}
+record:
+  snapshots: {kind: every, interval: 2}
+  measures: [weight_norm, {kind: sharpness, top: 2}]
+""",
+    TWO_POINTS,
+)
 NAMES = {"loss", "weight_norm", "sharpness.1", "sharpness.2"}
 READERS = {
     "tensorboard": """

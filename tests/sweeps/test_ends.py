@@ -14,6 +14,7 @@ from dynamics_cli.gradients.lanczos import Largest, _restarted
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.training.many.replicas import batch_key, build_problems
 from dynamics_cli.training.session import obtain_run, plan_problems, plan_run
+from tests.cases import read
 
 pytestmark = pytest.mark.filterwarnings("ignore:an eigenvalue is less accurate")
 """That of a state that overflows."""
@@ -31,32 +32,23 @@ BASE: dict[str, Any] = {
     "loss": {"kind": "mse"},
     "record": {"snapshots": {"kind": "every", "interval": 10}, "loss_every": 7},
 }
-WAYS: dict[str, dict[str, Any]] = {
-    "kernel": {"optimizer": {"kind": "gd", "iterations": 60}},
-    "engine": {"optimizer": {"kind": "gd", "momentum": 0.5, "iterations": 60}},
-    "engine, schedule": {
-        "optimizer": {"kind": "gd", "iterations": 60, "schedule": {"kind": "cosine"}}
-    },
-    "torch": {"backend": "torch", "optimizer": {"kind": "gd", "iterations": 60}},
-    "kernel of single samples": {"optimizer": {"kind": "sgd", "iterations": 60}},
-    "engine, batches": {
-        "optimizer": {"kind": "sgd", "batch_size": 3, "iterations": 60, "momentum": 0.5}
-    },
-    "torch, batches": {
-        "backend": "torch",
-        "optimizer": {"kind": "sgd", "batch_size": 3, "iterations": 60},
-    },
-    "changes": {
-        "optimizer": {"kind": "gd", "momentum": 0.5, "iterations": 60},
-        "changes": [{"at": 33, "optimizer.momentum": 0.2}],
-    },
-    "stopped": {"optimizer": {"kind": "gd", "iterations": 60, "stop_below": 1.5}},
-    "Adam, stopped": {"optimizer": {"kind": "adam", "iterations": 60, "stop_below": 1.5}},
-    "Adam of torch, stopped": {
-        "backend": "torch",
-        "optimizer": {"kind": "adam", "iterations": 60, "stop_below": 1.5},
-    },
-}
+WAYS = read("""
+kernel: {optimizer: {kind: gd, iterations: 60}}
+engine: {optimizer: {kind: gd, momentum: 0.5, iterations: 60}}
+'engine, schedule': {optimizer: {kind: gd, iterations: 60, schedule: {kind: cosine}}}
+torch: {backend: torch, optimizer: {kind: gd, iterations: 60}}
+kernel of single samples: {optimizer: {kind: sgd, iterations: 60}}
+'engine, batches': {optimizer: {kind: sgd, batch_size: 3, iterations: 60, momentum: 0.5}}
+'torch, batches': {backend: torch, optimizer: {kind: sgd, batch_size: 3, iterations: 60}}
+changes:
+  optimizer: {kind: gd, momentum: 0.5, iterations: 60}
+  changes: [{at: 33, optimizer.momentum: 0.2}]
+stopped: {optimizer: {kind: gd, iterations: 60, stop_below: 1.5}}
+'Adam, stopped': {optimizer: {kind: adam, iterations: 60, stop_below: 1.5}}
+'Adam of torch, stopped':
+  backend: torch
+  optimizer: {kind: adam, iterations: 60, stop_below: 1.5}
+""")
 MEASURES: list[Any] = [
     "sharpness",
     "directional_sharpness",

@@ -9,13 +9,14 @@ import pytest
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.expressions import computed, value_of
+from tests.cases import read
 
-WRITTEN = {
-    "initialization": {"scale": 0.5},
-    "dataset": {"y": [-1.0, 3.0]},
-    "loss": {"kind": "mse"},
-    "seed": 3,
-}
+WRITTEN = read("""
+initialization: {scale: 0.5}
+dataset: {y: [-1.0, 3.0]}
+loss: {kind: mse}
+seed: 3
+""")
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,16 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.problem import build_problem
+from tests.cases import read
 from tests.training.problems import random_problem, stepper_of
 
 CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"
 BACKENDS = ("compiled", "torch")
 FIXED_OUTPUT = {"architecture": {"train_output": False}}
-DEEP = {
-    "architecture": {"kind": "fully_connected", "widths": [5, 4], "activation": "tanh"},
-    "initialization": {"kind": "lecun"},
-}
+DEEP = read("""
+architecture: {kind: fully_connected, widths: [5, 4], activation: tanh}
+initialization: {kind: lecun}
+""")
 
 
 def flow(until: float, points: int = 100, **settings: Any) -> dict[str, Any]:

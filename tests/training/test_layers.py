@@ -180,10 +180,10 @@ def test_matrix_completion_is_that_of_autograd(depth):
     )  # an entry that is seen twice
 
 
-SHAPES = {
-    "small": {"widths": [5, 4], "n": 6},
-    "in chunks": {"widths": [200, 160], "n": 300},
-}
+SHAPES = read("""
+small: {widths: [5, 4], n: 6}
+in chunks: {widths: [200, 160], n: 300}
+""")
 
 
 def deep(

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from dynamics_cli.cli import main
 from dynamics_cli.errors import InputError
-from tests.cases import config_of, problem_of
+from tests.cases import config_of, problem_of, read
 
 from ..conftest import kinds_of
 
@@ -131,17 +131,17 @@ REFUSED = {
         "dataset.kind moons: its samples come from a global generator",
     ),
 }
-TAKEN = {
-    "dropout": {},
-    "recurrent": {},
-    "batch norm": {},
-    "seeded constant": {},
-    "seeds": {},
-    "no dropout": {},
-    "counter in training": {},
-    "optimizer that keeps": {"optimizer": {"kind": "keeps"}},
-    "dataset that seeds": {"dataset": {"kind": "moons", "fixed": True}},
-}
+TAKEN = read("""
+dropout: {}
+recurrent: {}
+batch norm: {}
+seeded constant: {}
+seeds: {}
+no dropout: {}
+counter in training: {}
+optimizer that keeps: {optimizer: {kind: keeps}}
+dataset that seeds: {dataset: {kind: moons, fixed: true}}
+""")
 
 
 def changed(how: str, sections: dict[str, Any]) -> dict[str, Any]:
