@@ -124,6 +124,7 @@ def test_a_strangers_file(stranger, monkeypatch):
 def test_jobs_of_a_sweep_are_read_without_their_code(stranger, monkeypatch):
     """Shown, drawn, compared; what needs the code says how it is loaded."""
     short = ("--set", "optimizer.iterations=20", "--grid", "loss.delta=0.1,1", "--seeds", "2", "-q")
+    monkeypatch.setattr(train, "Processes", lambda count=None: ThreadPoolExecutor(1))
     dyn("--with", "my_parts.py", "sweep", "my.yaml", *short, "--workers", "1", cwd=stranger)
     assert "rademacher" in dyn("show", "latest:0", cwd=stranger).stdout
     dyn("plot", "latest:0", "--panel", "measures", cwd=stranger)
