@@ -2,8 +2,8 @@
 uninterrupted ones.
 
 Called by `tests/runs/test_attacks.py` in a process of its own: `python kill_script.py FOLDER
-KILLS`. A warm parent forks, so that a kill costs milliseconds. Prints, by kind of run, how many
-children died in the middle of their work.
+KILLS [RUN ...]`, all runs by default. A warm parent forks, so that a kill costs milliseconds.
+Prints, by kind of run, how many children died in the middle of their work.
 """
 
 from __future__ import annotations
@@ -156,13 +156,14 @@ def survive(name: str, directory: Path, kills: int, rng: random.Random) -> int:
 def main() -> None:
     folder = Path(sys.argv[1])
     kills = int(sys.argv[2])
+    names = sys.argv[3:] or [*RUNS]
     loop.CALL_SECONDS = 0.004
     loop.CHECKPOINT_SECONDS = 0.01
     rng = random.Random(0)
-    for name in RUNS:
+    for name in names:
         train(name, folder / f"{name}-whole")  # compiles what there is to compile
-    dead = dict.fromkeys(RUNS, 0)
-    for name in RUNS:
+    dead = dict.fromkeys(names, 0)
+    for name in names:
         rounds = 0
         while dead[name] < kills:  # a run may be complete before it has been killed so often
             directory = folder / f"{name}-{rounds}"
