@@ -49,7 +49,7 @@ dataset: {kind: modular_arithmetic, p: 5, train_fraction: 0.7, labels: classes}
 architecture: {kind: gpt, tokens: 2, width: 8, heads: 2, dropout: 0.2, outputs: 5}
 initialization: {kind: as_built}
 loss: {kind: cross_entropy}
-optimizer: {kind: adam, lr: 0.01, iterations: 12}
+optimizer: {kind: adam, lr: 0.01, iterations: 6}
 """
 OWN = """
 name: threads
@@ -58,7 +58,7 @@ dataset: {kind: cloud}
 architecture: {kind: strange}
 initialization: {kind: as_built}
 loss: {kind: seeded}
-optimizer: {kind: adam, lr: 0.01, iterations: 12}
+optimizer: {kind: adam, lr: 0.01, iterations: 6}
 """
 SHORT = ["optimizer.iterations=4"]
 CASES = {
@@ -148,7 +148,7 @@ def plainly():
     yield {}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["dropout", "own kinds"])
 def test_jobs_in_threads_have_the_bits_of_each_alone(tmp_path, name):
     config, changes = CASES[name]
     expected = alone(config, changes, tmp_path)
