@@ -39,6 +39,7 @@ from dynamics_cli.runs.run import columns_of
 from tests.cases import config_of, problem_of, read
 from tests.conftest import stranger_to_kinds
 from tests.dense import EXPECTED, Dense, largest
+from tests.recording.test_instruments import STATISTICS
 
 torch.manual_seed(0)
 
@@ -185,14 +186,6 @@ llc: {burn_in: 5, draws: 3}
 singular_values: {layer: '{first}'}
 neurons: {layer: '{first}'}
 """)
-
-
-STATISTICS = {
-    "mean": np.mean,
-    "sd": np.std,
-    "zeros": lambda A: np.mean(A == 0),
-    "stable_rank": lambda A: np.linalg.norm(A) ** 2 / np.linalg.norm(A, 2) ** 2,
-}
 
 
 def with_dead_units(layer: nn.Module) -> nn.Module:

@@ -19,7 +19,6 @@ from tests.training.problems import random_problem, stepper_of
 pytestmark = pytest.mark.skipif(not FLUSHES, reason="this processor has no flag that is known here")
 TINY = 1e-39
 SGD = {"kind": "sgd", "lr": 0.02, "epochs": 50}
-GD = {"kind": "gd", "lr": 0.02, "iterations": 50}
 
 
 def flushing() -> bool:
