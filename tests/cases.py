@@ -2,18 +2,14 @@
 is about.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 from dynamics_cli.config import load_config
 from dynamics_cli.config.reader import read_text
-from dynamics_cli.kinds import Problem
 from dynamics_cli.training.problem import build_problem
 
 
-def read(text: str, base: dict[str, Any] | None = None) -> dict[str, Any]:
+def read(text, base=None):
     """Return what is written as in a config, in place of sections of another one."""
     return {**(base or {}), **read_text(text, "<cases>", Path()).data}
 
@@ -39,7 +35,7 @@ optimizer: {kind: gd, lr: 0.1, iterations: 5}
 POINTS = CONFIG["dataset"]
 
 
-def config_of(**changes: Any) -> dict[str, Any]:
+def config_of(**changes):
     """Return the config with other sections; an optimizer keeps the step and the iterations that
     it does not name.
     """
@@ -52,6 +48,6 @@ def config_of(**changes: Any) -> dict[str, Any]:
     return {**CONFIG, **changes, "optimizer": {**usual, **optimizer}}
 
 
-def problem_of(**changes: Any) -> Problem:
+def problem_of(**changes):
     """Return the problem of the config with other sections."""
     return build_problem(load_config(config_of(**changes)))

@@ -1,15 +1,11 @@
 """What holds for all tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +20,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @contextmanager
-def stranger_to_kinds() -> Iterator[pytest.MonkeyPatch]:
+def stranger_to_kinds():
     """Know bundled kinds only, and forget at the end what is registered, imported and remembered
     meanwhile.
     """
@@ -51,7 +47,7 @@ def stranger_to_kinds() -> Iterator[pytest.MonkeyPatch]:
 
 
 @contextmanager
-def kinds_of(file: Path, text: str) -> Iterator[Path]:
+def kinds_of(file, text):
     """Write a file of kinds and load it; forget them at the end."""
     from dynamics_cli.kinds.registry import use  # not before the number of threads is set
 
@@ -82,7 +78,7 @@ def in_memory(tmp_path):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+def pytest_xdist_make_scheduler(config, log):
     """Give every worker neighbouring tests, which share fixtures and kernels; who is done first
     takes from the rest.
     """

@@ -2,20 +2,15 @@
 from them: the reference of all measures of curvature.
 """
 
-from __future__ import annotations
-
 import copy
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.func import functional_call, grad, hessian, jacrev
 from torch.nn.attention import SDPBackend, sdpa_kernel
-
-from dynamics_cli.kinds import State
 
 
 class Elementary(nn.LayerNorm):
@@ -23,13 +18,13 @@ class Elementary(nn.LayerNorm):
     Hessian is not symmetric.
     """
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input):
         centred = input - input.mean(-1, keepdim=True)
         scale = ((centred**2).mean(-1, keepdim=True) + self.eps).sqrt()
         return self.weight * centred / scale + self.bias
 
 
-def doubled(one: Any) -> Any:
+def doubled(one):
     return one.double() if one.is_floating_point() else one
 
 
@@ -38,9 +33,7 @@ class Dense:
     weights as a vector.
     """
 
-    def __init__(
-        self, module: nn.Module, x: Any, y: Tensor, loss: Any, factor: float = 1.0
-    ) -> None:
+    def __init__(self, module, x, y, loss, factor=1.0):
         self.factor = factor
         self.y = doubled(y)
         self.loss = copy.deepcopy(loss).double() if isinstance(loss, nn.Module) else loss
@@ -58,7 +51,7 @@ class Dense:
         self.sizes = [weight.numel() for weight in self.weights.values()]
         self.theta = nn.utils.parameters_to_vector(self.weights.values()).detach()
 
-    def outputs(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
+    def outputs(self, theta, part=slice(None)):
         parts = zip(self.weights.items(), theta.split(self.sizes), strict=True)
         weights = {name: values.view_as(old) for (name, old), values in parts}
         args = [one[part] for name, one in self.x.items() if isinstance(name, int)]
@@ -66,49 +59,49 @@ class Dense:
         with sdpa_kernel(SDPBackend.MATH):
             return functional_call(self.module, weights, tuple(args), named)
 
-    def total(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
+    def total(self, theta, part=slice(None)):
         return self.factor * self.loss(self.outputs(theta, part), self.y[part])
 
-    def values(self, theta: Tensor) -> Tensor:
+    def values(self, theta):
         """Return the loss of each sample."""
         return torch.stack([self.total(theta, slice(k, k + 1)) for k in range(len(self.y))])
 
     @cached_property
-    def L(self) -> float:
+    def L(self):
         return float(self.total(self.theta))
 
     @cached_property
-    def g(self) -> np.ndarray:
+    def g(self):
         return grad(self.total)(self.theta).numpy()
 
     @cached_property
-    def H(self) -> np.ndarray:
+    def H(self):
         return hessian(self.total)(self.theta).detach().numpy()
 
     @cached_property
-    def J(self) -> np.ndarray:
+    def J(self):
         """The derivatives of all outputs, (n C, P)."""
         return jacrev(lambda at: self.outputs(at).flatten())(self.theta).detach().numpy()
 
     @cached_property
-    def each(self) -> np.ndarray:
+    def each(self):
         """The gradients of the losses of samples, (n, P)."""
         return jacrev(self.values)(self.theta).detach().numpy()
 
-    def gauss_newton(self) -> np.ndarray:
+    def gauss_newton(self):
         h = self.outputs(self.theta).detach()
 
-        def loss(flat: Tensor) -> Tensor:
+        def loss(flat):
             return self.factor * self.loss(flat.view_as(h), self.y)
 
         return self.J.T @ hessian(loss)(h.flatten()).numpy() @ self.J
 
-    def blocks(self) -> list[np.ndarray]:
+    def blocks(self):
         ends = np.cumsum([0, *self.sizes])
         return [self.H[a:b, a:b] for a, b in pairwise(ends)]
 
 
-def dense_of(state: State) -> Dense:
+def dense_of(state):
     """Return the matrices of a problem of `dyn` at a state."""
     problem = state.problem
     network = problem.config.architecture.network(problem.dataset.d, state.start, torch.float64)
@@ -120,7 +113,7 @@ def dense_of(state: State) -> Dense:
     return Dense(network, x, y, problem.loss.total)
 
 
-def largest(H: np.ndarray) -> float:
+def largest(H):
     return float(np.linalg.eigvalsh(H)[-1])
 
 

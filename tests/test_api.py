@@ -1,13 +1,10 @@
 """The Python API: each function does what its command does, and gives numbers."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import shutil
 import sys
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +37,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def answer(*arguments: object) -> Any:
+def answer(*arguments):
     """What the command line prints with `--json`."""
     result = CliRunner().invoke(main, [*map(str, arguments), "--json"])
     assert result.exit_code == 0, result.stderr

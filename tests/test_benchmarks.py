@@ -1,7 +1,5 @@
 """The scripts of `benchmarks/`, which are run by hand, still find what they import."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

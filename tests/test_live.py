@@ -1,7 +1,5 @@
 """Curves that a notebook draws while a run is recorded."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Mathematics of sentences in terminals and on pages."""
 
-from __future__ import annotations
-
 import pytest
 
 from dynamics_cli.mathematics import in_html, in_unicode, with_formulas

@@ -2,13 +2,10 @@
 `torch.func`.
 """
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,18 +44,18 @@ torch.manual_seed(0)
 class Tokens(nn.Module):
     """A transformer with dropout, whose readout is its embedding."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.embedding = nn.Embedding(5, 4)
         self.layer = nn.TransformerEncoderLayer(4, 2, 3, dropout=0.2, batch_first=True)
         self.readout = nn.Linear(4, 5, bias=False)
         self.readout.weight = self.embedding.weight
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.readout(self.layer(self.embedding(x)).mean(1))
 
 
-def normed() -> nn.Module:
+def normed():
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 2))
     for _ in range(3):  # in training mode: running means and variances are no longer 0 and 1
         model(torch.randn(20, 3) + 1)
@@ -68,11 +65,11 @@ def normed() -> nn.Module:
 class Recurrent(nn.Module):
     """A GRU, which `torch.func.vmap` cannot map over samples, and a branch on values."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.layer, self.readout = nn.GRU(2, 3, batch_first=True), nn.Linear(3, 2)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         h = self.readout(self.layer(x)[0][:, -1])
         return h if x.sum() > -1e9 else -h
 
@@ -188,7 +185,7 @@ neurons: {layer: '{first}'}
 """)
 
 
-def with_dead_units(layer: nn.Module) -> nn.Module:
+def with_dead_units(layer):
     with torch.no_grad():
         layer.bias[:2] = -50.0
     return layer
@@ -203,7 +200,7 @@ RECTIFIED = nn.Sequential(
 class Shared(nn.Module):
     """One ReLU that is called after two layers, in the second of which units are dead."""
 
-    def __init__(self, wide: int = 6) -> None:
+    def __init__(self, wide=6):
         super().__init__()
         torch.manual_seed(0)
         self.first = nn.Linear(4, 6)
@@ -211,14 +208,14 @@ class Shared(nn.Module):
         self.relu = nn.ReLU()
         self.last = nn.Linear(wide, 1)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         h = self.relu(self.first(x))
         h = self.relu(self.second(h))
         return self.last(h)[:, 0]
 
 
 class Often(Shared):
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         h = self.first(x)
         for _ in range(1 + int(x[0, 0] > 5)):
             h = self.relu(self.second(h))
@@ -240,24 +237,24 @@ def test_calls_that_depend_on_samples_are_refused(monkeypatch):
 class Permuted(nn.Module):
     """Move the channels of images to the last axis, as ConvNeXt does."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return x.permute(0, 2, 3, 1)
 
 
-def read_out(*layers: nn.Module) -> nn.Module:
+def read_out(*layers):
     return nn.Sequential(*layers, nn.ReLU(), nn.Flatten(), nn.LazyLinear(1))
 
 
-def first(k: int, axis: int = 1) -> Any:
+def first(k, axis=1):
     """Return the outputs of the first k layers, units last."""
     return lambda model, x: model[:k](x).movedim(axis, -1)
 
 
-def at_first(model: Any, x: Tensor) -> Tensor:
+def at_first(model, x):
     return model.first(x).relu()
 
 
-def at_second(model: Any, x: Tensor) -> Tensor:
+def at_second(model, x):
     return model.second(at_first(model, x)).relu()
 
 
@@ -321,7 +318,7 @@ def test_activations_of_modules_that_are_named():
 class ByRows(OfLayer):
     """An own measure of a layer, whose rows a kernel of four axes would not be."""
 
-    def measure(self, state: State) -> Any:
+    def measure(self, state):
         return np.linalg.svd(self.chosen(state.problem, state.parameters), compute_uv=False)
 
 
@@ -340,7 +337,7 @@ def test_the_kernel_of_a_convolution_is_a_matrix():
     model = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(12, 1))
     model[0].weight.data = torch.from_numpy(kernel).float()
 
-    def by_rows(state: State) -> Any:
+    def by_rows(state):
         return ByRows(kind="by_rows", layer="0.weight").measure(state)
 
     with stranger_to_kinds():
@@ -502,17 +499,17 @@ def test_models_data_and_losses_in_other_forms_mean_the_same(form, rows, monkeyp
 
 
 class Stream(IterableDataset[Tensor]):
-    def __iter__(self) -> Any:
+    def __iter__(self):
         return iter(X)
 
 
 class Files(Dataset[tuple[Tensor, Tensor]]):
     """A data set that is read sample by sample."""
 
-    def __len__(self) -> int:
+    def __len__(self):
         return 7
 
-    def __getitem__(self, k: int) -> tuple[Tensor, Tensor]:
+    def __getitem__(self, k):
         return X[k], Y[k]
 
 
@@ -560,7 +557,7 @@ def test_a_loader_that_leaves_the_same_samples_out_keeps_its_draws():
 LATE = torch.where((torch.arange(40) == 25)[:, None] & (torch.arange(3) > 0), -1, LONG)
 
 
-def token_mean(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+def token_mean(model, batch):
     """Return the mean over tokens; labels -1 are left out, so samples count by their lengths."""
     labels = batch["labels"]
     h = model(batch["x"])[:, None].expand(-1, labels.shape[1], -1)
@@ -570,50 +567,50 @@ def token_mean(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
 class Padded(Dataset[tuple[Tensor, Tensor]]):
     """Sequences, of which one is longer than the others."""
 
-    def __len__(self) -> int:
+    def __len__(self):
         return 9
 
-    def __getitem__(self, k: int) -> tuple[Tensor, Tensor]:
+    def __getitem__(self, k):
         return torch.ones(5 if k == 6 else 2), torch.ones(())
 
 
-def pad(samples: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+def pad(samples):
     rows = nn.utils.rnn.pad_sequence([x for x, _ in samples], batch_first=True)
     return rows[:, :, None], torch.stack([y for _, y in samples])
 
 
 class Total(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return x.sum(1)
 
 
 class Jitter(nn.Module):
     """Dropout that is left on."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return nn.functional.dropout(x, 1e-3)
 
 
 class OfDictionary(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.layer = nn.Linear(3, 1)
 
-    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+    def forward(self, batch):
         return self.layer(batch["data"])[:, 0]
 
 
 class Single(OfDictionary):
     """A network that works in float32, whatever its weights have."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.layer(x.float())[:, 0]
 
 
 class Encoder(nn.Module):
     """Attention with padding, whose fast path gives zeros there."""
 
-    def __init__(self, *, nested: bool = True) -> None:
+    def __init__(self, *, nested=True):
         super().__init__()
         torch.manual_seed(0)
         self.embedding = nn.Embedding(6, 8)
@@ -621,7 +618,7 @@ class Encoder(nn.Module):
         self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=nested)
         self.head = nn.Linear(8, 2)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         h = self.encoder(self.embedding(x), src_key_padding_mask=x == 0)
         return self.head(h.mean(1))
 
@@ -629,31 +626,31 @@ class Encoder(nn.Module):
 PADDED = torch.tensor([[1, 2, 3, 0, 0], [4, 5, 1, 2, 0], [3, 3, 0, 0, 0], [5, 1, 2, 2, 4]])
 
 
-def weighted(h: Tensor, y: Tensor) -> Tensor:
+def weighted(h, y):
     return cross_entropy(h, y, weight=torch.arange(1.0, 6.0, dtype=h.dtype))
 
 
-def penalised(h: Tensor, y: Tensor) -> Tensor:
+def penalised(h, y):
     return cross_entropy(h, y) + 0.1 * MODULE.readout.weight.norm()
 
 
-def nested() -> nn.Module:
+def nested():
     """Attention whose fast path, without gradients, leaves padding out."""
     layer = nn.TransformerEncoderLayer(4, 2, 4, batch_first=True)
 
     class Nested(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.encoder = nn.TransformerEncoder(layer, 1)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             mask = torch.tensor([False, True]).expand(len(x), 2)
             return self.encoder(x, src_key_padding_mask=mask).flatten(1)[:, -3:]
 
     return Nested()
 
 
-def softened(layer: nn.Module) -> nn.Module:
+def softened(layer):
     return nn.Sequential(nn.Linear(3, 1), layer)
 
 
@@ -825,13 +822,13 @@ class Once(torch.autograd.Function):
     """The hyperbolic tangent, whose backward hides from autograd what it depends on."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.tanh(x)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, g: Tensor) -> Tensor:
+    def backward(ctx, g):
         return g * (1 - torch.tanh(ctx.saved_tensors[0]) ** 2)
 
 
@@ -839,23 +836,23 @@ class Twice(Once):
     """The same, of torch operations on a saved tensor."""
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Tensor:
+    def backward(ctx, g):
         return g * (1 - torch.tanh(ctx.saved_tensors[0]) ** 2)
 
 
 class Applied(nn.Module):
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function):
         super().__init__()
         self.function = function
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.function(x)
 
 
 class Partly(nn.Sequential):
     """A network with weights that its outputs do not depend on."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return nn.Sequential(*list(self)[:-1])(x)
 
 
@@ -885,11 +882,11 @@ def test_curvature_that_autograd_cannot_give_is_refused(kind, dtype):
 class Normed(nn.Linear):
     """A layer whose weights have the lengths `g`, by hand."""
 
-    def __init__(self, inputs: int, outputs: int) -> None:
+    def __init__(self, inputs, outputs):
         super().__init__(inputs, outputs)
         self.g = nn.Parameter(torch.ones(outputs, 1))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return nn.functional.linear(
             x, self.g * self.weight / self.weight.norm(dim=1, keepdim=True), self.bias
         )
@@ -917,14 +914,14 @@ def test_second_derivatives_that_torch_has_wrong_are_refused_by_module(dtype, di
 class Tokens(nn.Module):
     """An embedding, called as a module or as a function."""
 
-    def __init__(self, *, sparse: bool, function: bool = False) -> None:
+    def __init__(self, *, sparse, function=False):
         super().__init__()
         torch.manual_seed(1)
         self.embedding = nn.Embedding(6, 3, sparse=sparse)
         self.head = nn.Linear(3, 2)
         self.function = function
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         h = self.embedding(x)
         if self.function:
             h = nn.functional.embedding(x, self.embedding.weight, sparse=True)
@@ -1007,7 +1004,7 @@ def test_a_negative_smallest_eigenvalue_is_not_doubted(recwarn):
 @pytest.mark.parametrize("depth", [1, 4, 6])
 def test_each_module_with_a_wrong_second_derivative_is_named(depth, length):
     torch.manual_seed(4)
-    layers: list[nn.Module] = []
+    layers = []
     for k in range(depth):
         layers += [nn.utils.parametrizations.weight_norm(nn.Linear(8 if k else 6, 8)), nn.ReLU()]
     model = nn.Sequential(*layers, nn.Linear(8, 3)).double()
@@ -1040,11 +1037,11 @@ def test_a_hessian_that_is_rounding_alone_is_not_taken_for_asymmetric():
 
 def test_measures_of_weights_that_the_outputs_do_not_depend_on_are_zero():
     class Spare(nn.Linear):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__(3, 1)
             self.spare = nn.Linear(3, 1)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return super().forward(x).squeeze(-1)
 
     measures = ["sharpness", "gauss_newton", "gradient_norm", "gradient_noise", "hessian_trace"]
@@ -1196,7 +1193,7 @@ def test_steps_are_read_from_names_or_refused(names, tmp_path, monkeypatch):
     assert measured([(step, name) for step, name in zip(expected, names, strict=True)]) == expected
 
 
-def residual(model: nn.Module, x: Tensor) -> Tensor:
+def residual(model, x):
     """Return the mean square of `u' + u`, by PyTorch's usual derivative with respect to inputs."""
     x = x.requires_grad_(True)
     u = model(x)
@@ -1204,7 +1201,7 @@ def residual(model: nn.Module, x: Tensor) -> Tensor:
     return ((slope + u) ** 2).mean()
 
 
-def by_func(model: nn.Module, x: Tensor) -> Tensor:
+def by_func(model, x):
     """Return the same, by `torch.func`."""
     u, slope = torch.func.jvp(model, (x,), (torch.ones_like(x),))
     return ((slope + u) ** 2).mean()
@@ -1247,7 +1244,7 @@ def test_a_loss_may_take_derivatives_by_inputs():
 
 def test_nothing_is_unpickled(tmp_path):
     class Harm:
-        def __reduce__(self) -> Any:
+        def __reduce__(self):
             return Path.touch, (tmp_path / "harmed",)
 
     for name, data in (("pickle.pt", pickle.dumps(Harm())), ("junk.pt", b"no zip")):

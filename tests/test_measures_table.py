@@ -2,8 +2,6 @@
 oracle that is written from nothing.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What notebooks show of results."""
 
-from __future__ import annotations
-
 import base64
 import xml.etree.ElementTree as ET
 from io import BytesIO
@@ -20,11 +18,11 @@ from dynamics_cli.text import Table
 from tests.cases import TWO_POINTS
 
 
-def parsed(html: str) -> ET.Element:
+def parsed(html):
     return ET.fromstring(f"<div>{html}</div>")
 
 
-def size_of(element: ET.Element) -> tuple[int, int]:
+def size_of(element):
     """Return width and height of the one picture."""
     (image,) = element.findall(".//img")
     data = base64.b64decode(image.get("src").removeprefix("data:image/png;base64,"))
@@ -32,7 +30,7 @@ def size_of(element: ET.Element) -> tuple[int, int]:
         return picture.size
 
 
-def cells(element: ET.Element) -> list[str]:
+def cells(element):
     return [cell.text or "" for cell in element.iter("td")]
 
 

@@ -2,8 +2,6 @@
 installed packages.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -13,7 +11,6 @@ import sys
 import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +44,7 @@ PARTS = SHOWN["my_parts.py"]
 CONFIG = SHOWN["my.yaml"]
 
 
-def dyn(*arguments: str, cwd: Path, code: int = 0, python: str = "") -> Any:
+def dyn(*arguments, cwd, code=0, python=""):
     """Call `dyn` as if in a process of its own: nothing is known of earlier calls; really in one
     of `python`.
     """
@@ -82,7 +79,7 @@ class Killed(BaseException):
     """Ends a training as SIGKILL does: nothing is written after it."""
 
 
-def kill(self: loop.TrainingLoop, chunk: int) -> Any:
+def kill(self, chunk):
     if self.stepper.iteration >= 1000:
         raise Killed
     return ADVANCE(self, chunk)
@@ -251,7 +248,7 @@ initialization: {kind: unbalanced, scale: 0.5}
 optimizer: {kind: my_gd, lr: 0.01, iterations: 20}
 record: {measures: [sharpness]}
 """
-AS_BUNDLED: dict[str, tuple[str, dict[str, Any]]] = {
+AS_BUNDLED = {
     "my_gan": ("gan", GAN),
     "same": ("linear", read(SAME, MODES)),
     "my_modular": ("modular_arithmetic", MODULAR),
@@ -304,16 +301,16 @@ def test_new_on_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     opened = Path.open
 
     class Full:
-        def __init__(self, file: Any) -> None:
+        def __init__(self, file):
             self.file = file
 
-        def __enter__(self) -> Full:
+        def __enter__(self):
             return self
 
-        def __exit__(self, *error: object) -> None:
+        def __exit__(self, *error):
             self.file.close()
 
-        def write(self, text: str) -> None:
+        def write(self, text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def open_full(path, *arguments, **options):

@@ -1,14 +1,12 @@
 """Networks of users, row by row: each number is that of a dense matrix."""
 
-from __future__ import annotations
-
 import copy
 import math
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -32,35 +30,35 @@ chains: 1
 class Tied(nn.Module):
     """One weight at both ends, a buffer between them."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.first = nn.Linear(3, 3)
         self.last = nn.Linear(3, 3, bias=False)
         self.last.weight = self.first.weight
         self.register_buffer("scale", torch.tensor([0.5, 1.0, 2.0]))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.last(torch.tanh(self.first(x)) * self.scale)
 
 
 class Two(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.left, self.right = nn.Linear(2, 3), nn.Embedding(4, 3)
 
-    def forward(self, x: Tensor, token: Tensor) -> Tensor:
+    def forward(self, x, token):
         return torch.tanh(self.left(x)) * self.right(token)
 
 
 class Masked(nn.Module):
     """A transformer layer whose padded tokens are masked."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.embedding, self.readout = nn.Embedding(5, 2), nn.Linear(2, 3)
         self.layer = nn.TransformerEncoderLayer(2, 1, 2, dropout=0.1, batch_first=True)
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, input_ids, mask):
         h = self.layer(self.embedding(input_ids), src_key_padding_mask=mask)
         return self.readout(h[:, 0])
 
@@ -191,7 +189,7 @@ def test_wrappers_of_other_libraries_are_opened():
 
 def test_hooks_write_to_copies_of_what_they_hold():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
-    seen: list[Tensor] = []
+    seen = []
     scale = torch.tensor([1.0, 0.0, 1.0, 1.0])
     model[0].register_forward_hook(lambda module, inputs, h: seen.append(h))
     model[1].register_forward_hook(lambda module, inputs, h: scale * h * model[0].bias.cos())
@@ -205,11 +203,11 @@ def test_hooks_write_to_copies_of_what_they_hold():
 class Hooked(nn.Module):
     """A network with its hooks written out."""
 
-    def __init__(self, model: nn.Sequential, scale: Tensor) -> None:
+    def __init__(self, model, scale):
         super().__init__()
         self.first, self.last, self.scale = model[0], model[2], scale
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         h = nn.functional.linear(x, self.first.weight, self.first.bias)
         return self.last(self.scale * h.tanh() * self.first.bias.cos())
 

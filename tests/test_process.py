@@ -1,7 +1,5 @@
 """Settings of the process: no run depends on what the user has set, and threads leave it alone."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,14 +1,11 @@
 """The project as a whole: rooms import one way, configs say what they are."""
 
-from __future__ import annotations
-
 import ast
 import graphlib
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -100,13 +97,13 @@ FOUNDATION = {
 """What all may import."""
 
 
-def imported(file: Path) -> dict[str, set[str]]:
+def imported(file):
     """Return the modules of the program that a file imports, and where: at once, for `types`, or
     in a `function`.
     """
     found = {}
 
-    def visit(node: ast.AST, where: str) -> None:
+    def visit(node, where):
         match node:
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):
                 where = "types"
@@ -128,7 +125,7 @@ def imported(file: Path) -> dict[str, set[str]]:
     return {name: where for name, where in found.items() if name in MODULES}
 
 
-def imported_rooms(file: Path) -> set[str]:
+def imported_rooms(file):
     return {name.split(".")[1] for name in imported(file) if "." in name}
 
 
@@ -180,7 +177,7 @@ def test_a_public_name_stands_in_one_module():
     assert [name for name, count in homes.items() if count > 1] == []
 
 
-def named_kinds(file: Path, bundled: dict[str, str]) -> list[str]:
+def named_kinds(file, bundled):
     """Return where a file names bundled kinds: classes, but for imports and types, and texts
     compared with `.kind`.
     """
@@ -214,17 +211,17 @@ def named_kinds(file: Path, bundled: dict[str, str]) -> list[str]:
     return found
 
 
-def _below(node: ast.AST, field: str) -> Iterator[ast.AST]:
+def _below(node, field):
     if isinstance(below := getattr(node, field, None), ast.AST):
         yield from ast.walk(below)
 
 
-def kinds_by_room() -> dict[str, dict[str, str]]:
+def kinds_by_room():
     """Return the kinds that each room, and `experiments`, defines: class -> name."""
     modules = {name: name.split(".")[1] for name in MODULES if name.count(".") > 1}
     files = [(MODULES[name], room) for name, room in modules.items()]
     files += [(file, "experiments") for file in (ROOT / "experiments").rglob("*.py")]
-    kinds: dict[str, dict[str, str]] = {}
+    kinds = {}
     for file, room in files:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             for key in node.keywords if isinstance(node, ast.ClassDef) else ():
@@ -248,7 +245,7 @@ def test_only_a_few_modules_name_kinds_outside_their_rooms():
     naming = set()
     for name, file in MODULES.items():
         room = name.split(".")[1] if name.count(".") else ""
-        others: dict[str, str] = {}
+        others = {}
         for of, given in kinds.items():
             others |= {} if of == room else given
         if named_kinds(file, others):

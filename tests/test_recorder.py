@@ -1,12 +1,8 @@
 """`dyn.Recorder` in a training loop: the loop stays as it is, and the directory is a run."""
 
-from __future__ import annotations
-
 import copy
 import io
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +35,7 @@ MEASURES = [
 class Loop:
     """A convolutional network with batch norm and dropout, and its training by batches."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         torch.manual_seed(0)
         self.model = nn.Sequential(
             nn.Conv2d(1, 2, 3),
@@ -54,10 +50,10 @@ class Loop:
         self.forwards = 0
         self.model[0].register_forward_hook(self.count)
 
-    def count(self, *_: Any) -> None:
+    def count(self, *_):
         self.forwards += 1
 
-    def recorder(self, directory: Path, **options: Any) -> Any:
+    def recorder(self, directory, **options):
         settings = {
             "optimizer": self.optimizer,
             "measures": MEASURES,
@@ -73,7 +69,7 @@ class Loop:
             **{**settings, "scalars": numbers, "parameters": ["5.weight"], **options},
         )
 
-    def train(self, until: int, recorder: Any = None) -> Loop:
+    def train(self, until, recorder=None):
         while self.done < until:
             batch = torch.randint(0, len(X), (8,))
             loss = cross_entropy(self.model(X[batch]), Y[batch])
@@ -384,12 +380,12 @@ def test_notes_mark_curves_and_pages(tmp_path):
         again.note("too late")
 
 
-def _steps_of(directory: Path) -> None:
+def _steps_of(directory):
     with Loop().recorder(directory, every=1) as recorder:
         recorder.step()
 
 
-def _unfinished(directory: Path) -> Any:
+def _unfinished(directory):
     loop = Loop()
     recorder = loop.recorder(directory)
     state = loop.train(5, recorder) and recorder.state_dict()
@@ -498,17 +494,17 @@ def test_a_run_does_not_go_on_with_another_optimizer_or_network(tmp_path):
 class Gated(nn.Module):
     """Samples mix behind two gates, which are closed at first."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.layer = nn.Linear(16, 3)
         self.gates = nn.Parameter(torch.zeros(2))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         h = self.layer(x.flatten(1))
         return h + self.gates.prod() * h.softmax(0)
 
 
-def _mixing_later(directory: Path) -> None:
+def _mixing_later(directory):
     model = Gated()
     with dyn.Recorder(directory, model, X, Y, measures=["train_loss"], every=1) as recorder:
         recorder.step()
@@ -516,7 +512,7 @@ def _mixing_later(directory: Path) -> None:
         recorder.step()
 
 
-def _unfrozen(directory: Path) -> None:
+def _unfrozen(directory):
     loop = Loop()
     loop.model[0].requires_grad_(False)
     asked = {"measures": [{"kind": "hessian_trace", "blocks": "layer"}], "optimizer": None}
@@ -525,7 +521,7 @@ def _unfrozen(directory: Path) -> None:
         recorder.step()
 
 
-def _widened(directory: Path) -> None:
+def _widened(directory):
     loop = Loop()
     with loop.recorder(directory, every=1) as recorder:
         loop.model[5] = nn.Linear(8, 4)
@@ -574,7 +570,7 @@ def test_counts_of_a_loss_of_model_and_batch_follow_its_weights(tmp_path):
     assert run.measures["gradient_norm"][1] == pytest.approx(norm.item(), rel=1e-5)
 
 
-def _trained(directory: Path) -> None:
+def _trained(directory):
     dyn.train(TWO_POINTS, out=directory, overrides=["optimizer.iterations=1"])
 
 

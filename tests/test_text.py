@@ -1,7 +1,5 @@
 """Tables, numbers and JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Animations: the file, its frames and their states, and what cannot move."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

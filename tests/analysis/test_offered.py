@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import shutil
 
 import numpy as np
@@ -17,7 +15,7 @@ PLANE = ["rays", "norms", "directions", "spectrum"]
 OVER_TRAINING = ("loss", "measures", "norms", "directions", "spectrum")
 
 
-def names(run: Run) -> list[str]:
+def names(run):
     return [panel.name for panel in panels_of(run)]
 
 

@@ -1,9 +1,5 @@
 """That panels show the numbers of the run."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -155,7 +151,7 @@ def test_stars_stand_at_kinks(write, layer):
     assert "outside" not in axes.get_xlabel()
 
 
-def by_neuron(chart: Any) -> list[float]:
+def by_neuron(chart):
     return sorted(np.concatenate([line.columns[-1] for line in chart.lines]))
 
 

@@ -1,7 +1,5 @@
 """Pictures: what a description makes of runs and sweeps, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import yaml

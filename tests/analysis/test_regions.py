@@ -1,7 +1,5 @@
 """The panel `regions` on every kind of network of two inputs."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

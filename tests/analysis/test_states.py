@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -8,7 +6,7 @@ from dynamics_cli.analysis.states import story
 from dynamics_cli.analysis.view import View
 
 
-def steps(low: float, high: float, at: float, t: np.ndarray) -> np.ndarray:
+def steps(low, high, at, t):
     return low + (high - low) / (1 + np.exp((t - at) / 4))
 
 

@@ -1,9 +1,6 @@
 """Values and derivatives of activations, for NumPy and for torch."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +114,7 @@ def test_numpy_and_torch_agree_and_derivatives_are_those_of_autograd(sigma, dtyp
 
 def test_a_negative_slope_holds_for_the_value_beside_it_alone():
     class Own(Relu):
-        def value(self, z: Any) -> Any:
+        def value(self, z):
             return formulas.softplus(z)
 
     assert Own().negative_slope is None

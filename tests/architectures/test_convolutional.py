@@ -1,7 +1,5 @@
 """Convolutional networks: their layers, and the network like VGG16."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Networks made of torch's modules: sizes in the papers, formulas written out, causality."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,10 +2,6 @@
 at a time.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -24,23 +20,23 @@ widths: [5]
 """)
 
 
-def relu(z: Any) -> Any:
+def relu(z):
     return np.maximum(z, 0.0)
 
 
-def residual(x: Any, first: Any, *others: Any) -> Any:
+def residual(x, first, *others):
     f = x @ first.T
     for W in others[:-1]:
         f = f + relu(f) @ W.T
     return (relu(f) @ others[-1].T)[:, 0]
 
 
-def deep(x: Any, *weights: Any) -> Any:
+def deep(x, *weights):
     W1, b1, W2, b2, W3, b3 = weights
     return np.squeeze(relu(relu(x @ W1.T + b1) @ W2.T + b2) @ W3.T + b3)
 
 
-def of_torch(x: Any, *weights: Any) -> Any:
+def of_torch(x, *weights):
     network = nn.Sequential(
         nn.Unflatten(1, (1, 6, 6)),
         nn.Conv2d(1, 3, 3, 1, 1),

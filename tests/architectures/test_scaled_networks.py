@@ -1,15 +1,10 @@
 """Scaled, centred and partly frozen networks, step sizes by layer, models linear in inputs."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.config import load_config
-from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
@@ -18,13 +13,13 @@ from tests import cases
 X = cases.POINTS["x"]
 
 
-def config_of(**changes: Any) -> Any:
+def config_of(**changes):
     points = {"kind": "points", "x": X, "y": [1.0, -1.0, 0.5]}
     sections = {"dataset": points, "loss": {"kind": "half_mse"}, "optimizer": {"iterations": 30}}
     return load_config(cases.config_of(**{**sections, **changes}))
 
 
-def trained(problem: Problem, iterations: int) -> dict[str, np.ndarray]:
+def trained(problem, iterations):
     stepper = build_stepper([problem], choose([problem]))
     stepper.advance(iterations)
     return stepper.parameters()

@@ -2,13 +2,11 @@
 p.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
-from torch import Tensor, nn
+from torch import nn
 
 from dynamics_cli.architectures.transformer import Transformer
 from dynamics_cli.config import load_config
@@ -31,7 +29,7 @@ record:
 """)
 
 
-def plain(config: Transformer, weights: dict[str, Tensor]) -> nn.Module:
+def plain(config, weights):
     """Return PyTorch's encoder with the same weights: each of its layers is attention, then an
     MLP, after norms.
     """

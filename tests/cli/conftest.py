@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -28,7 +27,7 @@ class Answer:
     err: str
 
     @property
-    def json(self) -> Any:
+    def json(self):
         return json.loads(self.out)
 
 
@@ -63,12 +62,12 @@ def dyn():
     return call
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment(**more):
     # -W error stays out: what a user's interpreter warns of must not be an error here
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **more}
 
 
-def start(place: Path, *arguments: object, **pipes: Any) -> subprocess.Popen[str]:
+def start(place, *arguments, **pipes):
     """Begin `python -m dynamics_cli` in a process of its own; what it says is piped unless
     `pipes` say otherwise.
     """
@@ -77,9 +76,7 @@ def start(place: Path, *arguments: object, **pipes: Any) -> subprocess.Popen[str
     return subprocess.Popen(command, cwd=place, env=environment(), text=True, **piped)
 
 
-def wait_until(
-    condition: Callable[[], bool], process: subprocess.Popen[str] | None = None, limit: float = 240
-) -> None:
+def wait_until(condition, process=None, limit=240):
     """Return once a condition holds, while a process goes on; fail after `limit` seconds."""
     deadline = time.monotonic() + limit
     while not condition():

@@ -5,8 +5,6 @@ SECONDS is how long one call of a stepper aims to take: it changes the chunks in
 trained, as a slower or busier machine does. Checkpoints are written after every chunk.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The mistakes of a user, each with its message and its exit code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files that earlier versions wrote: all of them are read for ever."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,14 +49,14 @@ class World:
     call_seconds: float
     variables: dict[str, str]
 
-    def make(self, files: dict[str, str]) -> World:
+    def make(self, files):
         """Make the working directory, with these files in it."""
         self.folder.mkdir(parents=True)
         for name, text in files.items():
             (self.folder / name).write_text(text, encoding="utf-8")
         return self
 
-    def run(self, commands: Sequence[Command]) -> None:
+    def run(self, commands):
         """Run the commands in a process of their own."""
         home = {"HOME": str(self.folder / "home"), "MPLCONFIGDIR": str(self.folder / "matplotlib")}
         done = subprocess.run(
@@ -76,7 +75,7 @@ class World:
         )
         assert done.returncode == 0, done.stderr
 
-    def files(self) -> dict[str, bytes]:
+    def files(self):
         """Everything below `outputs` and what of it must be the same elsewhere, by path."""
         root = self.folder / "outputs"
         found = {
@@ -86,7 +85,7 @@ class World:
             name: self._essence(path) for name, path in found.items() if path.name not in UNCOMPARED
         }
 
-    def _essence(self, path: Path) -> bytes:
+    def _essence(self, path):
         data = path.read_bytes()
         if path.suffix == ".yaml":  # a path with a space in it is quoted
             data = json.dumps(yaml.safe_load(data)).encode()
@@ -99,7 +98,7 @@ class World:
         return data
 
 
-def worlds(root: Path, files: dict[str, str]) -> tuple[World, World]:
+def worlds(root, files):
     """Two worlds that have nothing in common but the machine, the program and `files`."""
     plain = {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
     odd = {
@@ -118,14 +117,14 @@ def worlds(root: Path, files: dict[str, str]) -> tuple[World, World]:
     return a, b
 
 
-def _without(data: bytes, keys: set[str]) -> bytes:
+def _without(data, keys):
     document = json.loads(data)
     for key in keys:
         document.pop(key, None)
     return json.dumps(document, indent=1).encode()
 
 
-def assert_same(a: World, b: World) -> list[str]:
+def assert_same(a, b):
     """Assert that both worlds hold the same files with the same contents; return their names."""
     first = a.files()
     second = b.files()
@@ -211,11 +210,11 @@ FILES = {
 } | {"data.csv": DATA}
 
 
-def trained(name: str) -> Command:
+def trained(name):
     return ["train", f"{name}.json", "--quiet", "--out", f"outputs/runs/{name}"]
 
 
-def pictures(name: str, *options: str, formats: Sequence[str] = ("png", "pdf", "svg")) -> Command:
+def pictures(name, *options, formats=("png", "pdf", "svg")):
     chosen = [part for kind in formats for part in ("--format", kind)]
     return [
         "plot",
@@ -228,11 +227,11 @@ def pictures(name: str, *options: str, formats: Sequence[str] = ("png", "pdf", "
     ]
 
 
-def sweep(name: str, *options: str) -> Command:
+def sweep(name, *options):
     return ["sweep", f"{name}.json", "--quiet", "--out", f"outputs/sweeps/{name}", *options]
 
 
-def reproduced(figure: str, formats: Sequence[str] = ("png", "pdf")) -> Command:
+def reproduced(figure, formats=("png", "pdf")):
     return [
         "reproduce",
         figure,
@@ -251,7 +250,7 @@ GRID = (
 )
 
 
-def counts(names: Sequence[str]) -> dict[str, int]:
+def counts(names):
     endings = [Path(name).suffix for name in names]
     return {ending: endings.count(ending) for ending in sorted(set(endings))}
 

@@ -1,7 +1,5 @@
 """Exit codes and messages, whatever the command."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -22,12 +20,10 @@ from tests.runs.damage import reseal
 from .conftest import environment
 
 
-def fail(
-    monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException, module: object = session
-) -> None:
+def fail(monkeypatch, name, error, module=session):
     """Let training fail where this function of a module is called."""
 
-    def failing(*_: object, **__: object) -> None:
+    def failing(*_, **__):
         raise error
 
     monkeypatch.setattr(module, name, failing)

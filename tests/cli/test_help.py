@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
 import click
 import pytest
@@ -9,9 +6,7 @@ import pytest
 from dynamics_cli.cli import COMMANDS, main
 
 
-def walk(
-    command: click.Command, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def walk(command, path=()):
     """Every command of the tree, groups included."""
     yield path, command
     if isinstance(command, click.Group):

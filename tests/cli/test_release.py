@@ -1,7 +1,5 @@
 """A paper of one's own: found in its repository, its tables, and the metadata of its site."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +14,7 @@ BAD = claim("bad", "the loss rises", "Figure 3", expected=at_least(1), measured=
 IDS = [figure.id for figure in catalogue.figures("boursier2022")]
 
 
-def result(id: str, claims: list[Claim], **more: Any) -> FigureResult:
+def result(id, claims, **more):
     return FigureResult(
         id, [Path(f"/figures/{id}.pdf")], over_seeds([claims]), [], seconds=1.5, **more
     )

@@ -2,12 +2,8 @@
 the time than a limit.
 """
 
-from __future__ import annotations
-
 import json
 import signal
-import subprocess
-from pathlib import Path
 
 import psutil
 import pytest
@@ -34,7 +30,7 @@ SHAPES = ("--grid", "architecture.width=4,5,6")
 LIGHT = {"snapshots": {"kind": "list"}, "loss_every": 10**5, "measures": [], "parameters": "none"}
 
 
-def config(place: Path, name: str) -> Path:
+def config(place, name):
     file = place / f"{name}.json"
     file.write_text(
         json.dumps({**BASE, **CASES[name], "name": name.replace(" ", "-"), "record": LIGHT})
@@ -42,12 +38,12 @@ def config(place: Path, name: str) -> Path:
     return file
 
 
-def answer(process: subprocess.Popen[str]) -> Answer:
+def answer(process):
     out, err = process.communicate(timeout=LIMIT)
     return Answer(process.returncode, out, err)
 
 
-def runs_begun(folder: Path) -> list[Path]:
+def runs_begun(folder):
     """Run directories with a first state."""
     return sorted(
         path.parents[1]

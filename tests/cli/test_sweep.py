@@ -1,7 +1,5 @@
 """`dyn sweep` and the pictures of a sweep."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from tests.cli.conftest import CONFIG
 GRID = ["--grid", "initialization.scale=0.1:1:log:3", "--grid", "optimizer.lr=0.01,0.02"]
 
 
-def only(folder: Path) -> Path:
+def only(folder):
     (found,) = folder.iterdir()
     return found
 

@@ -1,11 +1,5 @@
 """Sweeps in pieces: shards, unfinished sweeps that are looked into, plans."""
 
-from __future__ import annotations
-
-from typing import Any
-
-import pytest
-
 import dynamics_cli
 from dynamics_cli.training.many import train
 
@@ -15,12 +9,12 @@ PAGE = ROOT / "docs/how-to/sweeps.md"
 GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log:3", "--seeds", 2]
 
 
-def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+def cut_short(monkeypatch, after):
     """Let the sweep stop, as by Ctrl-C, after some of its tasks."""
     run = train.Task.train
     calls = []
 
-    def stopping(*arguments: Any, **options: Any) -> object:
+    def stopping(*arguments, **options):
         calls.append(arguments)
         if len(calls) > after:
             raise KeyboardInterrupt

@@ -1,7 +1,5 @@
 """How commands start: what OpenMP is told before anything loads it, and what is never loaded."""
 
-from __future__ import annotations
-
 import json
 
 SEEN = """

@@ -1,7 +1,5 @@
 """Processes that are started together on one config: one trains, the others wait and reuse."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -24,7 +22,7 @@ LONG = [
 REUSED = "this run was finished before and is reused; --force trains it again\n"
 
 
-def together(place: Path, count: int, *arguments: object) -> list[str]:
+def together(place, count, *arguments):
     """Run commands in `count` processes at once, all of which must end well; return what each of
     them said.
     """
@@ -38,7 +36,7 @@ def together(place: Path, count: int, *arguments: object) -> list[str]:
     return said
 
 
-def torn(folder: Path) -> list[Path]:
+def torn(folder):
     return [path for path in folder.rglob("*") if path.name.endswith(".tmp")]
 
 

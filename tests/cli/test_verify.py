@@ -1,34 +1,30 @@
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import catalogue, reproduce
-from dynamics_cli.reproduction.claims import Claim, at_most, claim
+from dynamics_cli.reproduction.claims import at_most, claim
 from dynamics_cli.reproduction.document import verify_figure
-from dynamics_cli.reproduction.figure import Figure, Runs
+from dynamics_cli.reproduction.figure import Figure
 from tests.runs.damage import contents, damaged
 from tests.runs.damage import flip as flipped
 
 
-def small_evidence(runs: Runs) -> np.ndarray:
+def small_evidence(runs):
     return np.asarray(runs["first"].losses)
 
 
-def small_claims(losses: np.ndarray) -> list[Claim]:
+def small_claims(losses):
     return [
         claim("falls", "The loss falls", "here", expected=at_most(10.0), measured=float(losses[-1]))
     ]
 
 
-def small_draw(losses: np.ndarray) -> Drawing:
+def small_draw(losses):
     figure, (axes,) = new_figure()
     axes.plot(losses)
     return figure
@@ -63,7 +59,7 @@ def drawn(dyn, small, place):
     return place / "outputs/figures/small-fig1.json"
 
 
-def flip(file: Path, position: int = -5) -> None:
+def flip(file, position=-5):
     file.write_bytes(flipped(file.read_bytes(), position))
 
 

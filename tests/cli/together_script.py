@@ -5,8 +5,6 @@ A warm parent forks COUNT children, which begin together; each writes to `<k>.er
 directory. Prints the exit codes as a JSON list.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -17,7 +15,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.training.session import obtain_run, plan_run
 
 
-def child(k: int, arguments: list[str], start: int) -> None:
+def child(k, arguments, start):
     """Wait for the start, which is the closing of a pipe, and run the command."""
     os.read(start, 1)
     log = os.open(f"{k}.err", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -31,7 +29,7 @@ def child(k: int, arguments: list[str], start: int) -> None:
     os._exit(1)
 
 
-def run(count: int, arguments: list[str]) -> list[int]:
+def run(count, arguments):
     """Fork `count` children, which begin at the same moment, and return their exit codes."""
     start, ready = os.pipe()
     children = []

@@ -1,9 +1,5 @@
 """Settings of an optimizer that a change does not name stay; a change without effect is told."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -36,7 +32,7 @@ loss: {kind: mse}
 record: {snapshots: {kind: every, interval: 1}}
 """)
 ADAM = {"kind": "torch", "name": "Adam", "betas": [0.8, 0.99], "weight_decay": 0.1}
-CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+CHANGES = {
     # before, the change, what stays beside COMMON and what it says
     **{
         f"Adam, then {name}": (ADAM, {"optimizer.name": name}, {"name": name})

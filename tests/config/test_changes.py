@@ -1,9 +1,5 @@
 """Changes on the way of a run: how they are read, refused, and named."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_hash, to_yaml
@@ -11,7 +7,7 @@ from dynamics_cli.config.changes import segments_of
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import did_you_mean
 
-BASE: dict[str, Any] = {
+BASE = {
     "name": "changes",
     "dataset": {"kind": "points", "x": [[1.0], [2.0]], "y": [1.0, -1.0]},
     "architecture": {"kind": "two_layer", "width": 3},
@@ -21,11 +17,11 @@ BASE: dict[str, Any] = {
 }
 
 
-def read(*changes: dict[str, Any], **settings: Any) -> Any:
+def read(*changes, **settings):
     return load_config({**BASE, "changes": list(changes), **settings})
 
 
-def name_of(config: Any) -> str:
+def name_of(config):
     return run_hash(config, device="cpu", backend="compiled")
 
 

@@ -1,7 +1,5 @@
 """A resolved config reads back as itself."""
 
-from __future__ import annotations
-
 from dynamics_cli.config import load_config, run_hash, to_yaml
 
 

@@ -1,16 +1,14 @@
 """What makes two configs the same run, and what does not."""
 
-from __future__ import annotations
-
 import pytest
 
 from dynamics_cli.api import plan_sweep
-from dynamics_cli.config import RunConfig, load_config, run_hash
 from dynamics_cli.config import identity as identity_module
+from dynamics_cli.config import load_config, run_hash
 from dynamics_cli.training.session import identity_of
 
 
-def identity(config: RunConfig, device: str = "cpu", backend: str = "torch") -> str:
+def identity(config, device="cpu", backend="torch"):
     return run_hash(config, device=device, backend=backend)
 
 

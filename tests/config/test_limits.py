@@ -1,7 +1,5 @@
 """Configs that are too large, or no files at all: told at once, and briefly."""
 
-from __future__ import annotations
-
 import os
 
 from dynamics_cli.config.load import MAX_TOLD

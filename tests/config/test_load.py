@@ -1,7 +1,5 @@
 """What a bad config is answered with, whole messages; and what a good one becomes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

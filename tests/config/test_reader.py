@@ -1,7 +1,5 @@
 """Files that cannot be read, and `extends`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

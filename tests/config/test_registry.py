@@ -2,14 +2,10 @@
 they add to a hash.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys
 from importlib.metadata import EntryPoint
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -154,11 +150,11 @@ def hash_of(base):
     return hash_of
 
 
-def number_kind() -> Any:
+def number_kind():
     return registry.get_kind("measure", "number")
 
 
-def write(path: Path, text: str) -> Path:
+def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     importlib.invalidate_caches()

@@ -1,7 +1,5 @@
 """YAML as configs understand it."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -12,14 +10,13 @@ from hypothesis import strategies as st
 
 from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.config.reader import read_text
-from dynamics_cli.config.source import Written
 
 
-def read(text: str) -> Written:
+def read(text):
     return read_text(text, "a.yaml", Path())
 
 
-def messages(text: str) -> list[str]:
+def messages(text):
     try:
         problems = read(text).problems
     except ConfigError as error:

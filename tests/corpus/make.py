@@ -5,8 +5,6 @@ figure with its seeds and audit, each as small as it can be, and `made.json`, wh
 commit. A corpus is never made again: what was once written is read for ever (`test_corpus.py`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -16,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -25,7 +22,7 @@ from dynamics_cli.errors import DynError
 
 HERE = Path(__file__).parent
 
-BASE: dict[str, Any] = {
+BASE = {
     "name": "corpus",
     "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
     "architecture": {"kind": "two_layer", "width": 3},
@@ -52,7 +49,7 @@ TORCH = {
 DIVERGED = {"optimizer": {"kind": "gd", "lr": 1e30, "iterations": 8}}
 
 
-def dyn_command(*arguments: str, **environment: str) -> None:
+def dyn_command(*arguments, **environment):
     """Run `dyn` in a process of its own, as a user does."""
     subprocess.run(
         [sys.executable, "-m", "dynamics_cli", *arguments],
@@ -61,7 +58,7 @@ def dyn_command(*arguments: str, **environment: str) -> None:
     )
 
 
-def make_runs(root: Path) -> None:
+def make_runs(root):
     """Make runs of the formats that steppers write."""
     for name, changed in {
         "complete": {},
@@ -72,10 +69,10 @@ def make_runs(root: Path) -> None:
         dyn.train(BASE | changed, out=root / name)
 
 
-def make_interrupted(root: Path) -> None:
+def make_interrupted(root):
     """Make a run that was stopped on the way, with its checkpoint."""
 
-    def stop(*_: Any) -> None:
+    def stop(*_):
         os.kill(os.getpid(), signal.SIGINT)
 
     config = BASE | {
@@ -89,7 +86,7 @@ def make_interrupted(root: Path) -> None:
         dyn.train(config, out=root / "interrupted", progress=stop)
 
 
-def make_recorded(root: Path) -> None:
+def make_recorded(root):
     """Make the run of a loop that is not the program's."""
     torch.manual_seed(0)
     model = torch.nn.Linear(2, 1)
@@ -115,7 +112,7 @@ def make_recorded(root: Path) -> None:
             recorder.step(loss=loss)
 
 
-def main(name: str) -> None:
+def main(name):
     """Make the corpus."""
     target = HERE / name
     if target.exists():

@@ -4,20 +4,17 @@ compression there is.
 python -m tests.datasets.build_subset DIRECTORY_OF_IDX_FILES OUTPUT.npz
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from dynamics_cli.datasets.files.mnist import FILES, MNIST, Bytes, values_of
+from dynamics_cli.datasets.files.mnist import FILES, MNIST, values_of
 
 
-def build_subset(directory: Path, path: Path) -> None:
+def build_subset(directory, path):
     """Write the subset from the directory of MNIST's four IDX files, gzipped or not."""
     chosen = {}
     contents = {
@@ -29,7 +26,7 @@ def build_subset(directory: Path, path: Path) -> None:
     write_subset(path, chosen)
 
 
-def write_subset(path: Path, images: Mapping[str, Mapping[int, Bytes]]) -> None:
+def write_subset(path, images):
     """Write images (n, 28, 28), given as `images[part][digit]`."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for part, of_digits in images.items():
@@ -40,7 +37,7 @@ def write_subset(path: Path, images: Mapping[str, Mapping[int, Bytes]]) -> None:
                 _write(archive, f"{part}_{digit}_values", flat[ink])
 
 
-def _write(archive: zipfile.ZipFile, name: str, array: Bytes) -> None:
+def _write(archive, name, array):
     content = io.BytesIO()
     np.lib.format.write_array(
         content, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False

@@ -1,7 +1,5 @@
 """Data sets: points, files good and bad, independent streams, labels drawn anew."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal

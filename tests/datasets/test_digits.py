@@ -1,21 +1,17 @@
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dynamics_cli.datasets.files.mnist import load_mnist
 from dynamics_cli.datasets.images import MnistPair, light_effect
-from dynamics_cli.kinds import Samples, Streams
+from dynamics_cli.kinds import Streams
 
 
-def pair(**settings: Any) -> MnistPair:
+def pair(**settings):
     return MnistPair(**{"digits": [1, 0], "source": "subset", **settings})
 
 
-def build(**settings: Any) -> Samples:
+def build(**settings):
     return pair(**settings).load(Streams(0))
 
 

@@ -1,11 +1,7 @@
 """Dogs vs. Cats: archives and folders of small pictures are checked, remembered and loaded."""
 
-from __future__ import annotations
-
 import io
 import zipfile
-from collections.abc import Mapping
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,28 +24,28 @@ from dynamics_cli.kinds import Streams
 
 
 def jpeg(
-    colour: tuple[int, int, int] = (200, 100, 50),
-    size: tuple[int, int] = (40, 30),
-    kind: str = "JPEG",
-) -> bytes:
+    colour=(200, 100, 50),
+    size=(40, 30),
+    kind="JPEG",
+):
     content = io.BytesIO()
     Image.new("RGB", size, colour).save(content, kind)
     return content.getvalue()
 
 
-def pets(cats: int = 3, dogs: int = 3) -> dict[str, bytes]:
+def pets(cats=3, dogs=3):
     found = {f"cat.{k}.jpg": jpeg((10 * k, 20, 30)) for k in range(cats)}
     return found | {f"dog.{k}.jpg": jpeg((200, 20 * k, 250)) for k in range(dogs)}
 
 
-def zip_of(path: Path, contents: Mapping[str, bytes], prefix: str = "train/") -> Path:
+def zip_of(path, contents, prefix="train/"):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
             archive.writestr(prefix + name, content)
     return path
 
 
-def folder_of(path: Path, contents: Mapping[str, bytes]) -> Path:
+def folder_of(path, contents):
     path.mkdir(parents=True)
     for name, content in contents.items():
         (path / name).write_bytes(content)

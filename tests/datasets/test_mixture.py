@@ -1,7 +1,5 @@
 """Gaussians on a ring or a grid, and clusters of two classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.chizat2020.datasets.clusters import Clusters

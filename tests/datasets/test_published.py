@@ -2,8 +2,6 @@
 added, damaged, read.
 """
 
-from __future__ import annotations
-
 import gc
 import gzip
 import hashlib
@@ -20,7 +18,7 @@ from numpy.testing import assert_array_equal
 from dynamics_cli import add_data, fetch_data, train
 from dynamics_cli.datasets import images
 from dynamics_cli.datasets.files import cifar10, mnist, store
-from dynamics_cli.datasets.files.store import Original, Published
+from dynamics_cli.datasets.files.store import Original
 from dynamics_cli.errors import DataMissingError, InputError, RunError, UsageError
 from dynamics_cli.kinds import Streams
 
@@ -45,11 +43,11 @@ DIGITS = {
 }
 
 
-def idx(array: np.ndarray) -> bytes:
+def idx(array):
     return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
 
 
-def tar(batches: dict[str, np.ndarray]) -> bytes:
+def tar(batches):
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for name, batch in batches.items():
@@ -59,7 +57,7 @@ def tar(batches: dict[str, np.ndarray]) -> bytes:
     return stream.getvalue()
 
 
-def original(name: str, contents: bytes, page: bytes) -> Original:
+def original(name, contents, page):
     return Original(name, hashlib.sha256(contents).hexdigest(), len(contents), page != contents)
 
 
@@ -83,7 +81,7 @@ def started():
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def do_GET(self):
             asked.append(self.path.rpartition("/")[2])
             if (page := pages.get(asked[-1])) is None:
                 self.send_error(404)
@@ -93,7 +91,7 @@ def started():
             self.end_headers()
             self.wfile.write(page)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format, *args):
             """Say nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
@@ -127,7 +125,7 @@ def small(server, monkeypatch):
     monkeypatch.setattr(cifar10, "CIFAR10", replace(sets[1], url=server[0]))
 
 
-def published(name: str) -> Published:
+def published(name):
     found = {"mnist": mnist.MNIST, "cifar10": cifar10.CIFAR10}[name]
     return found
 

@@ -1,7 +1,5 @@
 """Data of two classes or several places: their laws, separability, one stream a seed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.phuong2021.datasets.orthogonally_separable import (

@@ -2,8 +2,6 @@
 output shown.
 """
 
-from __future__ import annotations
-
 import doctest
 import json
 import os
@@ -11,11 +9,10 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from sybil import Document, Example, Region
+from sybil import Document
 from sybil.example import SybilFailure
 from sybil.parsers.abstract.lexers import LexerCollection
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
@@ -62,7 +59,7 @@ for line in sys.stdin:
 """Runs blocks of a page in one namespace; messages are lines of JSON."""
 
 
-def pages(root: Path = ROOT) -> dict[str, Path]:
+def pages(root=ROOT):
     """Return the handwritten pages, README and all that git does not ignore below `docs`, by
     name.
     """
@@ -85,7 +82,7 @@ def pages(root: Path = ROOT) -> dict[str, Path]:
     }
 
 
-def check_options(text: str) -> None:
+def check_options(text):
     """Check that a command of `dyn` exists, and so do its options; raises click.UsageError: it
     does not.
     """
@@ -106,7 +103,7 @@ def check_options(text: str) -> None:
         context = click.Context(found, info_name=name, parent=context)
 
 
-def difference(expected: str, actual: str) -> str:
+def difference(expected, actual):
     """Return how an output differs from that of the page, where `...` stands for any text;
     nothing if it does not.
     """
@@ -119,7 +116,7 @@ def difference(expected: str, actual: str) -> str:
     return checker.output_difference(example, got, doctest.ELLIPSIS | doctest.REPORT_UDIFF)
 
 
-def lines(text: str) -> list[str]:
+def lines(text):
     """Return lines as a terminal leaves them, without progress bars, and without blank lines at
     both ends.
     """
@@ -133,7 +130,7 @@ class Page:
     Python would.
     """
 
-    def __init__(self, path: Path, folder: Path) -> None:
+    def __init__(self, path, folder):
         self.path = path
         self.home = folder / "home"
         self.state = folder / "state"
@@ -146,11 +143,11 @@ class Page:
         found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         own = {"XDG_DATA_HOME": str(folder / "data"), "MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
         self.environment = {**kept, **own, "PATH": found, "PWD": str(self.home)}
-        self.python: subprocess.Popen[str] | None = None
-        self.printed: tuple[int, str] | None = None
+        self.python = None
+        self.printed = None
         """Where the last block of Python ended in the page, and what it printed."""
 
-    def run(self) -> None:
+    def run(self):
         """Run all blocks; raises SybilFailure: a block fails, or its output is not that of the
         page.
         """
@@ -162,13 +159,13 @@ class Page:
                 self.python.kill()
                 self.python.communicate()
 
-    def regions(self, document: Document) -> Iterator[Region]:
+    def regions(self, document):
         """Yield the blocks of a page, those inside notes and tabs too."""
         for region in BLOCKS(document):
             region.parsed, region.evaluator = str(region.lexemes["source"]), self.evaluate
             yield region
 
-    def evaluate(self, example: Example) -> str | None:
+    def evaluate(self, example):
         """Run a block; return what is wrong with it."""
         lexemes = example.region.lexemes
         text = example.parsed
@@ -198,7 +195,7 @@ class Page:
             return None
         raise SybilFailure(example, f"a block of language {language!r} without a caption")
 
-    def console(self, text: str) -> str | None:
+    def console(self, text):
         """Run the commands of a block in the shell of the page; return what is wrong."""
         if not text.startswith("$ "):
             return "a console block begins with `$ ` and a command"
@@ -231,7 +228,7 @@ class Page:
                 return f"`{command}`\n{told}"
         return None
 
-    def run_python(self, text: str, example: Example) -> str | None:
+    def run_python(self, text, example):
         """Run a block in the namespace of the page; return its traceback where it fails."""
         if self.python is None:
             self.python = subprocess.Popen(
@@ -251,7 +248,7 @@ class Page:
         self.printed = (example.region.end, output)
         return failed or None
 
-    def check_yaml(self, text: str) -> str | None:
+    def check_yaml(self, text):
         """Check that a part of a config is valid in the plain config."""
         plain = self.home / ".plain.yaml"
         part = self.home / ".part.yaml"

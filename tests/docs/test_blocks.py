@@ -2,8 +2,6 @@
 page shows.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path
@@ -28,7 +26,7 @@ def test_page(name, tmp_path):
         pytest.fail(fault, pytrace=False)
 
 
-def run(text: str, folder: Path) -> Page:
+def run(text, folder):
     (folder / "page.md").write_text(text)
     page = Page(folder / "page.md", folder / "page")
     page.run()

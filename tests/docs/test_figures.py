@@ -2,8 +2,6 @@
 that `dyn` makes.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import importlib
@@ -12,7 +10,6 @@ import re
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
@@ -295,7 +292,7 @@ def folder(papers, tmp_path, monkeypatch):
     return source
 
 
-def change(file: Path, **entries: Any) -> None:
+def change(file, **entries):
     file.write_bytes(seal({**read_document(file), **entries}))
 
 

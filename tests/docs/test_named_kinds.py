@@ -1,7 +1,5 @@
 """Kinds that the handbook names: each of them exists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -21,7 +19,7 @@ NAMED = re.compile(rf"`(?P<section>{'|'.join(SECTIONS)})\.(?P<name>[a-z_0-9]+)[.
 KIND = re.compile(r"\bkind: (?P<name>[a-z_0-9]+)")
 
 
-def spans(page: Path) -> list[str]:
+def spans(page):
     """Return what stands in backticks in the text of a page, without its blocks."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     return re.findall(r"`[^`]+`", text)

@@ -1,7 +1,5 @@
 """The how-to of notebooks, its blocks run as cells of a notebook in a kernel of Jupyter."""
 
-from __future__ import annotations
-
 import os
 import re
 from html import unescape

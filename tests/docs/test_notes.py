@@ -17,11 +17,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
@@ -55,7 +53,7 @@ class Numbers:
     values: set[float] = field(default_factory=set)
     of_seeds: set[float] = field(default_factory=set)
 
-    def read(self, claim: Mapping[str, Any]) -> None:
+    def read(self, claim):
         """Add a claim of the JSON of a figure, or of that of its seeds."""
         self.values |= {claim[name] for name in ("measured", "low", "high") if claim.get(name)}
         self.of_seeds |= {
@@ -65,17 +63,17 @@ class Numbers:
             self.values |= in_words(claim.get(name, ""))
 
 
-def in_words(text: str) -> set[float]:
+def in_words(text):
     """Return all numbers of a text, however short."""
     return {value_of(match[0]) for match in NUMBER.finditer(text)}
 
 
-def value_of(text: str) -> float:
+def value_of(text):
     return float("".join(text.removesuffix(" %").split()))
 
 
 @cache
-def numbers_of(paper: str) -> dict[str, Numbers]:
+def numbers_of(paper):
     """Return the numbers of the figures of a paper by the ends of their ids, such as `fig2`."""
     return {
         file.stem.partition("-")[2]: _of_figure(file)
@@ -84,7 +82,7 @@ def numbers_of(paper: str) -> dict[str, Numbers]:
     }
 
 
-def _of_figure(file: Path) -> Numbers:
+def _of_figure(file):
     found = Numbers()
     document = read_document(file)
     documents = [document]
@@ -104,7 +102,7 @@ def _of_figure(file: Path) -> Numbers:
     return found
 
 
-def _config(file: Path) -> Iterator[str]:
+def _config(file):
     """Yield the text of a config, and of those that it extends."""
     text = file.read_text(encoding="utf-8")
     yield text
@@ -122,11 +120,11 @@ class Block:
     """The first row of its table."""
 
 
-def blocks_of(notes: str) -> Iterator[Block]:
+def blocks_of(notes):
     """Yield the blocks of notes that are under the rule, in their order."""
     heading = ""
     header = ""
-    lines: list[str] = []
+    lines = []
     for line in [*notes.splitlines(), ""]:
         begins = not line.strip() or line.startswith(("#", "|", "- "))
         if begins and lines:
@@ -145,7 +143,7 @@ def blocks_of(notes: str) -> Iterator[Block]:
             lines.append(line)
 
 
-def _row(header: str, line: str) -> str:
+def _row(header, line):
     """Return the cells of a row that are under the rule, none of a table of settings."""
     titles = cells(header)
     if "origin" in titles or line == header:
@@ -158,12 +156,12 @@ def _row(header: str, line: str) -> str:
     return f"| {' | '.join(kept)} |"
 
 
-def cells(line: str) -> list[str]:
+def cells(line):
     """Return the cells of a row; a bar behind a backslash ends none."""
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
 
 
-def figures_named(text: str, known: Mapping[str, Numbers]) -> set[str]:
+def figures_named(text, known):
     """Return the figures that a text names: `Figures 2, 4 to 6`, `Table 1`, or an id in
     backticks; in a table a first cell such as `3`, `3, first saddle` or `1, 2: rank`.
     """
@@ -175,13 +173,13 @@ def figures_named(text: str, known: Mapping[str, Numbers]) -> set[str]:
     return {one for one in known for name in names if one == name or one.startswith(f"{name}-")}
 
 
-def counted(listed: str) -> list[int]:
+def counted(listed):
     """Return the whole numbers of `1, 2` or `7 to 9`."""
     ends = [int(n) for n in re.findall(r"\d+", listed)]
     return list(range(ends[0], ends[-1] + 1)) if " to " in listed else ends
 
 
-def unfounded(notes: str, known: Mapping[str, Numbers], absent: set[str]) -> list[str]:
+def unfounded(notes, known, absent):
     """Return the numbers of notes that are those of no figure that they name, each with its
     surroundings.
     """
@@ -199,7 +197,7 @@ def unfounded(notes: str, known: Mapping[str, Numbers], absent: set[str]) -> lis
     return found
 
 
-def strays(text: str, pool: set[float]) -> list[str]:
+def strays(text, pool):
     """Return the numbers of a text that are not in the pool, each with its surroundings."""
     return [
         f"{match[0]} in ...{text[max(0, match.start() - 40) : match.end() + 20]}..."
@@ -208,7 +206,7 @@ def strays(text: str, pool: set[float]) -> list[str]:
     ]
 
 
-def quotes(match: re.Match[str], pool: set[float]) -> bool:
+def quotes(match, pool):
     """Return whether a number is short, or one of the pool to its digits; the sign is a word of
     the sentence.
     """
@@ -222,21 +220,21 @@ def quotes(match: re.Match[str], pool: set[float]) -> bool:
     return any(abs(abs(one) * scale - value) <= half for one in pool for scale in scales)
 
 
-def notes_of(paper: str) -> str:
+def notes_of(paper):
     return (ROOT / "experiments" / paper / "NOTES.md").read_text(encoding="utf-8")
 
 
-def absent_of(paper: str) -> set[str]:
+def absent_of(paper):
     return {name for name in PAPERS[paper].figures if not (FIGURES / f"{name}.json").is_file()}
 
 
 @pytest.mark.parametrize("paper", CHECKED)
-def test_notes_quote_numbers_of_the_figures(paper: str) -> None:
+def test_notes_quote_numbers_of_the_figures(paper):
     assert unfounded(notes_of(paper), numbers_of(paper), absent_of(paper)) == []
 
 
 @pytest.mark.parametrize("paper", CHECKED)
-def test_captions_quote_numbers_of_their_figures(paper: str) -> None:
+def test_captions_quote_numbers_of_their_figures(paper):
     for name, numbers in numbers_of(paper).items():
         caption = read_document(FIGURES / f"{paper}-{name}.json")["caption"]
         assert strays(caption, numbers.values) == [], name
@@ -256,14 +254,14 @@ def test_captions_quote_numbers_of_their_figures(paper: str) -> None:
         ("tachet2018", "gets 98.0 %", "gets 91.8 %"),
     ],
 )
-def test_a_number_that_no_json_holds_is_found(paper: str, right: str, wrong: str) -> None:
+def test_a_number_that_no_json_holds_is_found(paper, right, wrong):
     notes = notes_of(paper)
     assert notes.count(right) == 1
     changed = notes.replace(right, wrong)
     assert len(unfounded(changed, numbers_of(paper), absent_of(paper))) == 1
 
 
-def test_what_is_free_and_what_a_number_may_be() -> None:
+def test_what_is_free_and_what_a_number_may_be():
     known = {"fig1": Numbers({0.12345, 0.61, 1e10}), "fig2": Numbers({7777.0}, {0.25})}
     notes = """# Paper
 1.1

@@ -1,12 +1,9 @@
 """The reference: everything has its place, files and JSON are as their pages say."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,7 +44,7 @@ def pages(reference, tmp_path_factory):
     return folder
 
 
-def plain(text: str) -> str:
+def plain(text):
     """Return Markdown or a docstring as words alone, without links, escapes, bullets and line
     breaks.
     """
@@ -111,14 +108,14 @@ def test_every_function_and_every_base_class_has_its_place():
     }
 
 
-def _base(section: str) -> Iterator[str]:
+def _base(section):
     cls = get_kind(section, next(name for of, name in KINDS if of == section))
     yield next(
         one.__name__ for one in reversed(cls.__mro__) if getattr(one, "section", "") == section
     )
 
 
-def named(page: str) -> set[str]:
+def named(page):
     """Return all that a page has between backticks in the first cells of its tables."""
     rows = re.findall(r"^\| (`[^|]*) \|", (DOCS / "reference" / page).read_text(), re.MULTILINE)
     return {name for row in rows for name in re.findall("`([^`]*)`", row)}

@@ -2,8 +2,6 @@
 looks in Chromium.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import resource
@@ -47,19 +45,19 @@ pytestmark = [
 class Html(HTMLParser):
     """The parts of a page that the tests look at."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.anchors: set[str] = set()
-        self.links: list[str] = []
+        self.anchors = set()
+        self.links = []
         """Of `<a>`."""
-        self.loaded: list[str] = []
+        self.loaded = []
         """Addresses of scripts, styles, fonts and pictures."""
-        self.silent: list[str] = []
+        self.silent = []
         """Pictures without a text."""
         self.equations = 0
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         of = {key: value or "" for key, value in attrs}
         self.anchors |= {of[key] for key in ("id", "name") if key in of}
         self.equations += tag == "math"
@@ -105,14 +103,14 @@ def pages(site):
     return {file: Html(file.read_text(encoding="utf-8")) for file in sorted(site.rglob("*.html"))}
 
 
-def resolved(link: str, file: Path) -> tuple[Path, str]:
+def resolved(link, file):
     """Return the file and the anchor that a link on a page names."""
     parts = urlsplit(link)
     target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
     return target / "index.html" if target.is_dir() else target, unquote(parts.fragment)
 
 
-def is_outside(address: str) -> bool:
+def is_outside(address):
     parts = urlsplit(address)
     return bool(parts.netloc) or parts.scheme not in ("", "data")
 
@@ -180,7 +178,7 @@ def test_links_of_texts_beside_the_handbook_resolve(name):
             assert not anchor or anchor in {slug(one) for one in headings}, link
 
 
-def slug(heading: str) -> str:
+def slug(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

@@ -1,12 +1,9 @@
 """The template of the course, which is no page."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from .blocks import ROOT
 TUTORIALS = ROOT / "docs" / "tutorials"
 
 
-def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def python(*arguments, cwd):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("DYN_")}
     command = [sys.executable, *arguments]
     environment = kept | {"MPLBACKEND": "Agg"}

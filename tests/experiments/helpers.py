@@ -1,9 +1,6 @@
 """What the suites of all papers need: runs, evidence, claims and verdicts of a figure."""
 
-from __future__ import annotations
-
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +8,15 @@ import pytest
 
 from dynamics_cli.plotting.style import style
 from dynamics_cli.reproduction.audit import MUST_FAIL
-from dynamics_cli.reproduction.audits import Audit
 from dynamics_cli.reproduction.catalogue import load_figure
-from dynamics_cli.reproduction.claims import Claim
-from dynamics_cli.reproduction.figure import Figure, Wanted
+from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.reproduction.obtain import RunSource
-from dynamics_cli.runs.run import Run
 
 Evidence = Any
 """Every figure has an evidence class of its own."""
 
 
-def one_run(config: str, *overrides: str) -> Run:
+def one_run(config, *overrides):
     """Return a finished run of a config below `configs/`."""
     return RunSource().obtain({"run": Wanted(config, overrides)})[0].run
 
@@ -30,7 +24,7 @@ def one_run(config: str, *overrides: str) -> Run:
 _KNOWN = {}
 
 
-def evidence_of(figure: Figure | str, overrides: Sequence[str] = ()) -> Evidence:
+def evidence_of(figure, overrides=()):
     """Return the evidence of a figure, or of the one with this id, on finished runs.
 
     Computed once a process: nothing may change it.
@@ -43,19 +37,19 @@ def evidence_of(figure: Figure | str, overrides: Sequence[str] = ()) -> Evidence
     return _KNOWN[key]
 
 
-def by_id(claims: Sequence[Claim]) -> dict[str, Claim]:
+def by_id(claims):
     """Return claims by their ids, which are all different."""
     found = {one.id: one for one in claims}
     assert len(found) == len(claims)
     return found
 
 
-def verdicts(claims: Sequence[Claim]) -> dict[str, str]:
+def verdicts(claims):
     """Return id -> verdict."""
     return {one.id: one.verdict for one in claims}
 
 
-def check_pure(figure: Figure, evidence: Evidence) -> None:
+def check_pure(figure, evidence):
     """Check that claims and drawing come from evidence alone and write nothing."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("DYN_OUTPUTS", folder)
@@ -70,7 +64,7 @@ def check_pure(figure: Figure, evidence: Evidence) -> None:
         assert list(Path(folder).iterdir()) == []
 
 
-def unfalsified(audit: Audit) -> set[str]:
+def unfalsified(audit):
     """Return the ids of claims that break the rule for claims.
 
     A claim fails under each null of `MUST_FAIL` and under a null beside `untrained`, or says why it

@@ -2,8 +2,6 @@
 it must hold.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from dynamics_cli.reproduction.audit import audit

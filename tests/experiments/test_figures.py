@@ -4,13 +4,9 @@ drawn of evidence.
 `docs/figures` holds the claims of every figure as `dyn reproduce` gave them.
 """
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -98,9 +94,7 @@ def test_claims_are_those_committed_and_the_picture_is_drawn(figure_id):
     check_pure(figure, evidence)
 
 
-def differences(
-    kept: Sequence[Mapping[str, Any]], fresh: Sequence[Mapping[str, Any]], tolerance: float = SAME
-) -> list[str]:
+def differences(kept, fresh, tolerance=SAME):
     """Return how the claims of a figure differ from those that are committed, in a line each."""
     old, new = ({one["id"]: one for one in claims} for claims in (kept, fresh))
     if list(old) != list(new):
@@ -116,7 +110,7 @@ def differences(
     return lines
 
 
-def close(a: float | None, b: float | None, tolerance: float, *ends: float | None) -> bool:
+def close(a, b, tolerance, *ends):
     """Return whether two numbers are the same within a share of themselves or of the ends of an
     interval.
     """

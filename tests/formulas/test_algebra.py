@@ -2,10 +2,7 @@
 says so.
 """
 
-from __future__ import annotations
-
 import ctypes
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +21,7 @@ BUNDLED = [
 LOSSES = [cls() for cls in all_kinds("loss").values()]
 
 
-def drawn(rng: np.random.Generator, z: Any, depth: int) -> Any:
+def drawn(rng, z, depth):
     """Return an expression of `z`, at random, finite for |z| < 2."""
     if depth == 0 or rng.random() < 0.1:
         return z if rng.random() < 0.7 else float(rng.uniform(-2, 2))
@@ -131,7 +128,7 @@ def test_an_update_by_tensors_is_no_formula():
     """Nor is an optimizer that says nothing at all."""
 
     class Own(Minibatch):
-        def update(self, parameters: Any, gradients: Any, **_: Any) -> None:
+        def update(self, parameters, gradients, **_):
             """Do nothing."""
 
     assert not Own(lr=0.1, iterations=3).by_formula

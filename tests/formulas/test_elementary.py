@@ -2,13 +2,9 @@
 processor.
 """
 
-from __future__ import annotations
-
 import platform
 import re
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import mpmath
 import numba
@@ -41,24 +37,24 @@ NAMES = pytest.mark.parametrize("name", CASES)
 
 
 @cache
-def loop(name: str, *flags: str) -> Callable[..., None]:
+def loop(name, *flags):
     function = getattr(elementary, name)
 
     @numba.njit(**{**CALLER, "fastmath": set(flags) or False})
-    def fill(x: np.ndarray, values: np.ndarray) -> None:
+    def fill(x, values):
         for i in range(x.shape[0]):
             values[i] = function(x[i])
 
     return fill
 
 
-def applied(name: str, x: np.ndarray, *flags: str) -> np.ndarray:
+def applied(name, x, *flags):
     values = np.empty_like(x)
     loop(name, *(flags or CALLER["fastmath"]))(x, values)
     return values
 
 
-def arguments(name: str, real: Any, count: int) -> np.ndarray:
+def arguments(name, real, count):
     """Return where the function varies, all magnitudes with both signs, and the neighbours of
     where formulas change.
     """
@@ -92,7 +88,7 @@ def arguments(name: str, real: Any, count: int) -> np.ndarray:
     return x[np.isfinite(x) & (x > (0 if name == "log" else -np.inf))]
 
 
-def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np.ndarray:
+def errors(values, x, exact):
     """Return the errors in units in the last place of the exact value; none of an infinity that
     is right.
     """

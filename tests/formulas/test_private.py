@@ -2,8 +2,6 @@
 without it.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from importlib.metadata import version

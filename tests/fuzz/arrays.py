@@ -1,17 +1,14 @@
 """Archives of arrays, as NumPy writes them and as it does not."""
 
-from __future__ import annotations
-
 import io
 import struct
 import warnings
 import zipfile
-from typing import Any
 
 import numpy as np
 
 
-def npy(header: str, data: bytes = b"", version: tuple[int, int] = (1, 0)) -> bytes:
+def npy(header, data=b"", version=(1, 0)):
     """Return a `.npy` file with any text as its header."""
     text = header.encode("latin-1", "replace")
     return (
@@ -23,13 +20,13 @@ def npy(header: str, data: bytes = b"", version: tuple[int, int] = (1, 0)) -> by
     )
 
 
-def of(array: np.ndarray, **more: Any) -> bytes:
+def of(array, **more):
     stream = io.BytesIO()
     np.lib.format.write_array(stream, array, **more)
     return stream.getvalue()
 
 
-def archive(contents: dict[str, bytes], packing: int = zipfile.ZIP_STORED) -> bytes:
+def archive(contents, packing=zipfile.ZIP_STORED):
     stream = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", packing) as made:
         warnings.simplefilter("ignore")
@@ -38,7 +35,7 @@ def archive(contents: dict[str, bytes], packing: int = zipfile.ZIP_STORED) -> by
     return stream.getvalue()
 
 
-def bomb(factor: int = 64) -> bytes:
+def bomb(factor=64):
     """Return an archive of some hundred kB whose array takes `factor` MiB."""
     header = npy(
         f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({factor * 2**17 // 4}, 4), }}\n"

@@ -1,11 +1,7 @@
 """What hypothesis draws: bytes that were well-formed, and configs grown from their schema."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import yaml
 from hypothesis import strategies as st
@@ -86,11 +82,11 @@ BYTES = [
 
 @st.composite
 def damaged(
-    draw: st.DrawFn,
-    whole: Sequence[bytes] | st.SearchStrategy[bytes],
-    snippets: Sequence[bytes] = BYTES,
-    most: int = 4,
-) -> bytes:
+    draw,
+    whole,
+    snippets=BYTES,
+    most=4,
+):
     """Draw bytes of `whole` with some pieces lost, doubled, moved, cut off, overwritten or put
     in.
     """
@@ -121,18 +117,18 @@ ANYTHING = st.sampled_from(
 _schema = cache(lambda cls: cls.model_json_schema())
 
 
-def _one_in(draw: st.DrawFn, count: int) -> bool:
+def _one_in(draw, count):
     return draw(st.integers(1, count)) == 1 + count // 2
 
 
 @st.composite
 def grown(  # noqa: PLR0911 - one a type
-    draw: st.DrawFn,
-    node: dict[str, Any] | None = None,
+    draw,
+    node=None,
     *,
-    wild: bool = True,
-    owner: type = RunConfig,
-) -> Any:
+    wild=True,
+    owner=RunConfig,
+):
     """Draw a value that a node of the JSON Schema of an `owner` allows, by default a config; if
     `wild`, often something else.
     """
@@ -196,14 +192,14 @@ def grown(  # noqa: PLR0911 - one a type
     return None
 
 
-def _fits(number: float, node: dict[str, Any]) -> bool:
+def _fits(number, node):
     return node.get("minimum", number) <= number <= node.get("maximum", number) and node.get(
         "exclusiveMinimum", number - 1
     ) < number < node.get("exclusiveMaximum", number + 1)
 
 
 @st.composite
-def written(draw: st.DrawFn) -> bytes:
+def written(draw):
     """Draw a config as YAML or JSON."""
     write = draw(
         st.sampled_from(

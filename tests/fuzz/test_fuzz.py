@@ -1,11 +1,7 @@
 """Whatever is read is taken or refused in one message, never a traceback; `-m long` draws more."""
 
-from __future__ import annotations
-
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
 
@@ -30,15 +26,13 @@ T = TypeVar("T")
 counts = pytest.mark.parametrize("count", [60, pytest.param(20_000, marks=pytest.mark.long)])
 
 
-def attack(
-    cases: st.SearchStrategy[T], odd: Iterable[T], count: int, look: Callable[[T], object]
-) -> None:
+def attack(cases, odd, count, look):
     """Look at the odd cases and at so many that are drawn; some are accepted, and some are
     refused in one message.
     """
     answers = Counter[bool]()
 
-    def answered(case: T) -> None:
+    def answered(case):
         refusal = None
         try:
             look(case)
@@ -93,10 +87,10 @@ def test_configs(count, tmp_path):
     attack(data, [*odd, CONFIG.encode("utf-16"), bytes(10**6)], count, look)
 
 
-def samples_in(file: Path) -> Callable[[bytes], None]:
+def samples_in(file):
     """Return what reads a file of the given bytes as data."""
 
-    def look(case: bytes) -> None:
+    def look(case):
         file.write_bytes(case)
         data = File(path=str(file)).load(Streams(0))
         assert (data.x.ndim, data.x.dtype) == (2, np.float64)

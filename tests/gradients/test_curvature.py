@@ -1,7 +1,5 @@
 """Lanczos iterations, compiled and of products in Python; states that live side by side."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,9 +1,6 @@
 """Products of tiles: right for every size, with bits that do not depend on how rows are cut."""
 
-from __future__ import annotations
-
 from itertools import product as pairs
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from numpy.testing import assert_array_equal
 from dynamics_cli.gradients.engine.products import dots, product
 
 
-def multiplied(A: Any, B: Any, start: Any = None, *, turned: bool = False) -> Any:
+def multiplied(A, B, start=None, *, turned=False):
     """Return A B, plus `start` where there is one; with `turned` A^T B."""
     n, K = A.shape[::-1] if turned else A.shape
     m = B.shape[1]

@@ -1,7 +1,5 @@
 """Initial weights: the law of every kind, scales, streams, files."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

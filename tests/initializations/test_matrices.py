@@ -2,16 +2,12 @@
 spheres, delta.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
 from tests.initializations.test_initializations import weights
 from tests.training.problems import random_problem
@@ -20,7 +16,7 @@ LINEAR = {"kind": "fully_connected", "widths": [7, 6, 5], "activation": "linear"
 DEEP = {"kind": "fully_connected", "widths": [60, 40], "outputs": 1}
 
 
-def start(initialization: dict[str, Any], **settings: Any) -> tuple[dict[str, Any], Problem]:
+def start(initialization, **settings):
     one = random_problem(initialization=initialization, **settings)
     return one.initial_parameters(), one
 
@@ -70,7 +66,7 @@ def test_the_product_of_balanced_layers_is_gaussian():
     )
 
 
-def streams(seed: int) -> Any:
+def streams(seed):
     from dynamics_cli.kinds import Streams
 
     return Streams(seed)

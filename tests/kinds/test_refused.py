@@ -2,8 +2,6 @@
 do.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -88,11 +86,11 @@ MEASURED = read("initialization: {kind: default_scaled}")
 Row = tuple[dict[str, Any], str, str]
 
 
-def of(base: dict[str, Any], *rows: tuple[str, str]) -> list[Row]:
+def of(base, *rows):
     return [(base, *row) for row in rows]
 
 
-def config_with(base: dict[str, Any], text: str) -> dict[str, Any]:
+def config_with(base, text):
     """Return a config with changed keys of its sections; a section with a kind takes the place of
     the other.
     """

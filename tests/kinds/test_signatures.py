@@ -1,9 +1,6 @@
 """Methods of kinds from outside take what `dyn` hands to them, or are refused as they are read."""
 
-from __future__ import annotations
-
 import inspect
-from typing import Any
 
 import pytest
 
@@ -21,7 +18,7 @@ BASES = [
 ]
 
 
-def methods(base: type[Kind]) -> dict[str, Any]:
+def methods(base):
     """Return the functions of a base class that a kind may define."""
     return {
         name: function

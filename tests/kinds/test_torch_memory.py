@@ -15,7 +15,6 @@ import torch
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import TorchOptimizer
-from dynamics_cli.kinds.torch_optimizers import TorchUpdater
 
 from ..conftest import stranger_to_kinds
 
@@ -29,12 +28,12 @@ class Notes(torch.optim.SGD):
     note: ClassVar[Callable[[Any], Any]]
     attribute: ClassVar[Callable[[Any, int], Any]]
 
-    def __init__(self, parameters: Any, lr: float) -> None:
+    def __init__(self, parameters, lr):
         super().__init__(parameters, lr=lr)
         self.updates = 0
         self.noted = type(self).attribute(self, 0)
 
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure=None):
         super().step()
         self.updates += 1
         self.noted = type(self).attribute(self, self.updates)
@@ -42,7 +41,7 @@ class Notes(torch.optim.SGD):
             self.state[w]["note"] = type(self).note(w)
 
 
-KEPT: dict[str, Callable[[Any], Any]] = {
+KEPT = {
     "bfloat16": lambda w: torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
     "scalar of bfloat16": lambda w: torch.tensor(1.5, dtype=torch.bfloat16),
     "float8": lambda w: torch.ones(2, 2).to(torch.float8_e5m2),
@@ -56,14 +55,14 @@ KEPT: dict[str, Callable[[Any], Any]] = {
     "nested": lambda w: {"a": [(1, {2: torch.ones(1)})], "s": {3, 4}},
     "not a number": lambda w: [float("inf"), None, True, "x"],
 }
-REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+REFUSED = {
     "weight": (lambda w: w, "a weight itself"),
     "part of a weight": (lambda w: w.detach()[1:], "a weight itself, or a part"),
     "named": (lambda w: Named(1), r"tests\..*\.Named"),
     "function": (lambda w: abs, "abs"),
     "local function": (lambda w: lambda: w, "local object"),
 }
-CHANGES: dict[str, Callable[[Any, int], Any]] = {
+CHANGES = {
     "number": lambda _, k: k // 10,
     "list": lambda _, k: [k // 10],
     "tensor": lambda _, k: torch.full((2,), float(k // 10)),
@@ -76,7 +75,7 @@ CHANGES: dict[str, Callable[[Any, int], Any]] = {
     "generator of numpy": lambda _, k: np.random.default_rng(k // 10),
     "deque": lambda _, k: collections.deque([k // 10]),
 }
-STAYS: dict[str, Callable[[Any, int], Any]] = {
+STAYS = {
     "weights": lambda self, _: [self.param_groups[0]["params"], {"groups": self.param_groups}],
     "itself": lambda self, _: self,
     "function": lambda _, k: lambda: k,
@@ -88,13 +87,11 @@ STAYS: dict[str, Callable[[Any, int], Any]] = {
 class Holder:
     """An object with a number."""
 
-    def __init__(self, k: int) -> None:
+    def __init__(self, k):
         self.k = k
 
 
-def updater(
-    note: Callable[[Any], Any], attribute: Callable[[Any, int], Any]
-) -> tuple[TorchUpdater, torch.Tensor]:
+def updater(note, attribute):
     class Noting(Notes):
         pass
 
@@ -108,7 +105,7 @@ def updater(
 
             keeps: ClassVar[tuple[str, ...]] = ("updates",)
 
-            def optimizer(self, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
+            def optimizer(self, parameters):
                 return Noting(parameters, self.lr)
 
         kind = Kind(kind="noting", lr=0.1, iterations=20)
@@ -116,7 +113,7 @@ def updater(
     return kind.updater(["w"], [w]), w
 
 
-def update(moving: TorchUpdater, w: torch.Tensor, times: int) -> None:
+def update(moving, w, times):
     for _ in range(times):
         moving.update([w], [torch.ones(SHAPE)], lr=0.1)
 
@@ -199,7 +196,7 @@ def test_no_optimizer_of_torch_is_told_of(name):
         class Kind(TorchOptimizer, kind="of_torch"):
             """One of torch."""
 
-            def optimizer(self, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
+            def optimizer(self, parameters):
                 return made(parameters, lr=self.lr)  # type: ignore[no-any-return]
 
         kind = Kind(kind="of_torch", lr=0.1, iterations=20)

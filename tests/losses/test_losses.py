@@ -2,10 +2,6 @@
 overflow.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -62,7 +58,7 @@ def test_logistic_does_not_overflow(xp):
 MARGINS = [0.0, 0.5, 20, 40, 60, 87, 100, 300, 500, 709, 720, 1e4, 1e6]
 
 
-def exact_bend(kind: str, z: float, v: list[float]) -> list[Any]:
+def exact_bend(kind, z, v):
     """Return the second derivative along `v` at the margin `z`, of classes at the outputs `(z,
     0, 0)`, class 0.
     """
@@ -83,7 +79,7 @@ def exact_bend(kind: str, z: float, v: list[float]) -> list[Any]:
     return [bends[kind] * x for x in v]
 
 
-def bend_by(way: str, loss: Any, h: Any, y: Any, v: Any) -> Any:
+def bend_by(way, loss, h, y, v):
     """Return second derivatives along `v` (n, C) by torch's double backward pass, or by the
     compiled unit.
     """

@@ -1,7 +1,5 @@
 """Measures of small networks and curves that are computed by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.states import distinct_kinks

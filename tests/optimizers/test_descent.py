@@ -2,18 +2,13 @@
 bit.
 """
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
-from dynamics_cli.training.steppers.base import Stepper
 from tests.training.problems import (
     assert_replicas_are_the_networks_alone,
     assert_weights,
@@ -54,9 +49,7 @@ TORCH = [
 ]
 
 
-def stepper_of(
-    optimizer: dict[str, Any], iterations: int = 1000, **settings: Any
-) -> tuple[Stepper, Problem]:
+def stepper_of(optimizer, iterations=1000, **settings):
     own = {"initialization": {"kind": "default_scaled"}, "architecture": DEEP, "backend": "torch"}
     settings = {**own, **settings}
     one = random_problem(optimizer={"lr": 0.01, "iterations": iterations, **optimizer}, **settings)
@@ -74,7 +67,7 @@ def test_the_updates_of_torch_optim(optimizer, cls, settings, dtype, steps):
     ours, problem = stepper_of(optimizer, dtype=dtype)
     ours.advance(steps)
 
-    def set_step(i: int, theirs: Any, _: Any) -> None:
+    def set_step(i, theirs, _):
         theirs.param_groups[0]["lr"] = problem.config.optimizer.step_size(i, 1000)
 
     make = partial(cls, lr=0.01, **settings)
@@ -88,12 +81,12 @@ def test_the_updates_of_torch_optim(optimizer, cls, settings, dtype, steps):
 class Written(torch.optim.Optimizer):
     """Subtracts `step(i, gradients)`, a list of arrays, from the weights."""
 
-    def __init__(self, tensors: Any, step: Any) -> None:
+    def __init__(self, tensors, step):
         super().__init__(tensors, {})
         self._written = step
         self._i = -1
 
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure=None):
         self._i += 1
         tensors = self.param_groups[0]["params"]
         changes = self._written(self._i, [w.grad.numpy() for w in tensors])
@@ -123,14 +116,14 @@ def test_clipped_gradients_are_those_of_a_loop_with_torch(backend, optimizer, cl
     factors = optimizer.get("layer_lr", {})
     steps = [0.01 * factors.get(name, 1.0) for name in problem.shapes]
 
-    def clipped(theirs: Any, *_: Any) -> None:
+    def clipped(theirs, *_):
         tensors = [w for group in theirs.param_groups for w in group["params"]]
         if "clip_by" in clip:
             torch.nn.utils.clip_grad_value_(tensors, 0.05)
         else:
             assert torch.nn.utils.clip_grad_norm_(tensors, 0.1) > 0.1
 
-    def make(tensors: Any) -> Any:
+    def make(tensors):
         groups = [{"params": [w], "lr": lr} for w, lr in zip(tensors, steps, strict=True)]
         theirs = SGD(groups, **decay)
         theirs.register_step_pre_hook(clipped)

@@ -2,8 +2,6 @@
 sums of steps.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pages of small runs, a sweep and a figure; and a browser to open them in."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

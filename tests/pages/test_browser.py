@@ -2,15 +2,12 @@
 slider moves.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.resources import files
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -62,11 +59,11 @@ def show(browser, tmp_path):
         tab.close()
 
 
-def ready(tab: Any) -> None:
+def ready(tab):
     tab.wait_for_selector("html[data-ready]", state="attached", timeout=30000)
 
 
-def row(tab: Any, name: str) -> float:
+def row(tab, name):
     """Return a number of the table of a state."""
     return float(
         tab.locator("table.state tr", has=tab.get_by_role("rowheader", name=name, exact=True))
@@ -75,7 +72,7 @@ def row(tab: Any, name: str) -> float:
     )
 
 
-def inked(tab: Any, kind: str) -> int:
+def inked(tab, kind):
     """Return the number of pixels that are drawn in the first picture of a kind."""
     code = """kind => [...document.querySelectorAll(`.${kind} canvas`)].reduce((sum, canvas) => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -84,7 +81,7 @@ def inked(tab: Any, kind: str) -> int:
     return int(tab.evaluate(code, kind))
 
 
-def pixels(tab: Any, kind: str) -> str:
+def pixels(tab, kind):
     return str(tab.evaluate("kind => document.querySelector(`.${kind} canvas`).toDataURL()", kind))
 
 
@@ -211,7 +208,7 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show, swept):
     assert pixels(tab, "sweep") != before
 
 
-def jobs(tab: Any) -> list[str]:
+def jobs(tab):
     return [text.split("\t")[0] for text in tab.locator(".jobs tbody tr").all_inner_texts()]
 
 

@@ -2,12 +2,9 @@
 of small runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +18,6 @@ from dynamics_cli.config.describe import example
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.kinds.registry import SECTIONS
-from dynamics_cli.runs.run import Run
 from dynamics_cli.training.session import plan_run
 
 from .test_page import described, unpacked
@@ -57,7 +53,7 @@ FEW = [
 """Every value of every factor, where there is a network for it."""
 
 
-def config_of(cell: Cell, folder: Path) -> dict[str, Any]:
+def config_of(cell, folder):
     """Return the config of a cell: the example of its architecture on 6 points and 3 held-out
     ones.
     """
@@ -98,7 +94,7 @@ def config_of(cell: Cell, folder: Path) -> dict[str, Any]:
     return {**config, "optimizer": {**config["optimizer"], "iterations": 4}}
 
 
-def shortened(config: Any) -> Any:
+def shortened(config):
     """Return a config that ends after four iterations and records each of them, its grid left
     out.
     """
@@ -116,7 +112,7 @@ def shortened(config: Any) -> Any:
     )
 
 
-def look_at(run: Run, seen: set[Any] | None = None) -> None:
+def look_at(run, seen=None):
     """Draw every panel and the page of a run. Nothing may raise or be empty.
 
     To save time, panels in `seen` are not laid out again, nor drawn for one state.
@@ -141,11 +137,11 @@ def look_at(run: Run, seen: set[Any] | None = None) -> None:
         assert not lines or any(np.isfinite(unpacked(line["y"])).any() for line in lines), lines
 
 
-def pairs(cell: Cell) -> set[Any]:
+def pairs(cell):
     return set(combinations(cell.items(), 2))
 
 
-def cover(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def cover(cells):
     """Return cells that hold every pair of values that any of them holds."""
     missing = set().union(*map(pairs, cells))
     chosen = []
@@ -155,7 +151,7 @@ def cover(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return chosen
 
 
-def looked_at(configs: Configs, folder: Path, seen: set[Any] | None = None) -> tuple[int, int]:
+def looked_at(configs, folder, seen=None):
     """Train every config for a few iterations and look at it; return how many there were, and
     how many are refused.
     """
@@ -176,11 +172,11 @@ def looked_at(configs: Configs, folder: Path, seen: set[Any] | None = None) -> t
     return len(configs) - refused, refused
 
 
-def cells(folder: Path, chosen: list[dict[str, Any]]) -> Configs:
+def cells(folder, chosen):
     return {" ".join(map(str, cell.values())): partial(config_of, cell, folder) for cell in chosen}
 
 
-def accepted(cell: Cell, folder: Path) -> bool:
+def accepted(cell, folder):
     try:
         plan_run(dyn.load_config(config_of(cell, folder)))
     except InputError:
@@ -188,7 +184,7 @@ def accepted(cell: Cell, folder: Path) -> bool:
     return True
 
 
-def examples(folder: Path) -> Configs:
+def examples(folder):
     """Return the example of every kind, with the files that some read."""
     (folder / "data.csv").write_text("1.0,2.0,0.5\n0.3,-1.0,0.2\n-0.5,0.1,-0.7\n", encoding="utf-8")
     np.savez(folder / "weights.npz", hidden_weight=np.eye(60, 2), output_weight=np.ones(60))

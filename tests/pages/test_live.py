@@ -1,7 +1,5 @@
 """The script of live curves in a real browser, with a model as notebooks give it."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

@@ -2,8 +2,6 @@
 fits, the same bytes.
 """
 
-from __future__ import annotations
-
 import base64
 import csv
 import hashlib
@@ -12,7 +10,6 @@ import re
 import zlib
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +36,7 @@ LOOK = {"color": "series-0", "dash": [], "width": 1.3, "points": False}
 ASSETS = Path(make.__file__).parent / "assets"
 
 
-def described(html: str) -> dict[str, Any]:
+def described(html):
     found = re.search(
         r'<script type="application/json" id="described">(.*?)</script>', html, re.DOTALL
     )
@@ -48,21 +45,21 @@ def described(html: str) -> dict[str, Any]:
     return document
 
 
-def unpacked(stored: dict[str, Any]) -> np.ndarray[Any, Any]:
+def unpacked(stored):
     """Read an array as the format is described, not by the code that wrote it."""
     planes = zlib.decompress(base64.b64decode(stored["packed"]), -15)
     data = np.frombuffer(planes, np.uint8).reshape(int(stored["type"][1:]), -1).T.tobytes()
     return np.frombuffer(data, "<" + stored["type"]).reshape(stored["shape"])
 
 
-def panels(html: str, kind: str) -> list[dict[str, Any]]:
+def panels(html, kind):
     """Return the charts of a page, or the scenes of a name."""
     return [
         panel for panel in described(html)["panels"] if kind in (panel["kind"], panel.get("name"))
     ]
 
 
-def rows(html: str, kind: str, role: str, state: int) -> np.ndarray[Any, Any]:
+def rows(html, kind, role, state):
     """Return the rows of a state of the layer of a scene that draws a role."""
     (panel,) = panels(html, kind)
     layer = next(

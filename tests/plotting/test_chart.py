@@ -1,9 +1,5 @@
 """Charts: scales that suit curves, and the artists that Matplotlib makes of them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -26,7 +22,7 @@ T = np.arange(1000)
 LOSSES = np.where(np.arange(0, 20_001, 50) < 9000, 0.5, 0.1)
 
 
-def drawn(*lines: Line, **chart: Any) -> Any:
+def drawn(*lines, **chart):
     """Return axes with the handles of a chart, laid out."""
     figure, (axes,) = new_figure()
     handles = draw_chart(axes, Chart(lines=lines, ylabel="y", **chart))
@@ -34,7 +30,7 @@ def drawn(*lines: Line, **chart: Any) -> Any:
     return axes, handles
 
 
-def words(axes: Any) -> list[str]:
+def words(axes):
     return [text.get_text() for text in axes.texts]
 
 

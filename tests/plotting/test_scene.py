@@ -1,9 +1,5 @@
 """Scenes: the numbers of a state in layers, and the artists that Matplotlib makes of them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,7 +7,6 @@ from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, default_wind
 from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
 from dynamics_cli.plotting.scene import (
     ZERO,
-    DrawnScene,
     Role,
     Scene,
     SceneLayer,
@@ -29,22 +24,22 @@ W = np.array([[0.3, 0.4], [-0.6, 0.0], [0.0, 0.0], [0.0, -1.0]])
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 
 
-def relu(t: Any) -> Any:
+def relu(t):
     return np.maximum(t - 0.123456, 0)
 
 
-def drawn(scene: Scene, **look: Any) -> DrawnScene:
+def drawn(scene, **look):
     figure, (axes,) = new_figure()
     made = draw_scene(axes, scene, 0, **look)
     figure.draw_without_rendering()
     return made
 
 
-def line(*states: LineNetwork, x: Any = X, y: Any = Y, frame: Frame = FRAME) -> Scene:
+def line(*states, x=X, y=Y, frame=FRAME):
     return line_scene(states.__getitem__, len(states[0].kinks), (x, y), frame)
 
 
-def lines(panel: DrawnScene) -> dict[str, Any]:
+def lines(panel):
     assert panel.right is not None
     return dict(
         zip(
@@ -53,7 +48,7 @@ def lines(panel: DrawnScene) -> dict[str, Any]:
     )
 
 
-def len_of_marker(artist: Any) -> int:
+def len_of_marker(artist):
     return ["*", "None", MARKER].index(str(artist.get_marker()))
 
 

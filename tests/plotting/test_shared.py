@@ -1,16 +1,12 @@
 """Charts of papers in few words: looks, families, levels from end to end, limits and legends."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from dynamics_cli.plotting.shared import chart, charts, level, line, lines, stairs, upright
 from dynamics_cli.plotting.style import PALETTE, SERIES
 
 
-def curves(axes: Any) -> list[Any]:
+def curves(axes):
     return [one for one in axes.lines if len(one.get_xdata())]
 
 

@@ -1,7 +1,5 @@
 """Measures of attention, by hand, however a network computes attention."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -2,11 +2,8 @@
 differentiation.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.gradients.derivatives import ByEngine, Derivatives, derivatives_of
 from dynamics_cli.gradients.lanczos import largest_eigenvalues
-from dynamics_cli.kinds import Measure, Problem, State, get_kind
+from dynamics_cli.kinds import State, get_kind
 from dynamics_cli.losses.softmax import CrossEntropy
 from tests import cases
 from tests.cases import read
@@ -109,7 +106,7 @@ numbers:
 """Each case is an architecture with the names of its data set and of its loss."""
 
 
-def problem_of(case: str) -> Problem:
+def problem_of(case):
     architecture = dict(CASES[case])
     dataset = DATASETS[architecture.pop("dataset")]
     loss = architecture.pop("loss")
@@ -125,17 +122,17 @@ def problem_of(case: str) -> Problem:
     )
 
 
-def instrument(kind: str, **settings: Any) -> Measure:
+def instrument(kind, **settings):
     return get_kind("measure", kind)(**settings)
 
 
-def start_of(problem: Problem, **weights: Any) -> State:
+def start_of(problem, **weights):
     """Return the initial state, some weights replaced."""
     start = problem.initial_parameters()
     return State(problem, {**start, **weights}, lambda: start, 0)
 
 
-def moved(problem: Problem, seed: int = 0) -> State:
+def moved(problem, seed=0):
     """Return a state whose trained weights are not those of the start."""
     start = problem.initial_parameters()
     rng = np.random.default_rng(seed)
@@ -245,7 +242,7 @@ def test_measures_of_an_update(case):
 class Own(CrossEntropy):
     """No formula."""
 
-    def values(self, h: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def values(self, h, y):
         return torch.nn.functional.cross_entropy(h, y, reduction="none")
 
 
@@ -298,36 +295,36 @@ def test_where_the_second_derivatives_are_not_finite_nothing_is_measured(kind, s
         assert np.isnan(instrument(kind, **settings).measure(state)).all()
 
 
-def size(weights: Any) -> Any:
+def size(weights):
     return np.sqrt(sum(np.sum(w**2) for w in weights))
 
 
-def kernel(state: State) -> Any:
+def kernel(state):
     return derivatives_of(state).kernel(state.problem.dataset.n)
 
 
-def cosine(a: Any, b: Any) -> Any:
+def cosine(a, b):
     return np.vdot(a, b) / np.linalg.norm(a) / np.linalg.norm(b)
 
 
-def spectrum(matrix: Any) -> Any:
+def spectrum(matrix):
     return np.linalg.svd(matrix, compute_uv=False)
 
 
-def features_by_hand(state: State) -> tuple[Any, Any]:
+def features_by_hand(state):
     """Return the hidden neurons now and at first of a two-layer network of ReLUs."""
     both = (state.parameters["hidden_weight"], state.start["hidden_weight"])
     return tuple(np.maximum(state.problem.dataset.x @ W.T, 0) for W in both)
 
 
-def along(W: Any, v: Any) -> Any:
+def along(W, v):
     """Return the mean over neurons, weighted by their norms, of the largest `|cos|` with
     orthonormal rows.
     """
     return np.sum(np.abs(W @ v.T).max(1)) / np.linalg.norm(W, axis=1).sum()
 
 
-def gaps(state: State) -> Any:
+def gaps(state):
     """Return the margins of classes."""
     rows = zip(
         state.network(state.problem.dataset.x), state.problem.dataset.y.astype(int), strict=True
@@ -335,11 +332,11 @@ def gaps(state: State) -> Any:
     return [h[c] - max(np.delete(h, c)) for h, c in rows]
 
 
-def signed(state: State) -> Any:
+def signed(state):
     return state.problem.dataset.y * state.network(state.problem.dataset.x)
 
 
-def activations_by_hand(state: State) -> list[Any]:
+def activations_by_hand(state):
     """Return the activations (n, m) of the hidden layers."""
     w = state.parameters
     h = state.problem.dataset.x
@@ -353,7 +350,7 @@ def activations_by_hand(state: State) -> list[Any]:
     return layers
 
 
-def of_hidden(number: Any) -> Any:
+def of_hidden(number):
     return lambda s, w, w_0: np.squeeze([number(A) for A in activations_by_hand(s)])
 
 
@@ -366,10 +363,10 @@ STATISTICS = {
 U = np.eye(2, 3)
 
 
-def by_position(number: Any, part: str = "", bins: Any = None) -> Any:
+def by_position(number, part="", bins=None):
     """Return what a number of state, sample and position is on average, at positions or in bins."""
 
-    def expected(state: State, w: Any, w_0: Any) -> list[float]:
+    def expected(state, w, w_0):
         y = getattr(state.problem.dataset, f"y{part}")
         h = state.network(getattr(state.problem.dataset, f"x{part}"))
         n, T = y.shape[:2]
@@ -382,19 +379,19 @@ def by_position(number: Any, part: str = "", bins: Any = None) -> Any:
     return expected
 
 
-def log_q(h: Any, t: int) -> Any:
+def log_q(h, t):
     return h[t] - np.log(np.exp(h[t]).sum())
 
 
-def symbols_by_hand(state: State) -> Any:
+def symbols_by_hand(state):
     x = state.problem.dataset.x
     return x.reshape(len(x), -1, 3).argmax(-1)
 
 
-def kl(predictor: Any) -> Any:
+def kl(predictor):
     """Return the divergence of the network from a predictor, which gives counts of symbols."""
 
-    def number(state: State, h: Any, y: Any, k: int, t: int) -> float:
+    def number(state, h, y, k, t):
         counts = np.array(predictor(symbols_by_hand(state), state.problem.dataset.y, k, t), float)
         p = counts / counts.sum()
         return sum(a * (np.log(a) - b) for a, b in zip(p, log_q(h, t), strict=True) if a)
@@ -402,16 +399,16 @@ def kl(predictor: Any) -> Any:
     return by_position(number)
 
 
-def count(symbols: Any) -> list[int]:
+def count(symbols):
     return [sum(s == c for s in symbols) for c in range(3)]
 
 
-def behind(s: Any, k: int, t: int) -> list[Any]:
+def behind(s, k, t):
     return [s[k, j + 1] for j in range(t) if s[k, j] == s[k, t]]
 
 
-def from_ridge(strength: float) -> Any:
-    def number(state: State, h: Any, y: Any, k: int, t: int) -> float:
+def from_ridge(strength):
+    def number(state, h, y, k, t):
         tokens = state.problem.dataset.x[k].reshape(5, 3)
         known = [s for s in range(t) if not np.isnan(y[s, 0])]
         X = np.concatenate([tokens[known], np.sqrt(strength) * np.eye(3)])
@@ -421,11 +418,11 @@ def from_ridge(strength: float) -> Any:
     return by_position(number)
 
 
-def surprise(state: State, h: Any, y: Any, k: int, t: int) -> float:
+def surprise(state, h, y, k, t):
     return -log_q(h, t)[int(y[t])]
 
 
-def hit(state: State, h: Any, y: Any, k: int, t: int) -> float:
+def hit(state, h, y, k, t):
     return float(h[t].argmax() == y[t])
 
 
@@ -701,7 +698,7 @@ def test_the_threshold_is_where_a_quadratic_diverges(optimizer, bound):
             assert (run.losses[-1] > run.losses[0]) == grows
 
 
-def base_of(optimizer: dict[str, object], x: float = 1.0) -> dict[str, Any]:
+def base_of(optimizer, x=1.0):
     return cases.config_of(
         dataset={"kind": "points", "x": [[x]], "y": [0.0]},
         architecture={

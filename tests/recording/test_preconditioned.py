@@ -2,8 +2,6 @@
 follow from the gradients of all states before.
 """
 
-from __future__ import annotations
-
 import copy
 from itertools import pairwise
 

@@ -2,11 +2,8 @@
 coefficients.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +18,6 @@ import dynamics_cli as dyn
 from dynamics_cli import api
 from dynamics_cli.errors import InputError
 from dynamics_cli.gradients.derivatives import derivatives_of
-from dynamics_cli.kinds import State
 from dynamics_cli.recording.sampling import split_r_hat
 from tests import cases
 from tests.dense import dense_of
@@ -36,7 +32,7 @@ from tests.recording.test_instruments import (
 LINEAR = {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [2.0, 1.0]}
 
 
-def expected(H: Any, nbeta: float, gamma: float, step: float, burn_in: int, draws: int) -> float:
+def expected(H, nbeta, gamma, step, burn_in, draws):
     """Return `nbeta E[w^T H w / 2]` of full-batch chains from 0 on a quadratic, whose
     covariances are known.
     """
@@ -107,7 +103,7 @@ def test_impossible_ranks_are_refused():
             dln_learning_coefficient(rank, sizes)
 
 
-def balanced(sizes: tuple[int, ...], rank: int, **samples: int) -> State:
+def balanced(sizes, rank, **samples):
     """Return a linear network of these layers at balanced weights of a rank."""
     problem = cases.problem_of(
         dataset={

@@ -1,7 +1,5 @@
 """Lanczos iterations and their quadrature against dense matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

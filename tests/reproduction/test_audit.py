@@ -1,7 +1,5 @@
 """`dyn audit`: claims under nulls; what holds for untrained networks is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +25,12 @@ from tests.experiments.helpers import unfalsified
 ORTHOGONAL = {"net": "boursier2022/orthogonal.yaml"}
 
 
-def _figure(evidence, draw=lambda _: None, **changes) -> Figure:
+def _figure(evidence, draw=lambda _: None, **changes):
     """Return a figure of one run whose first claim needs training, and whose second holds for
     any network.
     """
 
-    def claims(loss: float) -> list[object]:
+    def claims(loss):
         held = claim(
             "shape", "it has weights", "here", at_most(1e9), 0.0, always="every network has weights"
         )
@@ -213,7 +211,7 @@ def test_a_wrong_gradient_leaves_what_a_flow_imposes(tmp_path):
 def test_a_claim_that_holds_without_its_premise_holds_under_the_null(tmp_path, monkeypatch):
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
 
-    def claims(iterations: int) -> list[object]:
+    def claims(iterations):
         made = [claim(key, "text", "Lemma", at_most(end), iterations) for key, end in ENDS.items()]
         return [presupposing(one, "it is long", at_least(20), iterations) for one in made]
 

@@ -1,7 +1,5 @@
 """Finding figures, the bundled ones and those of other packages."""
 
-from __future__ import annotations
-
 import sys
 import types
 from dataclasses import replace
@@ -44,7 +42,7 @@ def plugin(monkeypatch):
     registry.installed_packages.cache_clear()
 
 
-def offer(monkeypatch: pytest.MonkeyPatch, key: str, module: str) -> None:
+def offer(monkeypatch, key, module):
     """Let an installed package name a module."""
     for asking in (catalogue, registry):
         monkeypatch.setattr(asking, "entry_points", lambda group: [EntryPoint(key, module, group)])

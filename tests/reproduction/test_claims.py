@@ -1,10 +1,7 @@
 """Ranges and verdicts."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,7 +56,7 @@ def test_a_range_holds_inside_and_not_outside(expected, inside, outside, text):
     assert str(expected) == text
 
 
-def judged(document: dict[str, Any]) -> list[str]:
+def judged(document):
     """Return the verdicts that a program comes to which knows nothing but the JSON of a claim."""
     each = document.get("per_seed", [document])
     return [
@@ -68,7 +65,7 @@ def judged(document: dict[str, Any]) -> list[str]:
     ]
 
 
-def _fits(low: float | None, high: float | None, measured: float | None) -> bool:
+def _fits(low, high, measured):
     if measured is None or low is high is None:
         return False
     return (low is None or low <= measured) and (high is None or measured <= high)
@@ -153,7 +150,7 @@ def test_claims_that_are_not_decided_count_neither_way():
     assert ClaimOverSeeds.from_dict(never.as_dict()) == never
 
 
-def test_claims_that_are_missed_say_why() -> None:
+def test_claims_that_are_missed_say_why():
     each = [claim("a", "a", "s", at_most(1.0), 0.0), claim("b", "b", "s", at_most(1.0), 2.0)]
     reasons = {name: Reason("our data", "they are few") for name in "ab"}
     held, failed = explained(over_seeds([each]), reasons)

@@ -1,7 +1,5 @@
 """Runs of figures that are many networks trained together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,13 +1,10 @@
 """Claims over seeds."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 
 from dynamics_cli.reproduction.claims import (
-    Claim,
     claim,
     claims_text,
     exactly,
@@ -19,7 +16,7 @@ from dynamics_cli.reproduction.claims import (
 )
 
 
-def claims_of(kinks: float) -> list[Claim]:
+def claims_of(kinks):
     return [
         claim(
             "kinks", "The function has two kinks", "Figure 2", expected=exactly(2), measured=kinks

@@ -1,11 +1,5 @@
-from __future__ import annotations
-
-from collections.abc import Mapping
-from pathlib import Path
-
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.runs.writer import RunWriter
@@ -32,11 +26,11 @@ def config():
 
 
 def append_snapshot(
-    writer: RunWriter,
-    i: int,
-    parameters: Mapping[str, np.ndarray],
-    measures: Mapping[str, ArrayLike] | None = None,
-) -> None:
+    writer,
+    i,
+    parameters,
+    measures=None,
+):
     """Record one state."""
     numbers = {name: np.asarray([value], np.float64) for name, value in (measures or {}).items()}
     writer.append_snapshots([i], {name: array[None] for name, array in parameters.items()}, numbers)
@@ -50,15 +44,15 @@ class Toy:
     chunk = CHUNK
 
     @staticmethod
-    def weights(i: int) -> np.ndarray:
+    def weights(i):
         return (np.arange(8, dtype=np.float32).reshape(4, 2) + 1) * np.float32(np.sin(i + 1))
 
     @classmethod
-    def loss(cls, i: int) -> float:
+    def loss(cls, i):
         return float(np.square(cls.weights(i).astype(np.float64)).sum())
 
     @classmethod
-    def snapshot(cls, writer: RunWriter, i: int) -> None:
+    def snapshot(cls, writer, i):
         weights = cls.weights(i)
         append_snapshot(
             writer,
@@ -68,9 +62,7 @@ class Toy:
         )
 
     @classmethod
-    def train(
-        cls, directory: Path, config: RunConfig, resume: bool = False, stop: int | None = None
-    ) -> None:
+    def train(cls, directory, config, resume=False, stop=None):
         writer = (
             RunWriter.reopen(directory)
             if resume

@@ -1,11 +1,9 @@
 """Ways to damage a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from dynamics_cli.runs.store.sealed import seal
 Damage = Callable[[bytes, Path], bytes | None]
 
 
-def flip(data: bytes, at: int, bit: int = 0) -> bytes:
+def flip(data, at, bit=0):
     """Return bytes of which a bit of one byte is another."""
     changed = bytearray(data)
     changed[at] ^= 1 << bit
@@ -38,7 +36,7 @@ deletes it.
 
 
 @contextmanager
-def damaged(file: Path, damage: str, other: Path) -> Iterator[None]:
+def damaged(file, damage, other):
     """Damage a file in one of `DAMAGES`, or put a directory or a pipe in its place, for the time
     of the context.
     """
@@ -60,9 +58,9 @@ def damaged(file: Path, damage: str, other: Path) -> Iterator[None]:
         file.write_bytes(data)
 
 
-def contents(directory: Path, *patterns: str) -> dict[str, bytes | str]:
+def contents(directory, *patterns):
     """Return what every file holds, and where every link leads, by path; locks are left out."""
-    held: dict[str, bytes | str] = {}
+    held = {}
     for pattern in patterns or ("*",):
         for path in sorted(directory.rglob(pattern)):
             name = path.relative_to(directory).as_posix()
@@ -73,12 +71,12 @@ def contents(directory: Path, *patterns: str) -> dict[str, bytes | str]:
     return held
 
 
-def arrays_of(directory: Path) -> dict[str, bytes | str]:
+def arrays_of(directory):
     """Return the bytes of all arrays below a directory, by path."""
     return contents(directory, "*.npy")
 
 
-def reseal(path: Path, **entries: object) -> None:
+def reseal(path, **entries):
     """Change entries of a sealed document, and give it the checksum that fits."""
     content = json.loads(path.read_bytes())
     del content["checksum"]

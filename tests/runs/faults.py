@@ -1,13 +1,7 @@
 """Errors of the operating system, and power cuts, under every change of a run directory."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from dynamics_cli.runs.store import files
 
@@ -31,23 +25,23 @@ class Faults:
     `when` is `before`, `half` (a write that stops in the middle) or `after`.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.changes: list[str] = []
+    def __init__(self, monkeypatch):
+        self.changes = []
         self.plan(-1)
         for name in CHANGING:
             monkeypatch.setattr(files, name, self._wrap(name, getattr(files, name)))
 
-    def plan(self, at: int, when: str = "before", code: int = 0) -> None:
+    def plan(self, at, when="before", code=0):
         self.at = at
         self.when = when
         self.code = code
         self.changes.clear()
 
-    def _fail(self) -> None:
+    def _fail(self):
         raise OSError(self.code, os.strerror(self.code))
 
-    def _wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any) -> Any:
+    def _wrap(self, name, real):
+        def wrapped(*args):
             now = len(self.changes) == self.at
             self.changes.append(name)
             if now and self.when == "before":
@@ -78,16 +72,16 @@ class Disk:
     of their folder.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, cut_at: int) -> None:
-        self._contents: dict[int, bytes] = {}
-        self._names: dict[Path, dict[str, int | None]] = {}
+    def __init__(self, monkeypatch, cut_at):
+        self._contents = {}
+        self._names = {}
         self._cut_at = cut_at
         self._count = 0
         for name in CHANGING:
             monkeypatch.setattr(files, name, self._wrap(name, getattr(files, name)))
 
-    def _wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any) -> Any:
+    def _wrap(self, name, real):
+        def wrapped(*args):
             if self._count == self._cut_at:
                 raise PowerCut
             self._count += 1
@@ -104,7 +98,7 @@ class Disk:
 
         return wrapped
 
-    def write(self, run: Path, place: Path) -> None:
+    def write(self, run, place):
         """Write what is left of a run to another place."""
         place.mkdir()
         for name, file in self._names.get(run, {}).items():

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -16,12 +14,12 @@ from dynamics_cli.runs.store.arrays import (
 SHAPES = [(), (3,), (4, 2)]
 
 
-def rows_of(shape: tuple[int, ...], first: int, last: int, dtype: str = "float64") -> np.ndarray:
+def rows_of(shape, first, last, dtype="float64"):
     size = int(np.prod(shape, dtype=int))
     return (np.arange(first * size, last * size).reshape(last - first, *shape) * 1.5).astype(dtype)
 
 
-def append(writer: ArrayWriter, rows: np.ndarray) -> None:
+def append(writer, rows):
     writer.rows, writer.crc32 = writer.append(rows)
     writer.write_header()
 

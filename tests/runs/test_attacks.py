@@ -4,8 +4,6 @@ By default a sample; `-m long` makes all of them, and `-s` prints how many there
 ended.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -17,10 +15,8 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -60,8 +56,8 @@ class Killed(BaseException):
     """Ends a training as SIGKILL does: nothing is written after it."""
 
 
-def train(directory: Path, seed: int = 0, *, killed: bool = False, **options: Any) -> None:
-    def progress(reached: int, loss: float) -> None:
+def train(directory, seed=0, *, killed=False, **options):
+    def progress(reached, loss):
         if killed and reached >= 25:
             raise Killed
 
@@ -91,7 +87,7 @@ def runs(often, tmp_path_factory):
     return {path.name: path for path in folder.iterdir()}
 
 
-def go_on(run: Path, whole: Path) -> None:
+def go_on(run, whole):
     """Resume a run, which then has the bits of the whole one."""
     train(run, resume=True)
     assert arrays_of(run) == arrays_of(whole)
@@ -99,7 +95,7 @@ def go_on(run: Path, whole: Path) -> None:
     assert list(run.rglob("*.tmp")) == []
 
 
-def check_beginning(run: Path, whole: Path) -> None:
+def check_beginning(run, whole):
     """A run that has ended too early reads as the beginning of the whole one."""
     found = Run(run)
     expected = Run(whole)
@@ -138,7 +134,7 @@ def test_kills(tmp_path, kills, names):
 # Failing disks and power cuts.
 
 
-def sampled(cases: list[T], sample: int | None) -> list[T]:
+def sampled(cases, sample):
     return cases if sample is None else random.Random(0).sample(cases, sample)
 
 
@@ -244,7 +240,7 @@ def test_files_that_may_not_grow(in_memory, size):
     assert arrays_of(run) == arrays_of(whole.path)
 
 
-def replaced(run: Path, elsewhere: Path) -> None:
+def replaced(run, elsewhere):
     run.rename(elsewhere)
     shutil.copytree(elsewhere, run)
 
@@ -357,19 +353,19 @@ TOLD = {  # damage -> message of verify about run.json, config.yaml, a checkpoin
 }
 
 
-def files_of(run: Path) -> list[Path]:
+def files_of(run):
     found = [path for path in sorted(run.rglob("*")) if path.is_file() and path.name != ".lock"]
     checkpoints = 2 * (run.name == "killed")  # the last one, and the one before
     assert len(found) == 2 + 7 + checkpoints  # run.json, config.yaml, arrays
     return found
 
 
-def same_in_both(file: Path, other: Path) -> bool:
+def same_in_both(file, other):
     """Whether runs of other seeds have equal arrays: of iterations, or accuracies."""
     return file.suffix == ".npy" and np.array_equal(np.load(file), np.load(other))
 
 
-def read(directory: Path) -> dict[str, Any]:
+def read(directory):
     """Everything that a figure or a table may be made of."""
     run = Run(directory)
     run.check_all()
@@ -382,7 +378,7 @@ def read(directory: Path) -> dict[str, Any]:
     return found | {"snapshots": run.snapshot_iterations, **run.parameters, **run.measures}
 
 
-def attempt(work: Callable[[], T]) -> T | DynError:
+def attempt(work):
     """Return what some work gives, or the error of which a user is told."""
     try:
         return work()
@@ -390,7 +386,7 @@ def attempt(work: Callable[[], T]) -> T | DynError:
         return error
 
 
-def outcome(run: Path, file: Path, expected: dict[str, Any]) -> str:
+def outcome(run, file, expected):
     """Read a damaged run: it is `refused` in a message that names the file, or has the numbers of
     before.
 

@@ -1,7 +1,5 @@
 """The author's code behind runs, in five situations, without names of a machine or a user."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import platform

@@ -1,14 +1,10 @@
 """Copies of a run directory that are made while a process trains the run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,30 +34,30 @@ Next = Callable[[], bool]
 """Lets the process write its next checkpoint; false once it has ended."""
 
 
-def train(directory: Path, **options: Any) -> None:
+def train(directory, **options):
     obtain_run(plan_run(load_config(CONFIG), directory), **options)
 
 
 @pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
+def often(monkeypatch):
     """After each seven updates there is a checkpoint."""
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
     monkeypatch.setattr(loop, "_next_chunk", lambda chunk, done, seconds: 7)
 
 
 @pytest.fixture
-def live(in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Next]]:
+def live(in_memory, monkeypatch):
     """A run that another process trains, at its third checkpoint, of iteration 10."""
     asked = os.pipe()
     told = os.pipe()
     checkpoint = RunWriter.checkpoint
 
-    def waiting(writer: RunWriter, state: Any, meta: Any) -> None:
+    def waiting(writer, state, meta):
         checkpoint(writer, state, meta)
         os.write(told[1], b".")
         os.read(asked[0], 1)
 
-    def work() -> None:
+    def work():
         os.close(told[0])
         os.close(asked[1])
         monkeypatch.setattr(RunWriter, "checkpoint", waiting)
@@ -71,7 +67,7 @@ def live(in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pat
     os.close(told[1])
     os.close(asked[0])
 
-    def go_on() -> bool:
+    def go_on():
         with suppress(BrokenPipeError):
             os.write(asked[1], b".")
         return os.read(told[0], 1) != b""
@@ -87,13 +83,13 @@ def live(in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pat
     assert end_of(pid) == 0, (in_memory / "said").read_text()
 
 
-def files_in_order(run: Path) -> list[str]:
+def files_in_order(run):
     """Return the names of the files of a run in the order of rsync."""
     paths = [path for path in run.rglob("*") if path.is_file() and path.name != ".lock"]
     return sorted(path.relative_to(run).as_posix() for path in paths)
 
 
-def copy(run: Path, names: list[str], to: Path, between: Next = bool) -> None:
+def copy(run, names, to, between=bool):
     for name in names:
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         if (run / name).is_file():  # rsync says that others have vanished
@@ -101,7 +97,7 @@ def copy(run: Path, names: list[str], to: Path, between: Next = bool) -> None:
         between()
 
 
-def check_beginning(copied: Path, whole: Path) -> int:
+def check_beginning(copied, whole):
     """The copy reads as the beginning of the whole run, and goes on to its bits."""
     found = Run(copied)
     found.check_all()
@@ -117,9 +113,7 @@ def check_beginning(copied: Path, whole: Path) -> int:
     return reached
 
 
-def test_a_copy_in_the_order_of_names_opens_and_goes_on(
-    live: tuple[Path, Next], in_memory: Path
-) -> None:
+def test_a_copy_in_the_order_of_names_opens_and_goes_on(live, in_memory):
     """A checkpoint is written between any two files, and the run ends meanwhile."""
     run, go_on = live
     copy(run, files_in_order(run), in_memory / "copy", go_on)
@@ -128,9 +122,7 @@ def test_a_copy_in_the_order_of_names_opens_and_goes_on(
 
 
 @pytest.mark.parametrize("checkpoints", [0, 1, 2])
-def test_a_copy_in_the_worst_order_opens_or_is_told(
-    checkpoints: int, live: tuple[Path, Next], in_memory: Path
-) -> None:
+def test_a_copy_in_the_worst_order_opens_or_is_told(checkpoints, live, in_memory):
     """Arrays are copied first; the checkpoint before is of their time unless two came between."""
     run, go_on = live
     copied = in_memory / "copy"
@@ -157,9 +149,7 @@ def test_a_copy_in_the_worst_order_opens_or_is_told(
         assert verify_run(copied)
 
 
-def test_a_copy_with_the_end_of_the_run_and_earlier_arrays_opens(
-    live: tuple[Path, Next], in_memory: Path
-) -> None:
+def test_a_copy_with_the_end_of_the_run_and_earlier_arrays_opens(live, in_memory):
     run, go_on = live
     copied = in_memory / "copy"
     names = files_in_order(run)

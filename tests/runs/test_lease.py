@@ -1,23 +1,18 @@
 """Leases, which writers hold on network file systems: no array ever holds rows of two writers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import psutil
 import pytest
 
-from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.store import layout, locks
@@ -56,13 +51,13 @@ with locks.run_lock(directory):
 
 
 @pytest.fixture(autouse=True)
-def soft(monkeypatch: pytest.MonkeyPatch) -> None:
+def soft(monkeypatch):
     monkeypatch.setenv(locks.CHOICE, "soft")
     monkeypatch.setattr(locks, "LEASE_SECONDS", SHORT)
 
 
 @contextmanager
-def writing(run: Path, config: RunConfig, *on: str) -> Iterator[subprocess.Popen[str]]:
+def writing(run, config, *on):
     """Yield a process that writes a run; `on` is the command that starts it elsewhere."""
     arguments = [str(run), str(SHORT), config.model_dump_json()]
     process = subprocess.Popen(
@@ -80,7 +75,7 @@ def writing(run: Path, config: RunConfig, *on: str) -> Iterator[subprocess.Popen
         process.communicate()
 
 
-def ask(process: subprocess.Popen[str]) -> str:
+def ask(process):
     """Let the process write a row; return what it says."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -89,20 +84,20 @@ def ask(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def go_on(run: Path) -> RunWriter:
+def go_on(run):
     """Go on with the run as another writer, which writes the loss 2."""
     writer = RunWriter.reopen(run)
     writer.append_losses([1, 2], [2.0, 2.0])
     return writer
 
 
-def finish(writer: RunWriter) -> None:
+def finish(writer):
     writer.finish("complete", iterations=2, final_loss=2.0, seconds=0.0)
     np.testing.assert_array_equal(np.load(writer.directory / "losses.npy"), [1.0, 2.0, 2.0])
     assert verify_run(writer.directory) == []
 
 
-def test_a_paused_owner_that_comes_back_writes_no_more(tmp_path: Path, config: RunConfig) -> None:
+def test_a_paused_owner_that_comes_back_writes_no_more(tmp_path, config):
     with writing(tmp_path, config) as owner:
         assert is_locked(tmp_path)
         with pytest.raises(LockedRunError, match=f"process {owner.pid} on "):
@@ -118,9 +113,7 @@ def test_a_paused_owner_that_comes_back_writes_no_more(tmp_path: Path, config: R
             finish(writer)
 
 
-def test_a_pause_between_check_and_write_reaches_no_array(
-    tmp_path: Path, config: RunConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pause_between_check_and_write_reaches_no_array(tmp_path, config, monkeypatch):
     """The writer stands still for longer than its lease after it looked at the lock."""
     with run_lock(tmp_path):
         before = RunWriter.create(tmp_path, config)
@@ -137,7 +130,7 @@ def test_a_pause_between_check_and_write_reaches_no_array(
         finish(writer)
 
 
-def kill_and_take_over(run: Path, config: RunConfig) -> None:
+def kill_and_take_over(run, config):
     with writing(run, config) as owner:
         assert ask(owner) == "written"
         owner.kill()
@@ -146,17 +139,17 @@ def kill_and_take_over(run: Path, config: RunConfig) -> None:
             finish(go_on(run))
 
 
-def test_the_lease_of_a_killed_owner_is_taken_over(tmp_path: Path, config: RunConfig) -> None:
+def test_the_lease_of_a_killed_owner_is_taken_over(tmp_path, config):
     kill_and_take_over(tmp_path, config)
 
 
 @pytest.mark.long
-def test_fifty_killed_owners(tmp_path: Path, config: RunConfig) -> None:
+def test_fifty_killed_owners(tmp_path, config):
     for kill in range(50):
         kill_and_take_over(tmp_path / str(kill), config)
 
 
-def other_host() -> list[str]:
+def other_host():
     """Return a command that runs another on a host of another name, with processes of its own."""
     command = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
     command += ["sh", "-c", 'hostname elsewhere && exec "$@"', "sh"]
@@ -169,7 +162,7 @@ def other_host() -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="name spaces are Linux's")
-def test_a_dead_owner_on_another_host_is_waited_out(tmp_path: Path, config: RunConfig) -> None:
+def test_a_dead_owner_on_another_host_is_waited_out(tmp_path, config):
     """From here nobody can tell that the process is dead, or whether its number is ours."""
     with writing(tmp_path, config, *other_host()) as owner:
         with pytest.raises(LockedRunError, match="on elsewhere"):
@@ -184,7 +177,7 @@ def test_a_dead_owner_on_another_host_is_waited_out(tmp_path: Path, config: RunC
             finish(go_on(tmp_path))
 
 
-def test_who_looks_sees_a_lease_until_it_is_old(tmp_path: Path) -> None:
+def test_who_looks_sees_a_lease_until_it_is_old(tmp_path):
     with run_lock(tmp_path):
         lease = tmp_path / layout.LEASE
         assert is_locked(tmp_path)
@@ -195,7 +188,7 @@ def test_who_looks_sees_a_lease_until_it_is_old(tmp_path: Path) -> None:
     assert not is_locked(tmp_path)
 
 
-def test_the_system_lock_minds_a_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_system_lock_minds_a_lease(tmp_path, monkeypatch):
     with run_lock(tmp_path):
         monkeypatch.setenv(locks.CHOICE, "system")
         with pytest.raises(LockedRunError):
@@ -203,7 +196,7 @@ def test_the_system_lock_minds_a_lease(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("age", [0.0, 1e9])
-def test_somebody_elses_file_is_no_lease(tmp_path: Path, age: float) -> None:
+def test_somebody_elses_file_is_no_lease(tmp_path, age):
     lease = tmp_path / layout.LEASE
     lease.write_text("my own notes")
     os.utime(lease, (time.time() - age,) * 2)
@@ -222,9 +215,7 @@ def test_somebody_elses_file_is_no_lease(tmp_path: Path, age: float) -> None:
         ("soft", "ext4", True),
     ],
 )
-def test_network_file_systems_take_leases(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: str, kind: str, leases: bool
-) -> None:
+def test_network_file_systems_take_leases(tmp_path, monkeypatch, choice, kind, leases):
     monkeypatch.setenv(locks.CHOICE, choice)
     mounted = [
         SimpleNamespace(mountpoint="/", fstype="ext4"),
@@ -234,11 +225,11 @@ def test_network_file_systems_take_leases(
     assert takes_leases(tmp_path / "not" / "there yet") is leases
 
 
-def test_a_misspelt_choice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_choice_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv(locks.CHOICE, "sotf")
     with pytest.raises(UsageError, match="did you mean 'soft'"):
         run_lock(tmp_path).__enter__()
 
 
-def test_a_hold_on_nothing_checks_nothing(tmp_path: Path) -> None:
+def test_a_hold_on_nothing_checks_nothing(tmp_path):
     Hold(tmp_path).check()

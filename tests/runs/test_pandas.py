@@ -1,7 +1,5 @@
 """Runs as pandas has them give the recorded numbers; damaged sweeps are refused."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

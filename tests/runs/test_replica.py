@@ -1,7 +1,5 @@
 """Replicas read from the directory of runs that were trained together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal

@@ -1,7 +1,5 @@
 """Runs in the files of other tools, read back with those tools."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

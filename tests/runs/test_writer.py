@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import io
 import math
@@ -26,7 +24,7 @@ from tests.runs.damage import contents, reseal
 from tests.runs.faults import Faults
 
 
-def numpy_file() -> bytes:
+def numpy_file():
     """Return an array as NumPy writes it."""
     contents = io.BytesIO()
     np.save(contents, np.arange(3.0))

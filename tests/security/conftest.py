@@ -1,9 +1,7 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from dynamics_cli.cli import main
 from tests.cli.conftest import CONFIG
@@ -12,17 +10,17 @@ from tests.cli.conftest import CONFIG
 class Harm:
     """Something that must not happen: a file that must not appear."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
     @property
-    def done(self) -> bool:
+    def done(self):
         """Whether it happened; afterwards it can happen again."""
         happened = self.path.exists()
         self.path.unlink(missing_ok=True)
         return happened
 
-    def __reduce__(self) -> tuple[object, tuple[Path]]:
+    def __reduce__(self):
         return Path.touch, (self.path,)  # what a pickle of this does when it is loaded
 
 
@@ -46,7 +44,7 @@ def place(tmp_path, monkeypatch):
     return place
 
 
-def dyn(*arguments: object) -> Result:
+def dyn(*arguments):
     """Call the command line in this process; whatever is no refusal is raised."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -54,6 +52,6 @@ def dyn(*arguments: object) -> Result:
     return result
 
 
-def tree(folder: Path) -> set[str]:
+def tree(folder):
     """Names of everything below a folder."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}

@@ -3,13 +3,9 @@
 Every reader says so in one line or goes on; it follows no name, and writes nothing elsewhere.
 """
 
-from __future__ import annotations
-
 import copy
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,9 +29,9 @@ some = pytest.mark.parametrize(
 """One in `every` pairs of an entry and an odd value."""
 
 
-def places(content: Any, *above: str | int) -> Iterator[tuple[str | int, ...]]:
+def places(content, *above):
     """Yield the place of each entry; of a list that of the first, since others are alike."""
-    entries: list[tuple[str | int, Any]] = []
+    entries = []
     if isinstance(content, dict):
         entries = [*content.items()]
     elif isinstance(content, list):
@@ -45,12 +41,12 @@ def places(content: Any, *above: str | int) -> Iterator[tuple[str | int, ...]]:
         yield from places(value, *above, key)
 
 
-def odd_documents(good: dict[str, Any], secret: Path, every: int) -> Iterator[tuple[Any, bytes]]:
+def odd_documents(good, secret, every):
     """Yield what is odd, and the sealed file."""
     content = {key: value for key, value in good.items() if key != "format"}
     pairs = [(place, value) for place in places(content) for value in (*ODD, str(secret))]
     for place, value in pairs[::every]:
-        changed: Any = copy.deepcopy(content)
+        changed = copy.deepcopy(content)
         inner = changed
         for key in place[:-1]:
             inner = inner[key]
@@ -61,7 +57,7 @@ def odd_documents(good: dict[str, Any], secret: Path, every: int) -> Iterator[tu
         yield (place, value), seal(changed, indent=None)
 
 
-def failures(what: Any, *readers: Any) -> list[str]:
+def failures(what, *readers):
     """Call readers, which may only refuse, in one line; return what else they raise."""
     wrong = []
     for reader in readers:
@@ -105,7 +101,7 @@ def test_the_json_of_a_figure(every, ending, place, secret, tmp_path):
     )
     assert failures("nothing", *readers) == []
     assert (site / "index.html").is_file()
-    wrong: list[str] = []
+    wrong = []
     for what, sealed in odd_documents(read_sealed(file), secret, every):
         file.write_bytes(sealed)
         shutil.rmtree(tmp_path / "deep")
@@ -121,7 +117,7 @@ def test_the_json_of_a_figure(every, ending, place, secret, tmp_path):
     assert wrong == []
 
 
-def drawn(sweep: Path) -> None:
+def drawn(sweep):
     dyn("plot", sweep, "--out", "pictures", "--format", "svg")
 
 
@@ -146,7 +142,7 @@ def test_the_json_of_a_run_and_of_a_sweep(what, every, place, secret, tmp_path):
     )
     assert failures("nothing", *readers) == []
     before = tree(tmp_path)
-    wrong: list[str] = []
+    wrong = []
     for change, sealed in odd_documents(read_sealed(folder / name), secret, every):
         (folder / name).write_bytes(sealed)
         wrong += failures(change, *readers)

@@ -4,8 +4,6 @@ fills the memory.
 Each harmful file is first shown to do harm to a program that trusts it.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -28,12 +26,12 @@ from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.sealed import seal
 from tests.fuzz import arrays
 
-from .conftest import CONFIG, Harm, dyn, tree
+from .conftest import CONFIG, dyn, tree
 
 ROOT = Path(__file__).parents[2]
 
 
-def objects(harm: Harm) -> bytes:
+def objects(harm):
     """An array of one object that does harm when it is unpickled, as `.npy`."""
     array = np.empty((1, 1), dtype=object)
     array[0, 0] = harm
@@ -46,7 +44,7 @@ PICKLES = {
 }
 
 
-def naive(content: bytes) -> None:
+def naive(content):
     """Load whatever there is, as readers do that trust their files."""
     if content.startswith(b"PK"):
         with np.load(io.BytesIO(content), allow_pickle=True) as members:

@@ -1,7 +1,5 @@
 """Sweeps of a function: settings, recorders and numbers; skipped, failing, edited, killed calls."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

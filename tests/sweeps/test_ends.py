@@ -1,9 +1,6 @@
 """A replica that has ended, diverged or stopped, has the arrays and numbers that it has alone."""
 
-from __future__ import annotations
-
 import csv
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ from tests.cases import read
 pytestmark = pytest.mark.filterwarnings("ignore:an eigenvalue is less accurate")
 """That of a state that overflows."""
 rng = np.random.default_rng(0)
-BASE: dict[str, Any] = {
+BASE = {
     "name": "ends",
     "dtype": "float64",
     "dataset": {
@@ -49,14 +46,14 @@ stopped: {optimizer: {kind: gd, iterations: 60, stop_below: 1.5}}
   backend: torch
   optimizer: {kind: adam, iterations: 60, stop_below: 1.5}
 """)
-MEASURES: list[Any] = [
+MEASURES = [
     "sharpness",
     "directional_sharpness",
     "gradient_norm",
     {"kind": "update", "of": "relative"},
 ]
 """Of the weights and of updates; ways with Adam have one of its memory too."""
-OF_WEIGHTS: list[Any] = [
+OF_WEIGHTS = [
     "activation_flips",
     {"kind": "activations", "modules": ["hidden"]},
     {"kind": "activations", "modules": ["hidden"], "of": "stable_rank"},

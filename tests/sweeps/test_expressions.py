@@ -1,7 +1,5 @@
 """Computed settings: arithmetic, names, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Axes of a sweep: forms, ranges, mistakes; jobs and their configs."""
 
-from __future__ import annotations
-
 import tracemalloc
 from contextlib import nullcontext
 

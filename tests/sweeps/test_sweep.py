@@ -1,7 +1,5 @@
 """Sweeps: replicas are the runs they would be alone; tables, resumption, failures, executors."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

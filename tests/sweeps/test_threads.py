@@ -1,7 +1,5 @@
 """Sweeps by threads, processes and Dask with two threads a worker: the bits of each job alone."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,7 +95,7 @@ def parts(tmp_path_factory):
 
 
 @contextmanager
-def dask(workers: int, threads: int):
+def dask(workers, threads):
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -122,7 +120,7 @@ def processes():
 WAYS = {"threads": threads, "processes": processes, "Dask": lambda: dask(1, 2)}
 
 
-def bits(run: dyn.Run) -> dict[str, bytes]:
+def bits(run):
     """Return the bytes of all arrays that a run and a replica both have."""
     arrays = {"losses": run.losses, **run.parameters, **run.measures}
     return {name: array[:].tobytes() for name, array in arrays.items()}

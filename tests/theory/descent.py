@@ -1,7 +1,5 @@
 """Networks that are really trained, by code of its own."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

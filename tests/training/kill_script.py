@@ -6,15 +6,12 @@ KILLS [RUN ...]`, all runs by default. A warm parent forks, so that a kill costs
 Prints, by kind of run, how many children died in the middle of their work.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +95,7 @@ gan:
 RUNS["convolutional"] |= CONVOLUTIONAL
 
 
-def forked(work: Callable[[], object], said: Path) -> int:
+def forked(work, said):
     """Fork a child that does some work, and says in a file why it could not; return its process
     id.
     """
@@ -115,19 +112,19 @@ def forked(work: Callable[[], object], said: Path) -> int:
         os._exit(code)
 
 
-def end_of(pid: int) -> int:
+def end_of(pid):
     """Return how a child ended: its exit code, or the negative number of the signal that killed
     it.
     """
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def train(name: str, directory: Path) -> None:
+def train(name, directory):
     plan = plan_run(load_config({**BASE, **RUNS[name], "name": name}), directory)
     obtain_run(plan, resume=True)
 
 
-def survive(name: str, directory: Path, kills: int, rng: random.Random) -> int:
+def survive(name, directory, kills, rng):
     """Kill children until the run is complete, or `kills` of them have died; then finish. Return
     the dead.
     """
@@ -153,7 +150,7 @@ def survive(name: str, directory: Path, kills: int, rng: random.Random) -> int:
     return dead
 
 
-def main() -> None:
+def main():
     folder = Path(sys.argv[1])
     kills = int(sys.argv[2])
     names = sys.argv[3:] or [*RUNS]

@@ -7,19 +7,16 @@ children are forked and kill themselves. Prints what came of each kind: `same`, 
 nothing to compare.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from torch.optim import adamw  # noqa: F401 - what children would have to load each
 
-from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import example
 from dynamics_cli.kinds import all_kinds, get_kind
 from dynamics_cli.kinds.registry import SECTIONS
@@ -56,7 +53,7 @@ VARIANTS = {
 """Name -> the kind and what is changed of its example."""
 
 
-def every_kind() -> list[str]:
+def every_kind():
     """Return the names of all kinds that a run is made of, and of the variants."""
     return [
         f"{section}.{name}"
@@ -66,7 +63,7 @@ def every_kind() -> list[str]:
     ] + [*VARIANTS]
 
 
-def config_of(name: str, folder: Path) -> RunConfig:
+def config_of(name, folder):
     """Return the example of a kind, shortened to some states."""
     of, changes = VARIANTS.get(name, (name, []))
     section, _, kind = of.partition(".")
@@ -80,15 +77,15 @@ def config_of(name: str, folder: Path) -> RunConfig:
     return load_config(file, [*changes, "name=kind"])
 
 
-def killed_at(iteration: int) -> Callable[[int, float], None]:
-    def progress(reached: int, loss: float) -> None:
+def killed_at(iteration):
+    def progress(reached, loss):
         if reached >= iteration:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return progress
 
 
-def outcome(name: str, folder: Path) -> str:
+def outcome(name, folder):
     """Train, kill and go on; return `same`, or what is different."""
     folder.mkdir(parents=True)
     said = folder / "said.txt"
@@ -97,7 +94,7 @@ def outcome(name: str, folder: Path) -> str:
     np.savez(folder / "weights.npz", hidden_weight=np.eye(60, 2), output_weight=np.ones(60))
     config = config_of(name, folder)
 
-    def trained(directory: Path, progress: Callable[[int, float], None] | None = None) -> int:
+    def trained(directory, progress=None):
         # this process itself never starts threads
         return end_of(
             forked(
@@ -124,7 +121,7 @@ def outcome(name: str, folder: Path) -> str:
     return f"different: {', '.join(different)}" if different else "same"
 
 
-def main() -> None:
+def main():
     folder = Path(sys.argv[1])
     names = sys.argv[2:] or every_kind()
     loop._next_chunk = lambda chunk, done, seconds: CHUNK

@@ -1,21 +1,14 @@
 """Random two-layer problems for the steppers' tests, and the contract that every stepper keeps."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
-from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper
-from dynamics_cli.training.steppers.base import Stepper
 
 MARGIN_LOSSES = ("logistic", "exponential", "hinge")
 LOSSES = ("mse", "half_mse", *MARGIN_LOSSES)
@@ -28,15 +21,15 @@ ACTIVATIONS = (
 
 def random_problem(
     *,
-    n: int = 6,
-    d: int = 3,
-    width: int = 7,
-    loss: str = "mse",
-    activation: dict[str, Any] | None = None,
-    seed: int = 0,
-    optimizer: dict[str, Any] | None = None,
-    **settings: Any,
-) -> Problem:
+    n=6,
+    d=3,
+    width=7,
+    loss="mse",
+    activation=None,
+    seed=0,
+    optimizer=None,
+    **settings,
+):
     """Return a problem on random data with weights of order 1."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, d))
@@ -60,7 +53,7 @@ def random_problem(
     return build_problem(load_config(sections | settings))
 
 
-def stepper_of(problems: Problem | list[Problem], way: str, device: str = "cpu") -> Any:
+def stepper_of(problems, way, device="cpu"):
     """Return the stepper of a way to train: a backend, or a part of `compiled`: the `engine` or
     a `kernel`.
     """
@@ -76,7 +69,7 @@ def stepper_of(problems: Problem | list[Problem], way: str, device: str = "cpu")
     return build_stepper(problems, Choice(device, way))
 
 
-def updated_by_torch(problems: list[Problem]) -> Any:
+def updated_by_torch(problems):
     """Return torch's stepper as it is on a GPU: updates by torch's form of the formula, not by
     compiled units.
     """
@@ -88,11 +81,11 @@ class _TorchForm(AutogradStepper):
 
 
 def loop_of_torch(
-    problem: Problem,
-    make: Callable[[Any], Any],
-    n: int,
-    before: Callable[[int, Any, dict[str, Any]], Any] = lambda i, made, w: None,
-) -> Iterator[dict[str, np.ndarray]]:
+    problem,
+    make,
+    n,
+    before=lambda i, made, w: None,
+):
     """Yield the weights after each of `n` updates of a plain loop, by an optimizer of torch.
 
     Args:
@@ -107,7 +100,7 @@ def loop_of_torch(
     x, y = (torch.from_numpy(array).to(dtype) for array in (data.x, data.y))
     w = dict(model.named_parameters())
     made = make([*w.values()])
-    rows: Any = Batches(problem).at if problem.batch_size else lambda i: slice(None)
+    rows = Batches(problem).at if problem.batch_size else lambda i: slice(None)
     for i in range(n):
         made = before(i, made, w) or made
         made.zero_grad()
@@ -116,18 +109,14 @@ def loop_of_torch(
         yield {name: tensor.detach().numpy().copy() for name, tensor in w.items()}
 
 
-def assert_weights(
-    found: Mapping[str, Any], expected: Mapping[str, Any], rtol: float = 0.0, atol: float = 0.0
-) -> None:
+def assert_weights(found, expected, rtol=0.0, atol=0.0):
     """Assert that weights are those expected by name, by default bit for bit."""
     assert set(found) == set(expected)
     for name, value in expected.items():
         assert_allclose(found[name], value, rtol=rtol, atol=atol, err_msg=name)
 
 
-def path_of(
-    make: Callable[[], Stepper], chunks: list[int], *, through_state: bool = False
-) -> list[bytes]:
+def path_of(make, chunks, *, through_state=False):
     """Return the bytes of losses and weights of a run in chunks, each by a stepper of its own
     where that is asked.
     """
@@ -148,7 +137,7 @@ def path_of(
     ]
 
 
-def assert_chunks_are_invisible(make: Callable[[], Stepper], n: int = 60) -> None:
+def assert_chunks_are_invisible(make, n=60):
     """Assert that neither the lengths of calls nor going on from a state in between changes a
     bit of `n` updates.
     """
@@ -158,7 +147,7 @@ def assert_chunks_are_invisible(make: Callable[[], Stepper], n: int = 60) -> Non
     assert path_of(make, [0, 7, n // 3, n - n // 3 - 7], through_state=True) == whole
 
 
-def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> None:
+def assert_same_path(fast, reference, n, rtol):
     """Assert that two steppers agree after `n` updates, up to a tolerance relative to the
     largest weight.
     """
@@ -175,9 +164,7 @@ def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> 
         assert_allclose(found[name], value, rtol=0, atol=rtol * scale, err_msg=name)
 
 
-def assert_replicas_are_the_networks_alone(
-    problems: list[Problem], make: Callable[[list[Problem]], Any], n: int, rtol: float = 0.0
-) -> Any:
+def assert_replicas_are_the_networks_alone(problems, make, n, rtol=0.0):
     """Assert that networks trained together end as each by itself, where it halts too; return
     their stepper.
     """

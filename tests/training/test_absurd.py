@@ -1,7 +1,5 @@
 """What a run needs is known before anything is allocated: absurd configs are refused at once."""
 
-from __future__ import annotations
-
 import resource
 
 import psutil

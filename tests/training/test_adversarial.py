@@ -1,15 +1,11 @@
 """Two networks trained against each other: updates by hand, chunks, resumption, what is refused."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
 from dynamics_cli.config import load_config
-from dynamics_cli.kinds import Problem, stream
+from dynamics_cli.kinds import stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import build_problem
 from tests.cases import read
@@ -25,14 +21,14 @@ optimizer: {kind: adam, lr: 0.01, batch_size: 8, iterations: 40, beta1: 0.5, bet
 """)
 
 
-def problem(loss: str = "logistic", updates: int = 1, **settings: Any) -> Problem:
+def problem(loss="logistic", updates=1, **settings):
     architecture = {**SMALL["architecture"], "discriminator_updates": updates}
     return build_problem(
         load_config({**SMALL, "architecture": architecture, "loss": {"kind": loss}, **settings})
     )
 
 
-def networks(p: dict[str, torch.Tensor], player: str, x: torch.Tensor, depth: int) -> torch.Tensor:
+def networks(p, player, x, depth):
     for k in range(1, depth + 1):
         x = x @ p[f"{player}_weight_{k}"].T + p[f"{player}_bias_{k}"]
         x = x.clamp(min=0) if k < depth else x

@@ -1,7 +1,5 @@
 """Averages of weights: as `torch.optim.swa_utils` has them, equal bits in any way of training."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

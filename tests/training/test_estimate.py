@@ -1,7 +1,5 @@
 """The multiply-adds of networks."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode

@@ -2,8 +2,6 @@
 clocks may go backwards.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -22,7 +20,7 @@ from tests.training.kill_script import BASE
 MIB = 2**20
 
 
-def train(directory: Path, iterations: int) -> None:
+def train(directory, iterations):
     """Train, in a process whose memory and open files are nobody else's, and print what it held
     on the way.
     """
@@ -38,7 +36,7 @@ def train(directory: Path, iterations: int) -> None:
     process = psutil.Process()
     seen = []
 
-    def look(iteration: int, _: float) -> None:
+    def look(iteration, _):
         if iteration >= len(seen) * iterations // 50:
             seen.append(
                 (iteration, process.memory_info().rss, process.num_fds(), process.num_threads())

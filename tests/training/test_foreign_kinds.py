@@ -2,14 +2,12 @@
 recorded.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from dynamics_cli.cli import main
 from dynamics_cli.runs.run import NotRecordedError, Run
@@ -45,7 +43,7 @@ def folder(tmp_path, monkeypatch):
         yield tmp_path
 
 
-def train(code: str, config: str, *more: str, command: str = "train", exits: int = 0) -> Result:
+def train(code, config, *more, command="train", exits=0):
     """Train, or sweep, with a file of kinds; it must leave with this code."""
     Path("mine.py").write_text(code)
     Path("mine.yaml").write_text(f"name: mine\n{config}" if "name:" not in config else config)
@@ -54,7 +52,7 @@ def train(code: str, config: str, *more: str, command: str = "train", exits: int
     return done
 
 
-def measured(body: str, *more: str, exits: int = 0) -> Result:
+def measured(body, *more, exits=0):
     """Train with a measure of this body."""
     return train(
         MEASURE.format(body=body), f"{TWO_LAYERS}record: {{measures: [mine]}}\n", *more, exits=exits

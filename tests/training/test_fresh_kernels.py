@@ -4,14 +4,11 @@ bits.
 A run may begin in the process that compiles its kernel and be resumed in one that loads it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -61,7 +58,7 @@ REPLICAS = ("dense", "few", "sgd", "deep")
 CASES = [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)]
 
 
-def dyn_train(config: Path, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def dyn_train(config, *more, **environment):
     """Train several seeds in a process of its own."""
     command = [
         sys.executable,
@@ -78,7 +75,7 @@ def dyn_train(config: Path, *more: str, **environment: str) -> subprocess.Comple
     )
 
 
-def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -> dict[str, bytes]:
+def trained(folder, name, replicas, threads, cache):
     """Return the arrays that a run in a process of its own records, by path."""
     config = folder / f"{name}.json"
     out = folder / f"{threads}"

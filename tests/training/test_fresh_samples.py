@@ -2,10 +2,7 @@
 agree with plain loops.
 """
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.special import erf
 
 from dynamics_cli.config import load_config
-from dynamics_cli.kinds import Problem, Streams
+from dynamics_cli.kinds import Streams
 from dynamics_cli.training import batches
 from dynamics_cli.training.backends import by_engine, choose
 from dynamics_cli.training.batches import Fresh
@@ -47,7 +44,7 @@ SETTINGS = {
 }
 
 
-def problem_of(**changes: Any) -> Problem:
+def problem_of(**changes):
     return build_problem(load_config(SETTINGS | changes))
 
 

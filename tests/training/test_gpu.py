@@ -4,8 +4,6 @@ What needs no device is in `test_torch_form.py`: torch's form of updates, and th
 for the device.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

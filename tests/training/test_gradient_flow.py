@@ -1,9 +1,6 @@
 """Gradient flow: exact solutions, kinks, conservation, chunks, resumption, the run directory."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,6 @@ from numpy.testing import assert_allclose
 from dynamics_cli.api import train
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import RunError
-from dynamics_cli.kinds import Problem
 from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from dynamics_cli.training.backends import choose
@@ -29,13 +25,11 @@ initialization: {kind: lecun}
 """)
 
 
-def flow(until: float, points: int = 100, **settings: Any) -> dict[str, Any]:
+def flow(until, points=100, **settings):
     return {"kind": "gradient_flow", "until": until, "points": points, **settings}
 
 
-def network(
-    x: Any, y: Any, hidden: Any, output: Any, optimizer: dict[str, Any], **architecture: Any
-) -> Problem:
+def network(x, y, hidden, output, optimizer, **architecture):
     """Return the problem of a two-layer network with given initial weights."""
     x, y, hidden, output = (np.asarray(one, float) for one in (x, y, hidden, output))
     sections = {
@@ -54,11 +48,11 @@ def network(
     return build_problem(load_config(sections))
 
 
-def losses_of(stepper: Any) -> np.ndarray:
+def losses_of(stepper):
     return np.append(stepper.advance(len(stepper.times) - 1), stepper.loss())
 
 
-def states_of(stepper: Any) -> list[dict[str, np.ndarray]]:
+def states_of(stepper):
     """Return the weights of the states after the first."""
     states = []
     for _ in stepper.times[1:]:
@@ -67,7 +61,7 @@ def states_of(stepper: Any) -> list[dict[str, np.ndarray]]:
     return states
 
 
-def losses_of_descent(problem: Problem, lr: float) -> np.ndarray:
+def losses_of_descent(problem, lr):
     """Return the losses of gradient descent with a small step at the times of a flow."""
     optimizer = problem.config.optimizer
     iterations = round(optimizer.until / lr)

@@ -1,14 +1,11 @@
 """Signals, and kills of every kind, then resumption, give the bits of an uninterrupted run."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from numpy.testing import assert_array_equal
@@ -25,7 +22,7 @@ from tests.training.kill_script import BASE, RUNS
 FEW_KINDS = ("measure.sharpness", "dataset.teacher, fresh")
 
 
-def said_by(script: str, *arguments: object) -> Any:
+def said_by(script, *arguments):
     """Return the JSON that a script of this folder prints in a process of its own."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)]
@@ -52,8 +49,8 @@ def test_kinds_resume_bit_for_bit(tmp_path, names):
     assert sum(what == "same" for what in found.values()) >= (len(names) or 100)
 
 
-def interrupt_at(iteration: int, number: int):
-    def progress(reached: int, loss: float) -> None:
+def interrupt_at(iteration, number):
+    def progress(reached, loss):
         if reached >= iteration:
             os.kill(os.getpid(), number)
 

@@ -2,10 +2,7 @@
 replicas change no bit.
 """
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Any
 
 import numba
 import numpy as np
@@ -13,7 +10,7 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Problem, Samples
+from dynamics_cli.kinds import Samples
 from dynamics_cli.training.backends import by_compiled, by_engine, by_kernel, choose
 from dynamics_cli.training.many.replicas import batch_key
 from dynamics_cli.training.problem import build_problem
@@ -61,7 +58,7 @@ group rmsprop: {kind: group_rmsprop}
 """)
 
 
-def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) -> Problem:
+def drawn(rng, optimizer, **settings):
     """Return a problem with everything at random that is not given."""
     loss = rng.choice(LOSSES)
     many = loss == "cross_entropy" or (loss in ("mse", "half_mse") and rng.random() < 0.4)
@@ -128,7 +125,7 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
     )
 
 
-def compare(problem: Problem, n: int, rtol: float) -> None:
+def compare(problem, n, rtol):
     if by_engine(problem):
         assert_same_path(stepper_of(problem, "engine"), stepper_of(problem, "torch"), n, rtol)
 
@@ -186,9 +183,7 @@ in chunks: {widths: [200, 160], n: 300}
 """)
 
 
-def deep(
-    optimizer: dict[str, Any], shape: str = "small", seed: int = 0, **settings: Any
-) -> Problem:
+def deep(optimizer, shape="small", seed=0, **settings):
     rng = np.random.default_rng(0)
     n = SHAPES[shape]["n"]
     config = {

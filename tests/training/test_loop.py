@@ -1,7 +1,5 @@
 """The loop: what is recorded when, stopping, divergence, rescaled time, many short calls."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -9,7 +7,7 @@ from numpy.testing import assert_allclose
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.recording.measures import WeightNorm
-from dynamics_cli.runs.run import Run, final_measures
+from dynamics_cli.runs.run import final_measures
 from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.steppers.layers import LayersStepper
@@ -30,7 +28,7 @@ optimizer: {kind: gd, lr: 0.01, iterations: 400}
 SIGNS = ["dataset.y=[1, -1, -1, 1]", "loss.kind=logistic"]
 
 
-def trained(directory, *overrides: str) -> Run:
+def trained(directory, *overrides):
     return obtain_run(plan_run(load_config(BASE, overrides), directory)).run
 
 

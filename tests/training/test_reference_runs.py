@@ -2,8 +2,6 @@
 losses everywhere.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,7 @@ other neurons.
 """
 
 
-def reference_config(name: str, **settings: object) -> dict[str, object]:
+def reference_config(name, **settings):
     """Return the config that trains a reference file's initial weights as the released loop
     does.
     """
@@ -39,7 +37,7 @@ def reference_config(name: str, **settings: object) -> dict[str, object]:
     }
 
 
-def deviation(name: str, part: int = 1, **settings: object) -> float:
+def deviation(name, part=1, **settings):
     """Return max |loss - reference| / loss(0) over what the reference records, or the first half
     of it (`part` 2).
     """

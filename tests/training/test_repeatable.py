@@ -2,10 +2,6 @@
 trained.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -144,7 +140,7 @@ dataset that seeds: {dataset: {kind: moons, fixed: true}}
 """)
 
 
-def changed(how: str, sections: dict[str, Any]) -> dict[str, Any]:
+def changed(how, sections):
     usual = {
         "architecture": {"kind": "own", "how": how},
         "initialization": {"kind": "default_scaled"},

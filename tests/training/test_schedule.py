@@ -1,7 +1,5 @@
 """The recording schedule: the released code's geometric one, regular and listed ones; batches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,14 +1,12 @@
 """The first signal and the second one: nothing is torn, and going on gives the same bits."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal
 
 import pytest
 
-from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.verify import verify_run
@@ -24,7 +22,7 @@ SHORT = {
 }
 
 
-def short(name: str, *more: str) -> RunConfig:
+def short(name, *more):
     changes = SHORT.get(name, ["optimizer.iterations=60"])
     every = ["record.snapshots={kind: every, interval: 20}"]
     return load_config({**BASE, **RUNS[name], "name": name}, [*changes, *every, *more])

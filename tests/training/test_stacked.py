@@ -2,11 +2,8 @@
 halts by itself.
 """
 
-from __future__ import annotations
-
 import itertools
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +12,6 @@ from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import example, find_explained
-from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import general_kinds
 from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.many.replicas import batch_key, divide
@@ -82,18 +78,18 @@ ALONE = {
 
 
 def problem_of(
-    architecture: dict[str, Any],
-    optimizer: dict[str, Any],
-    seed: int = 0,
-    n: int = 9,
-    loss: str = "mse",
-    **more: Any,
-) -> Problem:
+    architecture,
+    optimizer,
+    seed=0,
+    n=9,
+    loss="mse",
+    **more,
+):
     """Return a small problem; a data set of its own per seed, but for classes."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, 36))
     y = rng.standard_normal(n)
-    dataset: dict[str, Any] = {
+    dataset = {
         "kind": "points",
         "x": x.tolist(),
         "y": (np.sign(y) if loss == "logistic" else y).tolist(),
@@ -187,7 +183,7 @@ def test_replicas_have_the_bits_of_each_alone(network, optimizer):
     """In both precisions, with each loss, as two and as nine replicas of other seeds and steps."""
     for dtype, loss in itertools.product(("float32", "float64"), ("mse", "logistic")):
         for R in (2, 9):
-            given: dict[str, Any] = {"dtype": dtype, "loss": loss, "backend": "torch"}
+            given = {"dtype": dtype, "loss": loss, "backend": "torch"}
             given["initialization"] = {"kind": "default_scaled"}
             problems = [
                 problem_of(NETWORKS[network], OPTIMIZERS[optimizer], seed, **given)

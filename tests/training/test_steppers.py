@@ -2,10 +2,6 @@
 choice among them.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -38,7 +34,7 @@ ADAM = {**GD, "kind": "adam"}
 TRANSFORMER = {"kind": "transformer", "tokens": 3, "width": 2}
 
 
-def shape_for(way: str) -> dict[str, Any]:
+def shape_for(way):
     """Return sizes that the way is for: of few samples, the engine takes the inputs in their
     span.
     """

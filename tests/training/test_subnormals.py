@@ -2,17 +2,13 @@
 calls.
 """
 
-from __future__ import annotations
-
 from threading import get_ident
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from dynamics_cli.gradients.engine.subnormals import FLUSHES, WORD, environment, flushed
-from dynamics_cli.kinds import Problem
 from dynamics_cli.training.steppers.side_by_side import Threads
 from tests.training.problems import random_problem, stepper_of
 
@@ -21,19 +17,19 @@ TINY = 1e-39
 SGD = {"kind": "sgd", "lr": 0.02, "epochs": 50}
 
 
-def flushing() -> bool:
+def flushing():
     """Return whether the calling thread takes subnormal numbers as 0."""
     return environment()[WORD] & FLUSHES == FLUSHES
 
 
-def halves() -> list[bool]:
+def halves():
     """Return whether each of torch's threads takes subnormal numbers as 0."""
     count = torch.get_num_threads()
     numbers = torch.from_numpy(np.full(2**18 * count, TINY, np.float32)) * 0.5
     return [bool((one == 0).all()) for one in np.array_split(numbers.numpy().view(np.int32), count)]
 
 
-def problem_of(n: int = 20, d: int = 3, scale: float = TINY, **settings: Any) -> Problem:
+def problem_of(n=20, d=3, scale=TINY, **settings):
     """Return a problem without zeros in its data, which begins at weights of a scale."""
     rng = np.random.default_rng(0)
     data = {

@@ -2,17 +2,13 @@
 device.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
 
 from dynamics_cli.config import load_config
-from dynamics_cli.kinds import Descent, Problem, all_kinds, registry
+from dynamics_cli.kinds import Descent, all_kinds, registry
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper
@@ -70,7 +66,7 @@ def sums(kinds_as_before, tmp_path):
     registry.use(tmp_path / "sums.py")
 
 
-def after_a_step(kind: str, way: str) -> list[Any]:
+def after_a_step(kind, way):
     """Return the weights of a network of two arrays before and after an update with a step of 1."""
     changes = {
         "optimizer": {"kind": kind, "lr": 1.0, "iterations": 1},
@@ -130,7 +126,7 @@ def test_an_update_of_replicas_never_waits_for_the_device(case):
     step_without_numbers([problem_of(*CASES[case], seed=seed) for seed in range(3)])
 
 
-def step_without_numbers(problems: list[Problem]) -> None:
+def step_without_numbers(problems):
     stepper = AutogradStepper(problems, "meta")
     given = (*stepper._data, stepper._axis) if stepper.full_batch else (*stepper._batch(0), 0)
     gradients, losses = stepper._gradients(0, *given)

@@ -1,7 +1,5 @@
 """Losses and gradients summed over blocks of samples."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from functools import partial
 
@@ -13,7 +11,7 @@ from dynamics_cli import memory as blocks
 from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.gradients.objective import objective_of
 from dynamics_cli.gradients.totals import total, total_and_gradients
-from dynamics_cli.kinds import Problem, State, all_kinds
+from dynamics_cli.kinds import State, all_kinds
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_same_path,
@@ -30,7 +28,7 @@ OPTIMIZERS = [
 ]
 
 
-def in_blocks(monkeypatch: pytest.MonkeyPatch, problem: Problem) -> None:
+def in_blocks(monkeypatch, problem):
     """Let blocks of what is made from now on have 3 samples of a problem."""
     monkeypatch.setattr(blocks, "MULTIPLY_ADDS", 3 * problem.multiply_adds)
 
@@ -71,7 +69,7 @@ def test_a_network_trained_in_blocks_is_the_same(optimizer, monkeypatch):
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 @pytest.mark.parametrize("loss", ["half_mse", "logistic"])
-def test_the_engine_and_torch_give_one_objective(loss: str, reduction: str) -> None:
+def test_the_engine_and_torch_give_one_objective(loss, reduction):
     problem = random_problem(loss=loss, loss_settings={"reduction": reduction})
     start = problem.initial_parameters()
     theta = np.concatenate([start[name].ravel() for name in start])
@@ -81,7 +79,7 @@ def test_the_engine_and_torch_give_one_objective(loss: str, reduction: str) -> N
     np.testing.assert_allclose(gradient, slopes, rtol=1e-10, atol=1e-14)
 
 
-def test_a_problem_keeps_what_its_states_share_in_one_place() -> None:
+def test_a_problem_keeps_what_its_states_share_in_one_place():
     problem = random_problem()
     start = problem.initial_parameters()
     derivatives_of(State(problem, start, lambda: start, 0)).largest(np.ones(28))

@@ -2,8 +2,6 @@
 figures on trained runs.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +11,7 @@ from dynamics_cli._bundled.experiments.arora2019.theory.singular_values import r
 from numpy.testing import assert_allclose, assert_array_equal
 
 
-def low_rank(n: int, rank: int, seed: int = 0) -> np.ndarray:
+def low_rank(n, rank, seed=0):
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, rank)) @ rng.standard_normal((rank, n))
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.theory.alignment import D_minus, D_plus

@@ -2,8 +2,6 @@
 and its theory.
 """
 
-from __future__ import annotations
-
 import pytest
 from numpy.testing import assert_allclose
 

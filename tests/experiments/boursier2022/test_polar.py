@@ -1,7 +1,5 @@
 """Neurons in polar coordinates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.polar import INNER, draw_polar

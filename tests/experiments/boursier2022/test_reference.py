@@ -2,8 +2,6 @@
 (skipped where absent).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (

@@ -1,7 +1,5 @@
 """Chizat et al. 2019: the linearised model against one that is really trained, and the figures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.chizat2019.scaling import distances, features

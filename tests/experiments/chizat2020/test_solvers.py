@@ -1,7 +1,5 @@
 """Margins that are known by hand, and the order of the solvers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.chizat2020.solvers import largest_margin

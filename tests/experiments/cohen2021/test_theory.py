@@ -2,8 +2,6 @@
 hand.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.cohen2021.taylor import taylor
@@ -31,11 +29,11 @@ TWO_WEIGHTS = (
 """`L(w, a) = (w a - 1)^2 / 2`."""
 
 
-def hessian(w: float, a: float) -> np.ndarray:
+def hessian(w, a):
     return np.array([[a * a, 2 * w * a - 1], [2 * w * a - 1, w * w]])
 
 
-def two_weights(*more: str):
+def two_weights(*more):
     return one_run("cohen2021/random_labels.yaml", *TWO_WEIGHTS, *more)
 
 

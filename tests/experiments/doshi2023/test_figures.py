@@ -2,8 +2,6 @@
 that are trained.
 """
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The minimal model against sums written out, and its first growth against all sequences."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

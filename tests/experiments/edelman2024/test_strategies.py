@@ -1,7 +1,5 @@
 """The order in which strategies are the nearest to a network."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.edelman2024.strategies import Network

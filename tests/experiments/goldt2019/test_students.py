@@ -2,8 +2,6 @@
 trained students.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from dynamics_cli._bundled.experiments.goldt2019.theory.order_parameters import (
     Order,

@@ -1,7 +1,5 @@
 """The analytic weights, and the Fourier measures of weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.gromov2023.theory.analytic import (

@@ -2,8 +2,6 @@
 neurons.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.kunin2024.theory.single_neuron import (

@@ -1,7 +1,5 @@
 """Alternating flow against printed times and an independent maximiser."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.kunin2025.addition import largest_utility
@@ -14,7 +12,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Streams
 
 
-def data_of(name: str) -> tuple[np.ndarray, np.ndarray]:
+def data_of(name):
     """Return the data of a config of the paper."""
     samples = load_config(CONFIGS / "kunin2025" / f"{name}.yaml").dataset.samples(Streams(0))
     return samples.x, samples.y

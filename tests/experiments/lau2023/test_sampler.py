@@ -1,7 +1,5 @@
 """The expectation of the released sampler."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Closed forms against printed numbers and each other, and the exact error against sequences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.lu2024.errors import NOTEBOOK

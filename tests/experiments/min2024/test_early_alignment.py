@@ -1,7 +1,5 @@
 """Constants, bounds and paths of Min et al. 2024, and the single neuron of its Appendix E."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.min2024.digits import growth
@@ -12,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 
-def two_points(angle: float) -> tuple[np.ndarray, np.ndarray]:
+def two_points(angle):
     return np.array([[1.0, 0.0], [np.sin(angle), np.cos(angle)]]), np.ones(2)
 
 
@@ -25,7 +23,7 @@ def test_constants_of_two_points(angle):
     assert found.t1 == pytest.approx(16 * np.log(2) * mu**-2.5, rel=1e-6)
 
 
-def random_path(rng: np.random.Generator, n_plus: int, n_minus: int) -> np.ndarray:
+def random_path(rng, n_plus, n_minus):
     path = [(int(rng.integers(n_plus + 1)), int(rng.integers(1, n_minus + 1)))]
     while path[-1] != (n_plus, 0):
         plus, minus = path[-1]
@@ -83,7 +81,7 @@ def test_growth_is_the_rate_of_the_norms():
     assert np.isnan(growth(times, np.exp(times), until=np.nan))
 
 
-def all_times(plus: int, minus: int, n_plus: int, n_minus: int) -> list[float]:
+def all_times(plus, minus, n_plus, n_minus):
     """Return the travel time of each path from (k_+, k_-), enumerated one by one."""
     if (plus, minus) == (n_plus, 0):
         return [0.0]

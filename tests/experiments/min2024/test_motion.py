@@ -1,7 +1,5 @@
 """Changes in norms and directions of neurons (Min et al. 2024, Appendix A.5)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.min2024.theory.motion import motion

@@ -1,7 +1,5 @@
 """The premise of Theorem 1 of Min et al. 2024 as a number, and the verdicts that follow it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 network on a few images.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

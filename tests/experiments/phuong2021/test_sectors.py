@@ -1,7 +1,5 @@
 """Extremal sectors and the limit of Theorem 1, on small data by hand and against all sectors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.phuong2021.theory import sectors

@@ -1,7 +1,5 @@
 """Orthogonal separability and products of pairs, against loops over all pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.phuong2021.theory.separability import (

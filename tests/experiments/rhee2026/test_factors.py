@@ -1,7 +1,5 @@
 """Two factors that learn a matrix: the scalar laws of gradient descent."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.rhee2026.theory.factors import (

@@ -1,7 +1,5 @@
 """The bound of Theorem 4.1 against SGD in float64, written out here."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.sarussi2021.theory.convergence import PULL, epochs_bound
@@ -13,7 +11,7 @@ X = np.array([[1.0, 0.3], [0.8, -0.2], [-1.0, 0.1], [-0.7, -0.3]])
 Y = np.array([1.0, 1.0, -1.0, -1.0])
 
 
-def epochs_until(epsilon: float, W: np.ndarray) -> int:
+def epochs_until(epsilon, W):
     """Return the epochs of SGD, without replacement, after which the mean loss is at most
     epsilon.
     """

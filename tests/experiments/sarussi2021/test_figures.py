@@ -1,7 +1,5 @@
 """The figures of Sarussi et al. 2021 on runs that are really trained."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -16,14 +14,14 @@ def test_a_trained_second_layer_is_refused():
         evidence_of("sarussi2021-fig1", ("architecture.train_output=true", "optimizer.epochs=1"))
 
 
-def test_linear_least_squares_may_get_a_point_wrong() -> None:
+def test_linear_least_squares_may_get_a_point_wrong():
     x = np.array([[1.0, 0.0], [10.0, 0.0], [0.0, 1.0]])
     y = np.array([1.0, -1.0, 1.0])  # the normal is (-9/101, 1)
     assert least_squares_accuracy(x, y) == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("learnt", [True, False])
-def test_neurons_that_cluster_count_once_the_digits_are_learnt(learnt: bool) -> None:
+def test_neurons_that_cluster_count_once_the_digits_are_learnt(learnt):
     states = np.arange(4.0)
     run = Clustering(
         epochs=states,

@@ -2,8 +2,6 @@
 against trained networks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.sarussi2021.theory import agreement, clustering

@@ -1,7 +1,5 @@
 """Exact solutions against integrated equations, and the figures on runs that are really trained."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

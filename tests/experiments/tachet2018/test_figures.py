@@ -2,8 +2,6 @@
 really trained.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.trained import train_together

@@ -1,20 +1,15 @@
 """Independent modes: H1 to H3 hold at the start, Lemma 3.1 during training."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
 from tests.cases import problem_of
 from tests.kinds.test_refused import MODES
 
 
-def problem(**changes: Any) -> Problem:
+def problem(**changes):
     return problem_of(**{**MODES, **changes})
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import hyperboloid

@@ -2,8 +2,6 @@
 trained networks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.woodworth2020.regression import draw_samples, errors
@@ -18,7 +16,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq, minimize
 
 
-def small_problem() -> tuple[np.ndarray, np.ndarray]:
+def small_problem():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((4, 9))
     return X, X[:, 0] - X[:, 1] + 0.3 * rng.standard_normal(

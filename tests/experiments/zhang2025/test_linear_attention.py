@@ -2,8 +2,6 @@
 it learns from.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -21,13 +19,13 @@ H = 2
 STREAMS = Streams(4)
 
 
-def sequences(features: str = "tokens", **keys: object) -> InContextRegression:
+def sequences(features="tokens", **keys):
     return InContextRegression(
         n=40, context=N, eigenvalues=[0.5, 0.3, 0.2], features=features, n_test=30, **keys
     )
 
 
-def full(X: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
+def full(X, weights):
     """Return `sum_i (X KQ_i X^T) X V_i^T` for all tokens, its last number for the last token."""
     total = torch.zeros(len(X), dtype=X.dtype)
     for i in range(H):

@@ -2,8 +2,6 @@
 descent.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.zhang2025.separate import PRINTED

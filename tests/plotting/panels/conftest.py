@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from dynamics_cli.plotting.style import new_figure

@@ -1,7 +1,5 @@
 """Phase diagrams: the scale of colours, and values that it cannot show."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
