@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -151,6 +152,10 @@ class RootGroup(CommandGroup):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a reader of its output who has gone away ends it quietly."""
+        if os.path.isfile("pyproject.toml"):  # noqa: PTH113 - what it imports is light
+            from dynamics_cli.reproduction.catalogue import use_here
+
+            use_here(ctx.args)
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:

@@ -53,6 +53,11 @@ def papers(as_json: bool) -> None:
         for p in table
     ]
     emit_either(table, text_table(["paper", "figures", "title"], rows, right=[1]), as_json=as_json)
+    from dynamics_cli.reproduction.catalogue import paper_here
+
+    here = paper_here()
+    if here is not None and here.name not in (row["key"] for row in table):
+        say(f"not loaded: {here.name} of this folder; its name or `--with .` loads its code")
 
 
 @documented("list_configs", name="configs", epilog="Example: dyn list configs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -56,18 +57,18 @@ def page(
     quiet: bool,
     as_json: bool,
 ) -> None:
+    message = partial(say, quiet=quiet or as_json)
     if everything == bool(what):
         raise click.UsageError("say what to show: runs, a sweep, a figure, a paper, or --all")
     if site is not None:
         if len(what) != 1 or output is not None or theory:
             raise click.UsageError("--site takes one paper, and neither --output nor --theory")
         _site(what[0], site, quiet=quiet, as_json=as_json)
-        _refresh(what[0])
+        _refresh(what[0], message)
         return
     from dynamics_cli.pages import pages_folder
     from dynamics_cli.runs.store import manifest
 
-    message = partial(say, quiet=quiet or as_json)
     if theory:
         message("computing the predictions of theories")
     made = dyn.page(*what, theory=theory)
@@ -78,7 +79,7 @@ def page(
     else:
         file = made.save(output)
     for name in what:
-        _refresh(name)
+        _refresh(name, message)
     if as_json:
         emit_json({"file": file, "bytes": file.stat().st_size if file.is_file() else None})
         return
@@ -87,12 +88,12 @@ def page(
         message(size(file.stat().st_size))
 
 
-def _refresh(name: str) -> None:
+def _refresh(name: str, message: Callable[[str], None]) -> None:
     """Write the tables of a paper into its repository, where that is the working directory."""
     from dynamics_cli.pages.release import refresh
 
     for path in refresh(name):
-        say(f"{path.name}: the table is new")
+        message(f"{path.name}: the table is new")
 
 
 def _site(paper: str, folder: Path, *, quiet: bool, as_json: bool) -> None:

@@ -31,19 +31,11 @@ EXPERIMENTS = "dynamics_cli._bundled.experiments"
 def papers() -> dict[str, PaperEntry]:
     """Return all papers by key: bundled, in folders named by `--with`, and of installed packages.
 
-    The paper that `pyproject.toml` in the working directory names is loaded as by `--with`.
-
     Raises InputError: the `PAPER` of a package is no paper, or its key is taken.
     """
     known = dict(_bundled())
-    installed = {point.module for point in entry_points(group=GROUP)}
-    here = paper_here()
-    if here is not None and here.name not in installed:
-        from dynamics_cli.kinds.registry import use
-
-        use(here)
     paths = os.environ.get("DYN_WITH", "")
-    if not (paths or installed):  # listing is light without packages of others
+    if not (paths or entry_points(group=GROUP)):  # listing is light without packages of others
         return known
     from dynamics_cli.kinds.registry import installed_packages, named_packages
 
@@ -165,6 +157,23 @@ def loading(figure_id: str) -> list[str]:
     named = [Path(path).name for path in paths if path and path != str(paper_here())]
     tops = {listed.module.partition(".")[0] for listed in figures() if listed.id == figure_id}
     return [word for folder in named if folder in tops for word in ("--with", folder)]
+
+
+def use_here(words: Iterable[str]) -> None:
+    """Load the paper of the working directory, as `--with .` does, where a command names it.
+
+    Code runs for a user who asks for the paper or a figure by name, and not as a stranger's folder
+    is listed or completed. An installed package takes the place of the folder.
+
+    Raises InputError: it cannot be imported.
+    """
+    here = paper_here()
+    if here is None or here.name not in (word.partition("-")[0] for word in words):
+        return
+    if here.name not in {point.module for point in entry_points(group=GROUP)}:
+        from dynamics_cli.kinds.registry import use
+
+        use(here)
 
 
 def paper_here() -> Path | None:

@@ -30,7 +30,8 @@ def test_a_repository_from_nothing_to_its_site(tmp_path, monkeypatch, dyn):
     assert str(tmp_path) not in document
 
     Path("README.md").write_text("mine\n" + Path("README.md").read_text() + "mine too\n")
-    assert dyn("page", "paper2026", "-q").code == 0
+    quiet = dyn("page", "paper2026", "-q")
+    assert (quiet.code, quiet.err) == (0, "")
     text = Path("README.md").read_text()
     assert text.startswith("mine\n")
     assert text.endswith("mine too\n")
@@ -73,14 +74,19 @@ def test_a_repository_from_nothing_to_its_site(tmp_path, monkeypatch, dyn):
 
 
 @pytest.mark.usefixtures("kinds_as_before")
-def test_only_a_paper_that_the_folder_itself_names_is_loaded(tmp_path, monkeypatch, dyn):
+def test_only_a_paper_that_folder_and_command_name_is_loaded(tmp_path, monkeypatch, dyn):
     monkeypatch.chdir(tmp_path)
     Path("evil").mkdir()
     Path("evil/__init__.py").write_text("raise SystemExit('loaded')\n")
     for project in ("[project]", "not TOML", "[project.entry-points.dyn]\nx = 'nowhere'\n"):
         Path("pyproject.toml").write_text(project)
         assert catalogue.paper_here() is None
-        assert dyn("list", "papers").code == 0
+        assert "no paper 'evil'" in dyn("list", "figures", "--paper", "evil").err
     Path("pyproject.toml").write_text("[project.entry-points.dyn]\nx = 'evil'\n")
-    assert dyn("list", "papers").code == 3
-    assert dyn("list", "configs").code == 0
+    for words in (["list", "papers"], ["list", "figures"], ["config", "check", "evil/x.yaml"]):
+        assert "SystemExit" not in dyn(*words).err
+    assert "not loaded: evil of this folder" in dyn("list", "papers").err
+    for words in (["reproduce", "evil-fig1"], ["list", "figures", "--paper", "evil"]):
+        answer = dyn(*words)
+        assert answer.code == 3
+        assert "SystemExit: loaded" in answer.err
