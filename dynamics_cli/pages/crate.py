@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import mimetypes
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files as resources
 from typing import Any
 
@@ -29,6 +29,7 @@ def script(documents: Mapping[str, Mapping[str, Any]]) -> bytes:
 def crate(
     entry: PaperEntry,
     cited: str,
+    made: Mapping[str, Sequence[str]],
     documents: Mapping[str, Mapping[str, Any]],
     contents: Mapping[str, bytes],
 ) -> bytes:
@@ -37,45 +38,29 @@ def crate(
     Args:
         entry: its entry in the index.
         cited: a sentence that cites the site.
+        made: dates and versions of its figures, as their pages say them.
         documents: JSON of its figures, by name.
         contents: the files of the site, by name.
     """
     asset = resources("dynamics_cli.pages") / "assets" / "crate.json"
     known = {entity["@id"]: entity for entity in json.loads(asset.read_text(encoding="utf-8"))}
-    provenances = [document["provenance"] for document in documents.values()]
     known["./"] |= {
         "name": f"Reproduction of: {entry.title}",
         "description": cited,
-        "datePublished": max(made["started"] for made in provenances)[:10],
+        "datePublished": max(made["date"]),
         "hasPart": _ids(contents),
         "mentions": _ids(f"#{name}" for name in documents),
     }
-    credit = f"{entry.authors}. {entry.venue}."
-    known["#paper"] |= {"name": entry.title, "creditText": credit}
-    versions = sorted({made["versions"]["dyn"] for made in provenances})
-    known["#dyn"]["softwareVersion"] = ", ".join(versions)
+    known["#paper"] |= {"name": entry.title, "creditText": f"{entry.authors}. {entry.venue}."}
+    known["#dyn"]["version"] = ", ".join(made["version of dyn"])
     for name, data in contents.items():
         form = mimetypes.guess_type(name)[0] or "text/plain"
         described = {"name": name, "encodingFormat": form, "contentSize": str(len(data))}
         known[name] = {"@id": name, "@type": "File", **described, **known.get(name, {})}
-    entities = [*known.values(), *_actions(documents, contents)]
-    graph = {"@context": f"{SPECIFICATION}/context", "@graph": entities}
-    return (json.dumps(graph, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _ids(names: Iterable[str]) -> list[dict[str, str]]:
-    return [{"@id": name} for name in names]
-
-
-def _actions(
-    documents: Mapping[str, Mapping[str, Any]], contents: Iterable[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield how each figure was made: of its configs, by the workflow."""
     for name, document in documents.items():
-        made = document["provenance"]
         configs = tuple(run["config"] for run in document["runs"])
         results = (f"figures/{name}.", f"{name}.")
-        yield {
+        known[f"#{name}"] = {
             "@id": f"#{name}",
             "@type": "CreateAction",
             "name": document.get("title") or name,
@@ -83,6 +68,13 @@ def _actions(
             "instrument": {"@id": WORKFLOW},
             "object": _ids(place for place in contents if place.endswith(configs)),
             "result": _ids(place for place in contents if place.startswith(results)),
-            "endTime": made["started"],  # the time when it was drawn
-            "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
+            "endTime": document["provenance"]["started"],  # the time when it was drawn
         }
+    graph = {"@context": f"{SPECIFICATION}/context", "@graph": [*known.values()]}
+    return (json.dumps(graph, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _ids(names: Iterable[str]) -> object:
+    """Return references to entities, as JSON-LD has them: one alone is no list."""
+    ids = [{"@id": name} for name in names]
+    return ids[0] if len(ids) == 1 else ids

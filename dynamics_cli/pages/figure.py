@@ -26,7 +26,7 @@ from dynamics_cli.reproduction.document import (
     seeds_of,
 )
 from dynamics_cli.reproduction.publish import audit_of
-from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
+from dynamics_cli.reproduction.settings import chosen_by_outcome, named, origins_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.text import number
@@ -263,16 +263,11 @@ def _pictures(figure: Reproduced) -> Iterator[Html]:
         )
 
 
-def config_name(config: str) -> str:
-    """Return how a config is called on any machine: below `configs/`, or by its own name."""
-    return Path(config).name if Path(config).is_absolute() else config
-
-
 def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     rows = [
         [
             run["role"],
-            config_name(run["config"]),
+            named(run["config"]),
             " ".join(run.get("overrides", [])),
             run["seed"],
             run.get("replicas", 1),

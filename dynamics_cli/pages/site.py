@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -17,7 +15,6 @@ from dynamics_cli.pages.figure import (
     add_figure,
     add_paper,
     claims_table,
-    config_name,
     reproduced,
 )
 from dynamics_cli.reproduction import catalogue
@@ -25,6 +22,7 @@ from dynamics_cli.reproduction.claims import DEPENDS, summary
 from dynamics_cli.reproduction.document import config_files
 from dynamics_cli.reproduction.entries import PaperEntry
 from dynamics_cli.reproduction.publish import published
+from dynamics_cli.reproduction.settings import named
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import files, manifest
 
@@ -40,8 +38,14 @@ VERDICTS = {
 """Verdict -> its meaning."""
 COLUMNS = ("figure", "id", "kind", "statement", "source", "expected", "measured", "verdict")
 """Columns of `claims.csv`, before those of seeds and nulls."""
-_LATEX = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
-_LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"},
+    }
+)
+Made = Mapping[str, Sequence[str]]
+"""What made figures -> its values, all where they differ."""
 
 
 def site(paper: str, out: str | Path) -> list[Path]:
@@ -72,11 +76,12 @@ def site(paper: str, out: str | Path) -> list[Path]:
         raise RunError(
             f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
         )
-    contents = dict(_contents(paper, papers[paper], figures))
+    made = _made(figures)
+    cited = _citation(papers[paper], figures, made)
+    contents = dict(_contents(paper, papers[paper], figures, made, cited))
     documents = {figure.name: figure.document for figure in figures}
     contents[WORKFLOW] = script(documents)
-    cited = _citation(papers[paper], figures)
-    contents[CRATE] = crate(papers[paper], cited, documents, contents)
+    contents[CRATE] = crate(papers[paper], cited, made, documents, contents)
     return manifest.write_listed(Path(out), contents)
 
 
@@ -84,23 +89,30 @@ def site(paper: str, out: str | Path) -> list[Path]:
 
 
 def _contents(
-    key: str, entry: PaperEntry, figures: Sequence[Reproduced]
+    key: str, entry: PaperEntry, figures: Sequence[Reproduced], made: Made, cited: str
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name in the site and the contents of each file."""
-    configs = _config_places(figures)
+    used = [run["config"] for figure in figures for run in figure.document["runs"]]
+    configs = {config: f"configs/{named(config)}" for config in used}
     notes = _notes(key)
-    cited = _citation(entry, figures)
+    bibtex = _bibtex(key, entry, made)
     further = ["claims.csv", "citation.bib", WORKFLOW, CRATE, *(["NOTES.md"] if notes else [])]
 
     index = Page("index", f"Reproduction of {key}")
     add_paper(index, key, figures, apart=True)
     index.body += [
         tag("section", *_verdicts(figures)),
-        tag(
-            "section", tag("h2", "Cite"), tag("p", cited), tag("pre", _bibtex(key, entry, figures))
-        ),
+        tag("section", tag("h2", "Cite"), tag("p", cited), tag("pre", bibtex)),
         tag("section", *_configs(figures, configs)),
-        tag("section", *_environment(figures)),
+        tag(
+            "section",
+            tag("h2", "Environment", id="environment"),
+            table(
+                [],
+                [[key, ", ".join(values)] for key, values in made.items()],
+                "Where, when and with what the figures were made",
+            ),
+        ),
         tag("section", tag("h2", "Files"), items(_link(name) for name in further)),
     ]
     yield "index.html", index.encode()
@@ -121,7 +133,7 @@ def _contents(
         yield from of_figure.items()
 
     yield "claims.csv", _claims_csv(figures)
-    yield "citation.bib", _bibtex(key, entry, figures).encode("utf-8", "backslashreplace")
+    yield "citation.bib", bibtex.encode("utf-8", "backslashreplace")
     if notes is not None:
         yield "NOTES.md", notes.read_bytes()
     for figure in figures:
@@ -132,19 +144,6 @@ def _contents(
 
 def _link(place: str) -> Html:
     return tag("a", place, href=place)
-
-
-def _config_places(figures: Sequence[Reproduced]) -> dict[str, str]:
-    """Return the place of each config of figures in the site."""
-    configs = dict.fromkeys(run["config"] for figure in figures for run in figure.document["runs"])
-    places: dict[str, str] = {}
-    for config in configs:
-        place = f"configs/{config_name(config)}"
-        if place in places.values():
-            digest = hashlib.sha256(config.encode()).hexdigest()[:8]
-            place = f"configs/{digest}-{config_name(config)}"
-        places[config] = place
-    return places
 
 
 def _config(file: Path, config: str, own: Mapping[str, Path]) -> bytes:
@@ -221,7 +220,7 @@ def ranges(ranges: Iterable[tuple[int, int]]) -> str:
     return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in parts)
 
 
-def _made(figures: Sequence[Reproduced]) -> dict[str, list[str]]:
+def _made(figures: Sequence[Reproduced]) -> Made:
     """Return versions, commit, threads, platform and dates of figures; all where they differ."""
     made: dict[str, dict[str, None]] = {}
     for figure in figures:
@@ -234,12 +233,6 @@ def _made(figures: Sequence[Reproduced]) -> dict[str, list[str]]:
             if value is not None:
                 made.setdefault(key, {})[str(value)] = None
     return {key: list(values) for key, values in made.items()}
-
-
-def _environment(figures: Sequence[Reproduced]) -> Iterator[Html]:
-    rows = [[key, ", ".join(values)] for key, values in _made(figures).items()]
-    yield tag("h2", "Environment", id="environment")
-    yield table([], rows, "Where, when and with what the figures were made")
 
 
 def _claims_csv(figures: Sequence[Reproduced]) -> bytes:
@@ -264,31 +257,25 @@ def _claims_csv(figures: Sequence[Reproduced]) -> bytes:
 # -- citation
 
 
-def _version(figures: Sequence[Reproduced]) -> tuple[str, str]:
+def _version(made: Made) -> str:
     """Return the versions and commits in words, and the date of the last figure."""
-    made = _made(figures)
-    words = f"dyn {', '.join(made.get('version of dyn', ['of an unknown version']))}"
+    words = f"dyn {', '.join(made['version of dyn'])}"
     if commits := made.get("commit"):
         words += f", commit {', '.join(commits)}"
-    return words, max(made["date"])
+    return f"{words}, {max(made['date'])}"
 
 
-def _citation(entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
-    words, date = _version(figures)
+def _citation(entry: PaperEntry, figures: Sequence[Reproduced], made: Made) -> str:
     outcome = summary([claim for figure in figures for claim in figure.claims])
     return (
-        f"Reproduction of “{entry.title}” ({entry.authors}; {entry.venue}). Made with {words},"
-        f" {date}. {outcome}."
+        f"Reproduction of “{entry.title}” ({entry.authors}; {entry.venue}). Made with"
+        f" {_version(made)}. {outcome}."
     )
 
 
-def _bibtex(key: str, entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
-    words, date = _version(figures)
-    note = f"Of the paper by {entry.authors}, {entry.venue}; made with {words}, {date}"
-    fields = {"title": f"Reproduction of: {entry.title}", "note": note, "year": date[:4]}
-    lines = [f"  {name} = {{{_latex(text)}}}," for name, text in fields.items()]
+def _bibtex(key: str, entry: PaperEntry, made: Made) -> str:
+    note = f"Of the paper by {entry.authors}, {entry.venue}; made with {_version(made)}"
+    year = max(made["date"])[:4]
+    fields = {"title": f"Reproduction of: {entry.title}", "note": note, "year": year}
+    lines = [f"  {name} = {{{text.translate(_LATEX)}}}," for name, text in fields.items()]
     return "\n".join([f"@misc{{{key}-reproduction,", *lines, "}"]) + "\n"
-
-
-def _latex(text: str) -> str:
-    return re.sub(r"[\\&%$#_{}^~]", lambda match: _LATEX[match[0]], text)

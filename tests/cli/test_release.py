@@ -59,11 +59,11 @@ def test_a_repository_from_nothing_to_its_site(tmp_path, monkeypatch, dyn):
     listed = {entity.id for entity in crate.data_entities}
     there = {str(p.relative_to("site")) for p in Path("site").rglob("[!.]*") if p.is_file()}
     assert listed == there - {CRATE}
-    profiles = {profile.id for profile in crate.root_dataset["conformsTo"]}
-    assert "https://w3id.org/ro/wfrun/workflow/0.5" in profiles
+    profiles = {profile.id: profile.type for profile in crate.root_dataset["conformsTo"]}
+    assert "Profile" in profiles["https://w3id.org/ro/wfrun/workflow/0.5"]
     (action,) = crate.get_by_type("CreateAction")
     assert action["instrument"] == crate.mainEntity
-    assert [one.id for one in action["object"]] == ["configs/paper2026/configs/two_points.yaml"]
+    assert action["object"].id == "configs/paper2026/configs/two_points.yaml"
     assert "figures/paper2026-fig1.png" in {one.id for one in action["result"]}
     assert not [
         reference
