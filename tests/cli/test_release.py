@@ -29,6 +29,7 @@ def test_a_repository_from_nothing_to_its_site(tmp_path, monkeypatch, dyn):
     assert json.loads(document)["runs"][0]["config"] == "paper2026/configs/two_points.yaml"
     assert str(tmp_path) not in document
 
+    assert dyn("audit", "paper2026", "--strict", "-q", "--null", "linear").code == 0
     Path("README.md").write_text("mine\n" + Path("README.md").read_text() + "mine too\n")
     quiet = dyn("page", "paper2026", "-q")
     assert (quiet.code, quiet.err) == (0, "")
