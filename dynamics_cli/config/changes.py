@@ -107,7 +107,7 @@ def mistakes_of_changes(
     for k, change in enumerate(changes):
         place: KeyPath = (CHANGES, k)
         if change.at <= before:
-            told = f"must be after that of the change before it, {before}, not {change.at}"
+            told = f"must be after the change before it, {before}, not {change.at}"
             problems.append(source.problem((*place, "at"), told))
         if last is not None and change.at >= last:
             told = f"must be before the end of the run, {last}, not {change.at}"
@@ -155,7 +155,7 @@ def _without_effect(segments: Sequence[Segment]) -> Iterator[tuple[int, str, str
 def _mistakes_from(
     written: Written, config: RunConfig, *, check_files_exist: bool
 ) -> list[Mistake]:
-    """Return what is wrong with the config from a change on, beside that of the whole run."""
+    """Return what is wrong with the config from a change on, beside mistakes of the whole run."""
     kind: Any = node_at(("optimizer",), written.data).section
     if kind is not None and kind.is_flow != config.optimizer.is_flow:
         told = "gradient flow can neither begin nor end on the way"
@@ -189,7 +189,7 @@ def _fixed(config: RunConfig, following: RunConfig) -> Iterator[tuple[KeyPath, s
             given = getattr(new, key, None)
             silent = key == "measures" and given is None  # `_resolved` leaves them out
             if given != getattr(old, key, None) and not silent:
-                yield (name, key), "is that of the whole run, it cannot change on the way"
+                yield (name, key), "belongs to the whole run, it cannot change on the way"
 
 
 def segments_of(config: RunConfig) -> list[Segment]:

@@ -44,7 +44,7 @@ sweep:
     let: dict[str, Any] = Field(default_factory=dict)
     """Settings that are computed: `optimizer.lr: min(10, 0.1 / initialization.scale**2)`."""
     seeds: PositiveInt = 1
-    """Seeds per point of the grid: that of the config and those after it."""
+    """Seeds per point of the grid: the config's and the following ones."""
     record: Literal["light", "ends", "config"] | None = None
     """Kept of each job: its ends and about a thousand losses; its ends; what `record` says.
 

@@ -315,7 +315,7 @@ class Spectrum:
         return len(self._directions)
 
     def _make_room(self, rows: int) -> None:
-        """Make room for so many directions; those that are there stay."""
+        """Make room for this number of directions; the present ones stay."""
         former = self._directions
         if rows > len(former):
             self._directions = np.empty((2 * len(former), self.state.size))
@@ -383,7 +383,7 @@ class Block(Spectrum):
         self._complete(self._k)
 
     def _complete(self, count: int) -> None:
-        """Append random directions until there are so many."""
+        """Append random directions up to this number."""
         while self._count < count:
             self._append(self._rng.standard_normal(self.state.size), 0.0)
 

@@ -23,7 +23,7 @@ def objective_of(
         problem: gives samples and loss.
         initial: weights by name, of which those that are not trained stay.
         backend: `compiled` for the engine, else torch.
-        device: that of torch.
+        device: a device of torch.
     """
     if backend == "compiled":
         return _by_engine(problem, initial)

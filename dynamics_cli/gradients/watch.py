@@ -73,7 +73,7 @@ WATCH = Structure(
         ),
         ("set_environment", "Address", "C's fesetenv; 0: subnormal numbers are not flushed"),
         ("usual", "Floats", "the environment of measures"),
-        ("flushed", "Floats", "that of training"),
+        ("flushed", "Floats", "the environment of training"),
         ("values", "Floats", "(K,) written"),
         ("states", "Reals", "(K, P) weights, written where they are kept"),
         ("keeps", "int", "whether they are"),

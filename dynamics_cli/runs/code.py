@@ -149,7 +149,7 @@ def packages() -> Mapping[str, str]:
 
 
 def repository(folder: Path) -> Path | None:
-    """Return the git repository around a folder; None outside of one, and for that of dyn."""
+    """Return the git repository around a folder; None outside of one, and in dyn's own."""
     for root in (folder, *folder.parents):
         if (root / ".git").exists():
             return None if root == CHECKOUT else root

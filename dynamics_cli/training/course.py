@@ -25,7 +25,7 @@ class Course:
     which the leg began, from which the stepper is made again.
 
     Attributes:
-        loop: that of the leg at work; None before the first.
+        loop: the loop of the leg at work; None before the first.
         leg: the leg at work.
     """
 

@@ -31,7 +31,7 @@ class Leg:
     last: int
     """The last state that it reaches."""
     problems: Sequence[Problem]
-    """One, or those of replicas."""
+    """One, or one for each replica."""
     change: Change | None = None
     """What was changed at its first state; None of the first leg."""
 

@@ -102,7 +102,7 @@ class Measuring:
         return each[0] if len(each) == 1 else stacked(each)
 
     def _of(self, weights: Weights, r: int) -> Weights:
-        """Return the weights of a network among those of all; a single one has no axis."""
+        """Return the weights of one network; a single network has no replica axis."""
         if len(self._problems) == 1:
             return weights
         return {name: value[r] for name, value in weights.items()}

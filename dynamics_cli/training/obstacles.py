@@ -1,9 +1,9 @@
-"""Errors of torch, and of models and losses of others, in one line."""
+"""Errors of torch, and of foreign models and losses, in one line."""
 
 from __future__ import annotations
 
 LONGEST = 200
-"""Characters of an error of others that a message repeats."""
+"""Characters of a foreign error that a message repeats."""
 
 
 def told(error: BaseException) -> str:

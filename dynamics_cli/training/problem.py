@@ -32,10 +32,10 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
 
     Raises:
         DataMissingError: a data file is not there.
-        InputError: the data cannot be used, or code of others draws random numbers of its own.
+        InputError: the data cannot be used, or foreign code draws random numbers of its own.
     """
     config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
-    # code of others may seed the generators of the process
+    # foreign code may seed the generators of the process
     with nullcontext() if bundled(config) else alone():
         return _built(config, dataset)
 

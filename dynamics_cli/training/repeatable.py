@@ -85,7 +85,7 @@ def refuse_random_numbers(problem: Problem) -> None:
 def repeatable_samples(config: RunConfig) -> Samples:
     """Return the samples of a config.
 
-    Those of others are drawn again where a global generator has moved on.
+    Samples of a foreign kind are drawn again where a global generator has moved on.
 
     Raises:
         InputError: they differ then.

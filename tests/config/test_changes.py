@@ -91,7 +91,7 @@ def test_changes_can_be_set_and_are_written_out(tmp_path):
         ),
         (
             "at: 5\n    loss.reduction: sum\n  - at: 4\n    optimizer.lr: 0.1",
-            "7: changes[1].at: must be after that of the change before it, 5, not 4",
+            "7: changes[1].at: must be after the change before it, 5, not 4",
         ),
     ],
 )

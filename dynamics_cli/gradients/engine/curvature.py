@@ -233,7 +233,7 @@ class Engine:
         x, y = (np.array(array, np.float64, order="C") for array in (samples.x, samples.y))
         weight = float(problem.loss.sample_weight(samples.n))
         self.work = Work(self, x, y, weight)
-        """That of the training samples."""
+        """Of the training samples."""
         self.evaluated: object = None
         """The caller whose weights `work` was evaluated at last."""
         N = samples.n * self.layout.numbers

@@ -30,7 +30,7 @@ LAYER = Structure(
 NETWORK = Structure(
     "Network",
     [
-        ("loss_and_gradient", "Address", "that of layers, or of diagonal networks"),
+        ("loss_and_gradient", "Address", "of layers, or of diagonal networks"),
         ("forward_layer", "Address", ""),
         ("backward_layer", "Address", ""),
         ("weight_gradient", "Address", ""),

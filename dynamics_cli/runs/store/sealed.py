@@ -19,7 +19,7 @@ from dynamics_cli.text import jsonable
 FORMAT = 1
 """Version of all that dyn writes. What an earlier version wrote is read for ever (`READERS`)."""
 READERS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""By format, the function that turns the contents of a file into those of the next format.
+"""By format, the function that turns the contents of a file into the next format.
 
 Who raises `FORMAT` adds the reader of the format before, and a corpus (`tests/corpus/make.py`).
 """
