@@ -124,10 +124,10 @@ def formula_owner(cls: type) -> type:
 
 
 class Descent(Optimizer):
-    """The base of optimizers that take steps from gradients; a new optimizer defines `update`.
+    """The base of optimizers that take steps from gradients.
 
-    A step is `update(parameters, gradients, ...)`; the rest (batches, losses, checkpoints) is done
-    around it.
+    A new optimizer defines `updated`, the formula of a single weight, or `update`, which moves
+    tensors as a whole. The rest (batches, losses, checkpoints) is done around it.
     """
 
     titles: ClassVar[Mapping[str, str]] = {

@@ -34,7 +34,7 @@ def last_update(state: State) -> Floats | None:
 class OfUpdates(Curvature):
     """The base of measures of the last update."""
 
-    needs = "updates of a single network, which gradient flow has none of"
+    needs = "updates of a single network; a flow has none"
 
     @property
     def updates(self) -> int:
