@@ -60,11 +60,13 @@ def with_formulas(text: str) -> str:
 
 
 def in_html(text: str) -> str:
-    """Return a sentence as HTML, its formulas as MathML."""
+    """Return a sentence as HTML: its formulas as MathML, words between backticks as code."""
     from latex2mathml.converter import convert
 
     parts = FORMULA.split(text)  # words, formula, words, ...
-    parts[::2] = map(html.escape, parts[::2])
+    parts[::2] = [
+        re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(words)) for words in parts[::2]
+    ]
     parts[1::2] = map(convert, parts[1::2])
     return "".join(parts)
 

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from html import escape
 from importlib.resources import files as resources
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -107,17 +108,23 @@ def table(
     caption: str = "",
     **attributes: object,
 ) -> Html:
-    """Return a table whose first cells head their rows, in a frame that scrolls if too wide."""
+    """Return a table whose first cells head their rows, in a frame that scrolls if too wide.
+
+    The others say their columns, for screens where the cells of a row stand below one another.
+    """
     head = None
     if header:
         head = tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header)))
 
-    def placed(cell: object) -> Html:
+    def placed(cell: object, column: object) -> Html:
         if isinstance(cell, Html) and cell.startswith("<td"):
             return cell
-        return tag("td", cell)
+        return tag("td", cell, data_label=column)
 
-    body = [tag("tr", tag("th", first, scope="row"), *map(placed, cells)) for first, *cells in rows]
+    body = [
+        tag("tr", tag("th", first, scope="row"), *map(placed, cells, header[1:] or repeat(None)))
+        for first, *cells in rows
+    ]
     whole = tag(
         "table",
         tag("caption", caption) if caption else None,

@@ -11,7 +11,7 @@ from dynamics_cli.analysis.picture import Picture
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page, tag
 from dynamics_cli.pages.drawn import add_charts
-from dynamics_cli.pages.figure import Reproduced, add_figure, add_paper, reproduced
+from dynamics_cli.pages.figure import Reproduced, add_figure, add_paper
 from dynamics_cli.pages.run import add_comparison, add_run
 from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
@@ -88,7 +88,7 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
         add_figure(page, Reproduced(value), level="h2")
     else:
         page = Page(value, value)
-        add_paper(page, value, reproduced(value))
+        _add_paper(page, value)
     return page
 
 
@@ -98,8 +98,15 @@ def _papers() -> Page:
     links = (tag("li", tag("a", entry.title, href=f"#{key}")) for key, entry in papers.items())
     page.body.append(tag("nav", tag("ul", *links), aria_label="papers"))
     for key in papers:
-        add_paper(page, key, reproduced(key))
+        _add_paper(page, key)
     return page
+
+
+def _add_paper(page: Page, key: str) -> None:
+    figures = Reproduced.of_paper(key)
+    add_paper(page, key, figures)
+    for figure in figures:
+        add_figure(page, figure)
 
 
 def _part(which: Any) -> Part:

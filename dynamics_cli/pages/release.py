@@ -11,12 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.pages.figure import Reproduced, reproduced
+from dynamics_cli.pages.figure import Reproduced
 from dynamics_cli.pages.site import ranges
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.claims import summary
-from dynamics_cli.reproduction.document import command, config_files, run_path
-from dynamics_cli.reproduction.settings import origins_of
+from dynamics_cli.reproduction.document import command, run_path
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.text import cell
@@ -70,7 +69,7 @@ def refresh(key: str) -> list[Path]:
     """
     if (here := catalogue.paper_here()) is None or here.name != key:
         return []
-    made = _made(key)
+    made = _Made.of_paper(key)
     texts = {"figures": _figures(made), "checklist": _checklist(key, made)}
     written = []
     for mark, name in PLACES.items():
@@ -85,10 +84,6 @@ def refresh(key: str) -> list[Path]:
             files.save(path, after)
             written.append(path)
     return written
-
-
-def _made(key: str) -> list[_Made]:
-    return [_Made(figure.file) for figure in reproduced(key)]
 
 
 def _figures(made: Sequence[_Made]) -> str:
@@ -117,8 +112,7 @@ def _checklist(key: str, made: Sequence[_Made]) -> str:
     ]
     for each in made:
         name = each.name
-        configs = config_files(each.document)
-        origins += [[name, *row] for row in origins_of(name, configs.values())]
+        origins += [[name, Path(config).stem, *row] for config, *row in each.origins]
         spans = [(r["seed"], r["seed"] + r.get("replicas", 1) - 1) for r in each.document["runs"]]
         for claim in each.claims:
             seeds = claim.count or f"seed {ranges(sorted(spans))}"

@@ -10,13 +10,7 @@ from pathlib import Path
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.crate import CRATE, WORKFLOW, crate, script
 from dynamics_cli.pages.document import Html, Page, items, table, tag
-from dynamics_cli.pages.figure import (
-    Reproduced,
-    add_figure,
-    add_paper,
-    claims_table,
-    reproduced,
-)
+from dynamics_cli.pages.figure import Reproduced, add_figure, add_paper, claims_table
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.claims import DEPENDS, summary
 from dynamics_cli.reproduction.document import config_files
@@ -48,6 +42,19 @@ Made = Mapping[str, Sequence[str]]
 """What made figures -> its values, all where they differ."""
 
 
+class _Figure(Reproduced):
+    """A figure with a page of its own, beside its files and configs."""
+
+    @property
+    def place(self) -> str:
+        """Its page."""
+        return f"{self.name}.html"
+
+    def config(self, name: str) -> Html:
+        """Return the place of a config, which leads there."""
+        return _link(_place(name))
+
+
 def site(paper: str, out: str | Path) -> list[Path]:
     """Write the pages of a paper into a folder that any web server can offer.
 
@@ -71,7 +78,7 @@ def site(paper: str, out: str | Path) -> list[Path]:
         raise UsageError(
             f"no paper {paper!r}{catalogue.meant(paper, papers)}; `dyn list papers` lists them"
         )
-    figures = reproduced(paper, apart=True)
+    figures = _Figure.of_paper(paper)
     if not figures:
         raise RunError(
             f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
@@ -92,18 +99,16 @@ def _contents(
     key: str, entry: PaperEntry, figures: Sequence[Reproduced], made: Made, cited: str
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name in the site and the contents of each file."""
-    used = [run["config"] for figure in figures for run in figure.document["runs"]]
-    configs = {config: f"configs/{named(config)}" for config in used}
     notes = _notes(key)
     bibtex = _bibtex(key, entry, made)
     further = ["claims.csv", "citation.bib", WORKFLOW, CRATE, *(["NOTES.md"] if notes else [])]
 
     index = Page("index", f"Reproduction of {key}")
-    add_paper(index, key, figures, apart=True)
+    add_paper(index, key, figures)
     index.body += [
         tag("section", *_verdicts(figures)),
         tag("section", tag("h2", "Cite"), tag("p", cited), tag("pre", bibtex)),
-        tag("section", *_configs(figures, configs)),
+        tag("section", *_configs(figures)),
         tag(
             "section",
             tag("h2", "Environment", id="environment"),
@@ -124,10 +129,9 @@ def _contents(
         add_figure(page, figure, level="h2")
         of_figure = {
             f"{FIGURES}/{name}": data
-            for name, data in published(figure.file, figure.document, configs)
+            for name, data in published(figure.file, figure.document, _place)
         }
-        names = dict.fromkeys(configs[run["config"]] for run in figure.document["runs"])
-        links = items(map(_link, [*of_figure, *names]))
+        links = items(map(_link, of_figure))
         page.body.append(tag("section", tag("h2", "Files of this figure"), links))
         yield f"{figure.name}.html", page.encode()
         yield from of_figure.items()
@@ -139,11 +143,16 @@ def _contents(
     for figure in figures:
         own = config_files(figure.document)
         for run in figure.document["runs"]:
-            yield configs[run["config"]], _config(figure.file, run["config"], own)
+            yield _place(run["config"]), _config(figure.file, run["config"], own)
 
 
 def _link(place: str) -> Html:
     return tag("a", place, href=place)
+
+
+def _place(config: str) -> str:
+    """Return the place of a config in the site."""
+    return f"configs/{named(config)}"
 
 
 def _config(file: Path, config: str, own: Mapping[str, Path]) -> bytes:
@@ -182,7 +191,7 @@ def _verdicts(figures: Sequence[Reproduced]) -> Iterator[Html | None]:
     yield claims_table(
         every,
         "All claims",
-        *("statement", "verdict", "expected", "measured", "figure", "seeds"),
+        *("claim", "verdict", "expected", "measured", "figure"),
         *("fails under nulls", "trained longer"),
     )
     yield tag(
@@ -193,18 +202,19 @@ def _verdicts(figures: Sequence[Reproduced]) -> Iterator[Html | None]:
     )
 
 
-def _configs(figures: Sequence[Reproduced], places: Mapping[str, str]) -> Iterator[Html]:
+def _configs(figures: Sequence[Reproduced]) -> Iterator[Html]:
     """Yield the configs with the figures that use them, and the seeds of their networks."""
-    rows = []
-    for config, place in places.items():
-        used = []
-        seeds: set[tuple[int, int]] = set()
-        for figure in figures:
-            runs = [run for run in figure.document["runs"] if run["config"] == config]
-            used += [figure.name] if runs else []
-            for run in runs:
-                seeds.add((run["seed"], run["seed"] + run.get("replicas", 1) - 1))
-        rows.append([_link(place), ", ".join(used), ranges(sorted(seeds))])
+    used: dict[str, dict[str, None]] = {}
+    seeds: dict[str, set[tuple[int, int]]] = {}
+    for figure in figures:
+        for run in figure.document["runs"]:
+            used.setdefault(run["config"], {})[figure.name] = None
+            of_run = (run["seed"], run["seed"] + run.get("replicas", 1) - 1)
+            seeds.setdefault(run["config"], set()).add(of_run)
+    rows = [
+        [_link(_place(config)), ", ".join(names), ranges(sorted(seeds[config]))]
+        for config, names in used.items()
+    ]
     yield tag("h2", "Configs and seeds", id="configs")
     yield table(["config", "figures", "seeds"], rows, "Configs of the networks")
 

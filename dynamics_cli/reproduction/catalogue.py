@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
-from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry, Reason
+from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.text import Table
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ def load_figure(figure_id: str) -> Figure:
     from dynamics_cli.kinds.registry import importing
     from dynamics_cli.reproduction.figure import Figure
 
-    listed = find(figure_id)
-    bundled = listed.module.startswith(f"{EXPERIMENTS}.")
+    entry = find(figure_id)
+    bundled = entry.module.startswith(f"{EXPERIMENTS}.")
     try:
         with nullcontext() if bundled else importing():
-            module = importlib.import_module(listed.module)
+            module = importlib.import_module(entry.module)
     except InputError as error:
         raise InputError(f"the figure {figure_id}: {error}") from error
     figure = getattr(module, "FIGURE", None)
@@ -101,18 +101,15 @@ def load_figure(figure_id: str) -> Figure:
         figure = several.get(figure_id)
     if not isinstance(figure, Figure) or figure.id != figure_id:
         raise InputError(
-            f"{listed.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES"
+            f"{entry.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES"
         )
-    return replace(figure.bound(module), title=listed.title, missed=listed.missed)
+    return replace(figure.bound(module), title=entry.title, missed=entry.missed)
 
 
-def missed(name: str) -> Mapping[str, Reason]:
-    """Return why claims of a figure or a variant are missed.
-
-    There is nothing for a figure that no index lists.
-    """
+def listed(name: str) -> FigureEntry:
+    """Return the entry of a figure, or of a variant's; an empty one where no index lists it."""
     figure_id = figure_names().get(name)
-    return {} if figure_id is None else find(figure_id).missed
+    return FigureEntry("", 0.0, "") if figure_id is None else find(figure_id)
 
 
 def find(figure_id: str) -> FigureEntry:

@@ -46,7 +46,7 @@ from dynamics_cli.text import Table
 AUDIT = ".audit"
 SEEDS = ".seeds"
 """Stand before `.json` in the names of a table of nulls, and of claims over seeds."""
-OTHER_RUNS = "it was made of other runs than the figure"
+OTHER_RUNS = "it was made of other runs than the figure, or has other claims"
 BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
 
@@ -217,15 +217,15 @@ def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
 
 
 def audit_belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
-    """Return whether an audit is of the runs that a figure was drawn from, given its JSON.
+    """Return whether an audit is of the runs of a figure and of its verdicts, given its JSON.
 
-    An audit of before, without hashes of runs, is compared by its claims and their verdicts.
+    An audit of before has no hashes of runs.
     """
-    if audit.hashes is not None:
-        return audit.hashes == {run["role"]: run["hash"] for run in document["runs"]}
+    hashes = {run["role"]: run["hash"] for run in document["runs"]}
     verdicts = {claim.id: claim.verdict for claim in audit.claims}
     drawn = [claim for claim in document["claims"] if claim["kind"] == "claim"]
-    return verdicts == {claim["id"]: claim["verdict"] for claim in drawn}
+    same = verdicts == {claim["id"]: claim["verdict"] for claim in drawn}
+    return same and audit.hashes in (None, hashes)
 
 
 def run_path(document_file: Path, path: str) -> Path:

@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
 
+from dynamics_cli.mathematics import in_html
 from dynamics_cli.reproduction.audits import read_audit
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, Interval
 from dynamics_cli.reproduction.document import (
     AUDIT,
     SEEDS,
+    audit_belongs,
     figures_in,
     file_of,
     read_document,
@@ -28,6 +30,7 @@ from dynamics_cli.reproduction.document import (
 from dynamics_cli.reproduction.entries import CAUSES
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.text import number
 from tests.experiments.helpers import unfalsified
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +51,12 @@ def papers():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "docs" / "_ext"))
         yield importlib.import_module("papers")
+
+
+@pytest.fixture(scope="module")
+def made(papers):
+    """The committed figures by their ids."""
+    return papers.committed()
 
 
 @pytest.mark.parametrize("figure", MADE)
@@ -81,12 +90,12 @@ def test_no_document_names_the_machine(file):
 
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{AUDIT}.json")), ids=lambda file: file.name)
-def test_an_audit_has_the_claims_of_its_figure(file, papers):
+def test_an_audit_has_the_claims_of_its_figure(file):
     audit = read_audit(file)
     figure = file.name.removesuffix(f"{AUDIT}.json")
     assert audit is not None
     assert audit.figure == figure
-    assert papers.belongs(audit, read_document(FIGURES / f"{figure}.json")), (
+    assert audit_belongs(audit, read_document(FIGURES / f"{figure}.json")), (
         f"stale: dyn audit {figure}, import again"
     )
     assert unfalsified(audit) == set()
@@ -133,9 +142,7 @@ def test_a_sentence_that_excuses_a_claim_has_a_claim_that_holds(key):
     assert said == used
 
 
-def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(
-    papers,
-):
+def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures():
     figure = ""
     quoted = 0
     for line in (
@@ -150,7 +157,7 @@ def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(
             figure = ""
         elif figure and not cells[0].startswith("---"):
             document = read_document(FIGURES / f"{figure}.json")
-            said = [(papers.number(one["measured"]), one["verdict"]) for one in document["claims"]]
+            said = [(number(one["measured"]), one["verdict"]) for one in document["claims"]]
             assert any(
                 (float(cells[2]), cells[3].removesuffix(" (theory)"))
                 == (float(f"{float(value):.3g}"), verdict)
@@ -160,43 +167,30 @@ def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(
     assert quoted == 2
 
 
-def test_pages_hold_every_claim_and_their_tables_are_even(papers):
-    made = papers.documents()
+def test_pages_hold_every_claim_and_no_part_ends_early(papers, made):
     for key, entry in PAPERS.items():
         page = papers.paper_page(key, entry, made)
         assert page.startswith(f"# {entry.title}")
-        for figure in entry.figures:
-            section = re.split(
-                r"^\([\w-]+\)=$",
-                page.partition(f"({figure})=\n")[2],
-                maxsplit=1,
-                flags=re.MULTILINE,
-            )[0]
+        for name in entry.figures:
+            section = page.partition(f"({name})=\n## ")[2].partition("\n(")[0]
             assert section
-            for one in papers.claims_of(made[figure]) if figure in made else ():
-                assert f"[`{one.first.id}`]{{.below}}" in section
-        columns = None
+            for one in made[name].claims if name in made else ():
+                assert f'<code class="below">{one.first.id}</code>' in section
+        # Markdown ends HTML at an empty line
         for line in page.splitlines():
-            bars = len(re.findall(r"(?<!\\)\|", line)) if line.lstrip().startswith("|") else None
-            assert columns is None or bars in (None, columns), line
-            columns = bars
+            assert line.count("<table") == line.count("</table>"), line
     front = papers.front_page(made)
-    verdicts = [one.verdict for document in made.values() for one in papers.claims_of(document)]
+    claims = [one for figure in made.values() for one in figure.claims]
+    verdicts = [one.verdict for one in claims]
     missed = sum(verdict != "reproduced" for verdict in verdicts)
-    assert len(re.findall(r"^\| .*\[notes\]", front, re.MULTILINE)) == missed
+    assert front.count(">notes</a>") == missed
     assert f"and {verdicts.count('depends on the seed')} of these depend on the seed" in front
-    several = [
-        one
-        for document in made.values()
-        for one in papers.claims_of(document)
-        if len(one.each) > 1 and not one.decided
-    ]
+    several = [one for one in claims if len(one.each) > 1 and not one.decided]
     assert front.count("none of 10 seeds decides") == len(several)
     assert papers.inline("a--b by --preset full") == "a--b by `--preset` full"
 
 
-def test_a_full_preset_decides_what_the_default_leaves_undecided(papers):
-    made = papers.documents()
+def test_a_full_preset_decides_what_the_default_leaves_undecided(papers, made):
     files = figures_in(ROOT / "docs" / "full")
     assert files
     undecided = 0
@@ -205,24 +199,23 @@ def test_a_full_preset_decides_what_the_default_leaves_undecided(papers):
         assert (full["preset"], full["overrides"]) == ("full", [])
         for name in full["files"]:
             file_of(file, full, name)
-        document = made[file.stem]
+        figure = made[file.stem]
         verdicts = {one["id"]: one["verdict"] for one in full["claims"]}
-        for one in papers.claims_of(document):
+        for one in figure.claims:
             key = one.first.id
-            default = next(claim for claim in document["claims"] if claim["id"] == key)
+            default = next(claim for claim in figure.document["claims"] if claim["id"] == key)
             if default["verdict"] == "undecided":
                 undecided += 1
                 assert one.verdict == verdicts[key] != "undecided"
-        entry = PAPERS[full["paper"]].figures[file.stem]
-        section = papers.figure_section(file.stem, entry, document, papers.claims_of(document))
+        section = papers.figure_section(file.stem, figure.title, figure)
         assert f"../full/{file.stem}.png" in section
-        assert "decided by `--preset` full" in section
+        assert "decided by --preset full" in section
     assert undecided == 1
 
 
-def test_a_full_preset_leaves_out_claims_that_said_something_else(papers):
+def test_a_full_preset_leaves_out_claims_that_said_something_else(papers, made):
     left = {claim["id"] for claim in read_document(papers.FULL / "phuong2021-fig3.json")["claims"]}
-    left -= {claim.first.id for claim in papers.full_claims("phuong2021-fig3")}
+    left -= {claim.first.id for claim in made["phuong2021-fig3"].full.claims}
     assert left == {"others-right", "depth", "blue-left"}  # shares of layers, now of pairs of them
 
 
@@ -236,7 +229,7 @@ def test_an_import_keeps_full_presets_apart(papers, folder, monkeypatch):
         "boursier2022-fig2.json",
         "boursier2022-fig2.png",
     }
-    assert list(papers.FIGURES.iterdir()) == []
+    assert not papers.FIGURES.exists()
 
 
 EXPLAINED = ("boursier2022", "min2024", "phuong2021", "sarussi2021", "tachet2018")
@@ -244,41 +237,24 @@ EXPLAINED = ("boursier2022", "min2024", "phuong2021", "sarussi2021", "tachet2018
 
 
 @pytest.mark.parametrize("key", EXPLAINED)
-def test_claims_that_are_not_reproduced_say_whether_paper_setting_or_data_is_why(key, papers):
-    made = papers.documents()
+def test_claims_that_are_not_reproduced_say_whether_paper_setting_or_data_is_why(key, papers, made):
     told = Counter[str]()
-    for figure, entry in PAPERS[key].figures.items():
-        claims = papers.claims_of(made[figure]) if figure in made else []
+    for name, entry in PAPERS[key].figures.items():
+        claims = made[name].claims if name in made else []
         missed = {
             one.first.id: one
             for one in claims
             if {one.verdict, one.first.verdict} != {"reproduced"}
         }
-        assert set(entry.missed) == set(missed), figure
+        assert set(entry.missed) == set(missed), name
         assert all(reason.cause in CAUSES for reason in entry.missed.values())
-        section = papers.figure_section(figure, entry, made.get(figure), claims)
+        section = papers.figure_section(name, entry.title, made.get(name))
         for key_of, one in missed.items():
             if one.verdict != "reproduced":
-                assert papers.inline(str(entry.missed[key_of])) in section
+                assert in_html(str(entry.missed[key_of])) in section
                 told[entry.missed[key_of].cause] += 1
     due = ", ".join(f"{cause} {told[cause]}" for cause in CAUSES if told[cause])
-    row = next(line for line in papers.front_page(made).splitlines() if f"({key}.md) | " in line)
-    assert row.endswith(f" | {due} |")
-
-
-def test_cells_of_narrow_screens_are_labelled_as_the_columns_of_the_front_page(papers):
-    styles = (ROOT / "docs" / "_ext" / "static" / "papers.css").read_text(encoding="utf-8")
-    labels = dict[int, str]()
-    for style in ("claims", "claims[.]missed"):  # the second comes later, so that it wins
-        rule = rf"table[.]{style} td:nth-child\((\d)\)::before {{ content: \"(.*?): \""
-        labels |= {int(column): label for column, label in re.findall(rule, styles)}
-    tables = re.findall(
-        r":class: claims missed\n\n\| (.*) \|\n", papers.front_page(papers.documents())
-    )
-    assert len(tables) == 3
-    for header in tables:
-        titles = header.replace("median", "measured").split(" | ")
-        assert {k + 1: title for k, title in enumerate(titles)} == {1: "claim", **labels}
+    assert f" Those that are not are due to: {due}." in papers.paper_page(key, PAPERS[key], made)
 
 
 @pytest.fixture

@@ -264,8 +264,9 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept):
 def test_a_figure_has_every_claim_its_picture_and_its_command(figure, outputs):
     html = dyn.page("boursier2022-fig2").html()
     for one in figure.claims:
-        assert str(tag("th", Html(in_html(one.statement)), scope="row")) in html
-        assert str(tag("td", one.source)) in html
+        statement = in_html(one.statement) + tag("code", one.id, class_="below")
+        assert str(tag("th", Html(statement), scope="row")) in html
+        assert str(tag("td", one.source, data_label="source")) in html
     picture = (outputs / "figures" / "boursier2022-fig2.png").read_bytes()
     assert f"data:image/png;base64,{base64.b64encode(picture).decode()}" in html
     assert "<code>dyn reproduce boursier2022-fig2</code>" in html

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.reproduction.catalogue import missed
+from dynamics_cli.reproduction.catalogue import listed
 from dynamics_cli.reproduction.claims import (
     ClaimOverSeeds,
     Interval,
@@ -159,6 +159,6 @@ def test_claims_that_are_missed_say_why():
         [failed], width=200
     )
     assert "because" not in failed.as_dict()
-    assert missed("boursier2022-fig1-flow") == missed("boursier2022-fig1")
-    assert missed("boursier2022-fig1")["fact-1"].cause == "paper"
-    assert missed("nobody2030-fig1") == {}
+    assert listed("boursier2022-fig1-flow") == listed("boursier2022-fig1")
+    assert listed("boursier2022-fig1").missed["fact-1"].cause == "paper"
+    assert listed("nobody2030-fig1").missed == {}
