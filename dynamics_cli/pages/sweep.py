@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+import numpy as np
+
 from dynamics_cli.analysis.description import described
 from dynamics_cli.analysis.networks import Networks, sources_of
 from dynamics_cli.analysis.picture import Picture, defaults_of
@@ -14,6 +17,7 @@ from dynamics_cli.config.dump import flat
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import add_charts
 from dynamics_cli.plotting.chart import Chart
+from dynamics_cli.plotting.panels.phase import cell_edges
 from dynamics_cli.sweeps.directory import ENDINGS, Sweep
 from dynamics_cli.text import cell, counted
 
@@ -96,18 +100,31 @@ def _jobs(page: Page, results: Networks) -> Html:
         {"name": titles[name], **_column(page, results, name, setting=name in settings)}
         for name in names
     ]
-    name = results.rows[0].name.rpartition(":")[0]
     return page.panel(
-        "sweep", "Jobs", says, wide=True, name=name, jobs=jobs, chosen=said, columns=columns
+        "sweep",
+        "Jobs",
+        says,
+        wide=True,
+        name=results.rows[0].name.rpartition(":")[0],
+        jobs=jobs,
+        chosen=said,
+        columns=columns,
+        shades=page.array(matplotlib.colormaps["viridis"](np.arange(256), bytes=True)[:, :3]),
     )
 
 
 def _column(page: Page, results: Networks, name: str, *, setting: bool) -> dict[str, Any]:
     at, words = results.places(name)
-    return {
+    log = results.logarithmic(name)
+    column = {
         "at": page.array(at),
         "words": words,
-        "log": results.logarithmic(name),
+        "log": log,
         "linear": not setting and results.linear(name),
         "setting": setting,
     }
+    if setting:
+        places = np.unique(at[np.isfinite(at)])
+        column["places"] = page.array(places)
+        column["edges"] = page.array(cell_edges(places, log=log))
+    return column

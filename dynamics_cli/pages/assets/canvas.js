@@ -26,6 +26,16 @@ function powers(from, to, count) {
   return between.length > 1 ? between : ticks(from, to, count);
 }
 
+/** Ends of an axis around two numbers. @param {number} low @param {number} high @param {boolean} log @returns {[number, number]} */
+function padded(low, high, log) {
+  if (!log) {
+    const pad = 0.06 * (high - low) || 0.5 * Math.abs(high) || 1;
+    return [low - pad, high + pad];
+  }
+  if (high < 4 * low) return [low / 2, high * 2];
+  return [low * (low / high) ** 0.05, high * (high / low) ** 0.05];
+}
+
 /** Ticks and labels of an axis of uPlot, a tick every `room` pixels. @param {"x" | "y"} side @param {{x: boolean, y: boolean}} log @param {number} room */
 function axis(side, log, room) {
   return {
@@ -162,26 +172,6 @@ class Drawing {
     this.ctx.lineTo(x1, y1);
     this.ctx.stroke();
   }
-}
-
-/** Viridis (van der Walt and Smith 2015) at nine places, between which colours are mixed. */
-const VIRIDIS = [
-  [68, 1, 84],
-  [71, 44, 122],
-  [59, 81, 139],
-  [44, 113, 142],
-  [33, 144, 141],
-  [39, 173, 129],
-  [92, 200, 99],
-  [170, 220, 50],
-  [253, 231, 37],
-];
-
-/** @param {number} share from 0 to 1 @returns {number[]} */
-function viridis(share) {
-  const at = Math.max(0, Math.min(1, share)) * (VIRIDIS.length - 1);
-  const k = Math.min(VIRIDIS.length - 2, Math.floor(at));
-  return VIRIDIS[k].map((c, i) => Math.round(c + (at - k) * (VIRIDIS[k + 1][i] - c)));
 }
 
 /** Red, green and blue of a colour such as #0072b2. @param {string} hex */

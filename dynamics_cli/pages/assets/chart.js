@@ -268,12 +268,7 @@ class Chart {
     );
     const [low, high] = [Math.min(...values), Math.max(...values)];
     if (!(high >= low)) return this.log.y ? [0.1, 1] : [0, 1];
-    if (this.log.y)
-      return high / low < 4
-        ? [low / 2, high * 2]
-        : [low * (low / high) ** 0.05, high * (high / low) ** 0.05];
-    const pad = 0.06 * (high - low) || 0.5 * Math.abs(high) || 1;
-    return [low - pad, high + pad];
+    return padded(low, high, this.log.y);
   }
 
   /** Draw other numbers. @param {Panel} panel @param {Line[]} lines */
@@ -376,10 +371,7 @@ class Chart {
         u.valToPos(value, "y", true),
       ];
       ctx.globalAlpha = 0.55;
-      ctx.beginPath();
-      ctx.moveTo(a, y);
-      ctx.lineTo(b, y);
-      ctx.stroke();
+      ctx.strokeRect(a, y, b - a, 0);
       ctx.globalAlpha = 1;
       if (b - a > 60)
         ctx.fillText(short(value), a + 4 * devicePixelRatio, y + 15 * devicePixelRatio);

@@ -2,9 +2,9 @@
 "use strict";
 // The jobs of a sweep: any column over any other, coloured by a third; the numbers of a job, and a table of them.
 
-/** @typedef {{name: string, words: string[] | null, log: boolean, linear: boolean, setting: boolean}} About */
-/** @typedef {About & {at: Stored}} StoredColumn */
-/** @typedef {About & {values: Numbers}} Column */
+/** @typedef {{name: string, words: string[] | null, log: boolean, linear: boolean, setting: boolean}} About of a setting, its places on an axis, and where its cells begin and end */
+/** @typedef {About & {at: Stored, places?: Stored, edges?: Stored}} StoredColumn */
+/** @typedef {About & {values: Numbers, places: Numbers, edges: Numbers}} Column */
 
 /** Rows of the table that are shown at once. */
 const MOST_ROWS = 1000;
@@ -14,9 +14,10 @@ const SCALE = 240;
 const LOG_RANGE = 1000;
 
 class Sweep {
-  /** @param {HTMLElement} place @param {Panel} panel @param {Column[]} columns */
-  constructor(place, panel, columns) {
+  /** @param {HTMLElement} place @param {Panel} panel @param {Column[]} columns @param {Numbers} shades */
+  constructor(place, panel, columns, shades) {
     this.panel = panel;
+    this.shades = shades;
     this.columns = columns;
     /** The columns along x, along y, and in colour. @type {{[what: string]: Column}} */
     this.chosen = {};
@@ -97,7 +98,6 @@ class Sweep {
     drawing.log = { x: x.log, y: y.log };
     /** Whether there are cells, of all jobs with the same settings; else each job is a dot. */
     this.celled = x.setting && y.setting && x !== y;
-    this.places = { x: different(x), y: different(y) };
     this.cells = this.celled ? medians(x, y, colour) : null;
     const shown = this.cells?.middles ?? colour.values;
     let [low, high] = reach(shown, false);
@@ -115,7 +115,7 @@ class Sweep {
         if (!Number.isFinite(x0 + y0)) continue;
         const finite = Number.isFinite(shown[j]);
         ctx.fillStyle = finite
-          ? `rgb(${viridis(high > low ? share(shown[j]) : 0.5)})`
+          ? this.shade(high > low ? share(shown[j]) : 0.5)
           : color(this.celled ? "faint" : "unsigned");
         ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
         if (!this.cells || this.cells.counts[j] === this.cells.jobs[j]) continue;
@@ -125,11 +125,11 @@ class Sweep {
       this.mark();
     };
     const look = { x: this.axis("x", 18), y: this.axis("y", 9) };
-    drawing.show([...this.limits(x, this.places.x), ...this.limits(y, this.places.y)], paint, look);
+    drawing.show([...this.limits(x), ...this.limits(y)], paint, look);
     const ctx = /** @type {CanvasRenderingContext2D} */ (this.scale.getContext("2d"));
     ctx.clearRect(0, 0, this.scale.width, this.scale.height);
     for (let k = 0; k < SCALE; k++) {
-      ctx.fillStyle = `rgb(${viridis(k / (SCALE - 1))})`;
+      ctx.fillStyle = this.shade(k / (SCALE - 1));
       ctx.fillRect(30 + k, 0, 1, 10);
     }
     ctx.fillStyle = color("theory");
@@ -149,16 +149,21 @@ class Sweep {
     this.legend.replaceChildren(`${colour.name}: ${said}`);
   }
 
+  /** A colour of the scale. @param {number} share from 0 to 1 */
+  shade(share) {
+    const k = 3 * Math.round(255 * Math.min(share, 1));
+    return `rgb(${this.shades.slice(k, k + 3)})`;
+  }
+
   /** The label of an axis, ticks at the values of a setting, and words of `most` characters. @param {"x" | "y"} side @param {number} most */
   axis(side, most) {
-    const { name, words, setting } = this.chosen[side];
+    const { name, words, setting, places } = this.chosen[side];
     const room =
       side === "y"
         ? 20
         : words
           ? 8 + 7 * Math.max(...words.map((word) => Math.min(word.length, most)))
           : 50;
-    const places = /** @type {{x: Float64Array, y: Float64Array}} */ (this.places)[side];
     return {
       label: name,
       ...(setting
@@ -173,31 +178,24 @@ class Sweep {
     };
   }
 
-  /** The ends of an axis; around cells half of their size. @param {Column} column @param {Float64Array} places @returns {number[]} */
-  limits(column, places) {
-    if (this.celled && places.length > 1)
-      return [edge(places, 0, column.log), edge(places, places.length, column.log)];
-    const [low, high] = reach(column.values, column.log);
-    if (column.log)
-      return low < high
-        ? [low * (low / high) ** 0.04, high * (high / low) ** 0.04]
-        : [low / 2, high * 2];
-    const pad = 0.04 * (high - low) || 0.5;
-    return [low - pad, high + pad];
+  /** The ends of an axis; around cells half of their size. @param {Column} column @returns {number[]} */
+  limits(column) {
+    const { places, edges } = column;
+    if (this.celled && places.length > 1) return [edges[0], edges[places.length]];
+    return padded(...reach(column.values, column.log), column.log);
   }
 
   /** Where the cell or the dot of a job begins and ends, along x and along y. @param {number} j */
   frame(j) {
     const half = this.panel.jobs > 2000 ? 1.5 : 3;
     return /** @type {("x" | "y")[]} */ (["x", "y"]).flatMap((axis) => {
-      const { values, log } = this.chosen[axis];
-      const places = /** @type {{x: Float64Array, y: Float64Array}} */ (this.places)[axis];
+      const { values, places, edges } = this.chosen[axis];
       const pixel = (/** @type {number} */ v) =>
         axis === "x" ? this.drawing.px(v) : this.drawing.py(v);
       if (!this.celled) return [pixel(values[j]) - half, pixel(values[j]) + half];
       const k = nearest(places, values[j]);
       return [k, k + 1]
-        .map((edges) => Math.round(pixel(edge(places, edges, log))))
+        .map((end) => Math.round(pixel(edges[end])))
         .sort((a, b) => a - b);
     });
   }
@@ -324,13 +322,6 @@ function reach(values, log) {
   return high >= low ? [low, high] : [1, 2];
 }
 
-/** The different values of a column, in order. @param {Column} column */
-function different({ values, log }) {
-  return Float64Array.from(
-    new Set([...values].filter((v) => Number.isFinite(v) && (!log || v > 0))),
-  ).sort();
-}
-
 /** @typedef {{middles: Float64Array, counts: Float64Array, jobs: Float64Array}} Cells */
 
 /**
@@ -357,7 +348,7 @@ function medians(x, y, colour) {
   return { middles, counts, jobs };
 }
 
-/** Places from the first on that are so many pixels apart at least. @param {Float64Array} places @param {(v: number) => number} pixel @param {number} room */
+/** Places from the first on that are so many pixels apart at least. @param {Numbers} places @param {(v: number) => number} pixel @param {number} room */
 function spaced(places, pixel, room) {
   /** @type {number[]} */
   const kept = [];
@@ -366,26 +357,16 @@ function spaced(places, pixel, room) {
   return kept;
 }
 
-/** Where the k-th cell begins: half-way to its neighbour. @param {Float64Array} places @param {number} k @param {boolean} log */
-function edge(places, k, log) {
-  const [f, g] = log
-    ? [Math.log, Math.exp]
-    : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
-  const n = places.length;
-  if (n < 2) return places[0] + k - 0.5;
-  if (k === 0) return g(1.5 * f(places[0]) - 0.5 * f(places[1]));
-  if (k === n) return g(1.5 * f(places[n - 1]) - 0.5 * f(places[n - 2]));
-  return g((f(places[k - 1]) + f(places[k])) / 2);
-}
-
 /** @param {HTMLElement} place @param {Panel} panel @returns {Promise<() => void>} */
 async function setUpSweep(place, panel) {
   const columns = await Promise.all(
-    panel.columns.map(async (/** @type {StoredColumn} */ column) => ({
-      ...column,
-      values: await numbers(column.at),
+    panel.columns.map(async (/** @type {StoredColumn} */ { at, places, edges, ...about }) => ({
+      ...about,
+      values: await numbers(at),
+      places: places ? await numbers(places) : new Float64Array(),
+      edges: edges ? await numbers(edges) : new Float64Array(),
     })),
   );
-  const sweep = new Sweep(place, panel, columns);
+  const sweep = new Sweep(place, panel, columns, await numbers(panel.shades));
   return () => sweep.draw();
 }

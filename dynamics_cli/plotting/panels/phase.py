@@ -77,7 +77,7 @@ def draw_phase(axes: Axes, phase: Phase, room: float = ROOM) -> list[str]:
         ends = (low - (0.1 * abs(low) or 1.0), high + (0.1 * abs(high) or 1.0))
     norm = LogNorm(*ends, clip=True) if logarithmic else Normalize(*ends)
     sides = ((axes.xaxis, xs, phase.scales[0]), (axes.yaxis, ys, phase.scales[1]))
-    edges = [_edges(centres, log=scale == "log") for _, centres, scale in sides]
+    edges = [cell_edges(centres, log=scale == "log") for _, centres, scale in sides]
     remarks = []
     extend = "neither"
     if logarithmic and values.min() <= 0:
@@ -128,10 +128,12 @@ def _say_counts(
     return [said, "white: fewer than half"]
 
 
-def _edges(centres: Floats, *, log: bool) -> Floats:
+def cell_edges(centres: Floats, *, log: bool) -> Floats:
     """Return the borders of cells whose centres are given."""
     if log:
-        return np.exp(_edges(np.log(centres), log=False))
+        return np.exp(cell_edges(np.log(centres), log=False))
+    if len(centres) < 2:
+        return np.concatenate([centres - 0.5, centres + 0.5])
     middle = (centres[1:] + centres[:-1]) / 2
     first = 2 * centres[0] - middle[0]
     last = 2 * centres[-1] - middle[-1]
