@@ -172,7 +172,8 @@ def test_pages_hold_every_claim_and_no_part_ends_early(papers, made):
         page = papers.paper_page(key, entry, made)
         assert page.startswith(f"# {entry.title}")
         for name in entry.figures:
-            section = page.partition(f"({name})=\n## ")[2].partition("\n(")[0]
+            section = page.partition(f"({name})=\n## ")[2]
+            section = re.split(r"\n\([\w-]+\)=\n", section)[0]
             assert section
             for one in made[name].claims if name in made else ():
                 assert f'<code class="below">{one.first.id}</code>' in section
