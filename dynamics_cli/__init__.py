@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dynamics_cli.instruments.measure import measure as measure
     from dynamics_cli.kinds.registry import use as use
     from dynamics_cli.pages.make import page as page
-    from dynamics_cli.pages.site import site as site
+    from dynamics_cli.pages.papers import site as site
     from dynamics_cli.recorder import Recorder as Recorder
     from dynamics_cli.reproduction.audit import audit as audit
     from dynamics_cli.reproduction.catalogue import list_configs as list_configs
@@ -55,7 +55,7 @@ MODULES = {
     "instruments.measure": "measure",
     "kinds.registry": "use",
     "pages.make": "page",
-    "pages.site": "site",
+    "pages.papers": "site",
     "recorder": "Recorder",
     "reproduction.audit": "audit",
     "reproduction.catalogue": "list_configs list_figures list_papers",

@@ -1,12 +1,11 @@
-"""Texts, tables and folded parts as Markdown, and files that are only written where their text
+"""Texts and galleries as Markdown, and files that are only written where their text
 has changed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -25,15 +24,6 @@ def inline(text: str) -> str:
     )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], style: str = "") -> str:
-    """Return a table of cells in Markdown; `style` names its class for the style sheet."""
-    lines = [
-        "| " + " | ".join(re.sub(r"(?<!\\)\|", r"\|", cell) for cell in cells) + " |"
-        for cells in (header, ["---"] * len(header), *rows)
-    ]
-    return "\n".join([":::{table}", f":class: {style}", "", *lines, ":::"] if style else lines)
-
-
 def gallery(cards: Iterable[tuple[str, str, str]]) -> str:
     """Return pictures of files with a title, each leading to a Markdown file or to a section
     `FILE.md#NAME`.
@@ -44,13 +34,6 @@ def gallery(cards: Iterable[tuple[str, str, str]]) -> str:
         for file, title, target in cards
     ]
     return "\n\n".join(["::::{container} gallery", *shown, "::::"])
-
-
-def folded(title: str, *parts: str) -> str:
-    """Return parts that a reader unfolds."""
-    return "\n\n".join(
-        [f'<details class="folded"><summary>{escape(title)}</summary>', *parts, "</details>"]
-    )
 
 
 def toctree(names: Iterable[str]) -> str:

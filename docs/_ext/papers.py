@@ -20,7 +20,8 @@ from markup import gallery, inline, toctree, write_changed
 
 from dynamics_cli.mathematics import with_formulas
 from dynamics_cli.pages.document import Html, folded, joined, table, tag
-from dynamics_cli.pages.figure import (
+from dynamics_cli.pages.papers import (
+    VERDICTS,
     Reproduced,
     causes,
     claims_table,
@@ -30,7 +31,6 @@ from dynamics_cli.pages.figure import (
     paper_parts,
     plural,
 )
-from dynamics_cli.pages.site import VERDICTS
 from dynamics_cli.reproduction.claims import DEPENDS, ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, SEEDS, beside, figures_in, read_document
 from dynamics_cli.reproduction.entries import PaperEntry
@@ -91,8 +91,8 @@ class Committed(Reproduced):
     @property
     def link(self) -> Html:
         """Its name, and the notes of its paper."""
-        notes = f"{self.document['paper']}.html#{self.document['paper']}-notes"
-        return joined([super().link, " ", tag("a", "notes", href=notes)])
+        paper = self.document["paper"]
+        return joined([super().link, " ", tag("a", "notes", href=f"{paper}.html#{paper}-notes")])
 
     def config(self, name: str) -> Html:
         """Return the name of a config, which leads to its section."""
@@ -214,16 +214,10 @@ def figure_section(name: str, title: str, figure: Committed | None) -> str:
         parts += figure_parts(figure)
         if (full := figure.full) is not None:
             took = duration(full.document["provenance"]["seconds"])
-            pairs = [(full, claim) for claim in full.claims]
-            columns = ("claim", "verdict", "expected", "measured", "source")
-            parts.append(
-                _folded(
-                    f"With --preset full, {took}: {summary(full.claims)}",
-                    _paragraphs(
-                        [*full.pictures(), claims_table(pairs, "", *columns), numbers(full)]
-                    ),
-                )
-            )
+            table_of = claims_table([(full, claim) for claim in full.claims])
+            title = f"With --preset full, {took}: {summary(full.claims)}"
+            inside = _paragraphs([*full.pictures(), table_of, numbers(full)])
+            parts.append(_folded(title, inside))
     return _paragraphs(parts)
 
 
@@ -316,7 +310,6 @@ def front_page(made: Mapping[str, Committed]) -> str:
     ]
     stated = [claim for _, claim in claims if claim.first.kind == "claim"]
     several = sum(len(claim.each) > 1 for claim in stated)
-    columns = ("claim", "verdict", "expected", "measured", "figure")
     depending = by_verdict[DEPENDS]
     not_decided = by_verdict["premise not met"] + by_verdict["undecided"]
     parts = [
@@ -352,11 +345,11 @@ def front_page(made: Mapping[str, Committed]) -> str:
         ),
         table(["paper", *VERDICTS, "due to"], tallies, class_="outcomes"),
         "## Claims that depend on the seed",
-        claims_table(depending, "", *columns),
+        claims_table(depending, last=["figure"]),
         "## Claims that are not reproduced",
-        claims_table(by_verdict["not reproduced"], "", *columns),
+        claims_table(by_verdict["not reproduced"], last=["figure"]),
         "## Claims that are not decided",
-        claims_table(not_decided, "", *columns),
+        claims_table(not_decided, last=["figure"]),
         toctree(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items()),
     ]
     return _paragraphs(parts)

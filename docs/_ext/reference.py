@@ -11,12 +11,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
-from markup import inline, table, toctree, write_changed
+from markup import inline, toctree, write_changed
 
 from dynamics_cli import kit
 from dynamics_cli.config import describe
 from dynamics_cli.kinds import Kind, all_kinds, formulas, get_kind
 from dynamics_cli.kinds.registry import SECTIONS
+from dynamics_cli.pages.release import table
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

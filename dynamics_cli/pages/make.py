@@ -11,9 +11,8 @@ from dynamics_cli.analysis.picture import Picture
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page, tag
 from dynamics_cli.pages.drawn import add_charts
-from dynamics_cli.pages.figure import Reproduced, add_figure, add_paper
-from dynamics_cli.pages.run import add_comparison, add_run
-from dynamics_cli.pages.sweep import add_sweep
+from dynamics_cli.pages.papers import Reproduced, add_figure, add_paper
+from dynamics_cli.pages.run import add_comparison, add_run, add_sweep
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.document import command, figures_folder
 from dynamics_cli.runs.run import Run

@@ -11,8 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.pages.figure import Reproduced
-from dynamics_cli.pages.site import ranges
+from dynamics_cli.pages.papers import Reproduced, seeds_in
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.claims import summary
 from dynamics_cli.reproduction.document import command, run_path
@@ -97,7 +96,7 @@ def _figures(made: Sequence[_Made]) -> str:
         ]
         for each in made
     ]
-    return _table(["figure", "command", "seconds", "machine", "claims"], rows)
+    return table(["figure", "command", "seconds", "machine", "claims"], rows)
 
 
 def _checklist(key: str, made: Sequence[_Made]) -> str:
@@ -113,9 +112,8 @@ def _checklist(key: str, made: Sequence[_Made]) -> str:
     for each in made:
         name = each.name
         origins += [[name, Path(config).stem, *row] for config, *row in each.origins]
-        spans = [(r["seed"], r["seed"] + r.get("replicas", 1) - 1) for r in each.document["runs"]]
         for claim in each.claims:
-            seeds = claim.count or f"seed {ranges(sorted(spans))}"
+            seeds = claim.count or f"seed {seeds_in(each.document['runs'])}"
             first = claim.first
             row = [name, first.statement, first.expected, claim.shown, claim.verdict, seeds]
             claims.append(row)
@@ -129,10 +127,10 @@ def _checklist(key: str, made: Sequence[_Made]) -> str:
     compute.append(["total", len(every), f"{_seconds(every):.1f}", ""])
     header = ["figure", "statement", "expected", "measured", "verdict", "seeds"]
     parts = {
-        "Settings and their origin": _table(["figure", "config", "origin", "settings"], origins),
-        "Claims, seeds and 95 % intervals": _table(header, claims),
-        "Compute": _table(["figure", "runs", "seconds of training", "machine"], compute),
-        "Data": _table(["data", "licence", "SHA-256"], data),
+        "Settings and their origin": table(["figure", "config", "origin", "settings"], origins),
+        "Claims, seeds and 95 % intervals": table(header, claims),
+        "Compute": table(["figure", "runs", "seconds of training", "machine"], compute),
+        "Data": table(["data", "licence", "SHA-256"], data),
         "What was not reproduced": "\n".join(f"- {line}" for line in missed) or "Nothing.",
     }
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items())
@@ -147,8 +145,8 @@ def _data(run: Run) -> list[tuple[str, ...]]:
     return [(kind, getattr(dataset, "licence", "say it here"), "-")]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table of Markdown."""
     lines = [header, ["---"] * len(header), *rows]
-    cells = ([cell(value).replace("|", "\\|").replace("\n", " ") for value in row] for row in lines)
+    cells = ([re.sub(r"(?<!\\)\|", r"\|", cell(value)) for value in row] for row in lines)
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)

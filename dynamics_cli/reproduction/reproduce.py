@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds.registry import place_of
@@ -77,7 +78,8 @@ class FigureResult:
     @property
     def chosen_by_outcome(self) -> list[str]:
         """Settings that were chosen with results of several settings at hand."""
-        return chosen_by_outcome(origins_of(self.figure, [run.wanted.config for run in self.runs]))
+        configs = {run.wanted.config: CONFIGS / run.wanted.config for run in self.runs}
+        return chosen_by_outcome(origins_of(self.figure, configs))
 
     @property
     def rows(self) -> Table:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-
-from dynamics_cli._bundled import CONFIGS
 
 ORIGINS = ("printed", "released", "inferred", "chosen before", "chosen by outcome")
 """In the paper, as a number or in words; in the authors' code; drawn from either; ours, before any
@@ -51,16 +49,12 @@ def named(config: str) -> str:
     return path.relative_to(inside[-1].parent if inside else path.parent).as_posix()
 
 
-def origins_of(figure: str, configs: Iterable[str | Path]) -> list[list[str]]:
-    """Return rows of config, origin and settings that concern a figure.
-
-    The configs are files, or named as in `Wanted.config`.
-    """
+def origins_of(figure: str, configs: Mapping[str, Path]) -> list[list[str]]:
+    """Return rows of config, origin and settings that concern a figure; `configs` has files."""
     rows = []
-    for name in dict.fromkeys(configs):
-        file = CONFIGS / name
+    for name, file in configs.items():
         if file.is_file():
-            rows += [[file.stem, *pair] for pair in origins_in(file, figure)]
+            rows += [[name, *pair] for pair in origins_in(file, figure)]
     return rows
 
 

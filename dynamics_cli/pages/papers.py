@@ -1,6 +1,6 @@
-"""Figures and papers as parts of pages, which the handbook shows too: pictures, claims, origins.
+"""Pages of figures and papers, and the site of a paper: a folder for any web server.
 
-Begin with `Reproduced` and `figure_parts`.
+The handbook has the same parts. Begin with `Reproduced` and `figure_parts`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Self
 
 from dynamics_cli.config.dump import flat
+from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.mathematics import in_html, with_formulas
+from dynamics_cli.pages.crate import CRATE, WORKFLOW, crate, script
 from dynamics_cli.pages.document import Html, Page, folded, image, items, joined, shown, table, tag
 from dynamics_cli.reproduction import catalogue
-from dynamics_cli.reproduction.claims import KINDS, ClaimOverSeeds, explained, summary
+from dynamics_cli.reproduction.claims import DEPENDS, KINDS, ClaimOverSeeds, explained, summary
 from dynamics_cli.reproduction.document import (
     AUDIT,
     OTHER_RUNS,
@@ -32,9 +36,10 @@ from dynamics_cli.reproduction.document import (
     seeds_of,
 )
 from dynamics_cli.reproduction.entries import CAUSES, PaperEntry
-from dynamics_cli.reproduction.publish import audit_of
-from dynamics_cli.reproduction.settings import chosen_by_outcome, named, origins_in
-from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.reproduction.publish import audit_of, published
+from dynamics_cli.reproduction.settings import chosen_by_outcome, named, origins_of
+from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.store import files, manifest
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.text import duration, number
 
@@ -44,6 +49,25 @@ ROWS = 200
 """Rows of a table that a page shows."""
 STYLES = {"reproduced": "reproduced", "fails": "reproduced", "not reproduced": "not-reproduced"}
 """Verdict, or what a claim does under a null -> class of its badge, `partly` by default."""
+
+FIGURES = "figures"
+"""Folder of the files that `dyn reproduce` and `dyn audit` wrote."""
+VERDICTS = {
+    "reproduced": "The measured number lies in the range that the paper or its theory gives.",
+    "not reproduced": "It lies outside of that range.",
+    DEPENDS: "Over seeds, neither is more frequent beyond doubt.",
+    "premise not met": "The paper presupposes what the runs do not meet; it counts neither way.",
+    "undecided": "The runs at hand cannot decide it; it counts neither way.",
+}
+"""Verdict -> its meaning."""
+CSV_COLUMNS = ("figure", "id", "kind", "statement", "source", "expected", "measured", "verdict")
+"""Columns of `claims.csv`, before those of seeds and nulls."""
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"},
+    }
+)
 
 
 class Reproduced:
@@ -94,14 +118,9 @@ class Reproduced:
         return tag("code", named(name))
 
     @cached_property
-    def origins(self) -> list[tuple[str, str, str]]:
-        """Config, origin and settings, as the comments of the configs say."""
-        return [
-            (config, *origin)
-            for config, file in config_files(self.document).items()
-            if file.is_file()
-            for origin in origins_in(file, self.name)
-        ]
+    def origins(self) -> list[list[str]]:
+        """Rows of config, origin and settings, as the comments of the configs say."""
+        return origins_of(self.name, config_files(self.document))
 
     def pictures(self) -> Iterator[Html]:
         """Yield its caption, its pictures and its tables.
@@ -181,20 +200,22 @@ def causes(claims: Iterable[ClaimOverSeeds]) -> str:
 
 
 Claims = Sequence[tuple[Reproduced, ClaimOverSeeds]]
-COLUMNS: dict[str, Callable[[Reproduced, ClaimOverSeeds], object]] = {
-    "claim": lambda _, claim: joined(
-        [prose(claim.first.statement), tag("code", claim.first.id, class_="below")]
-    ),
-    # beside the statement, so that a phone shows both
-    "verdict": lambda _, claim: _judged(claim),
-    "expected": lambda _, claim: claim.first.expected,
-    "measured": lambda _, claim: claim.shown,
-    "source": lambda _, claim: claim.first.source,
-    "figure": lambda figure, _: figure.link,
-    "fails under nulls": lambda figure, claim: figure.failing(claim),
-    "trained longer": lambda figure, claim: figure.after(claim),
-}
-"""Column of a table of claims -> its cell."""
+
+
+def _cells(figure: Reproduced, claim: ClaimOverSeeds) -> dict[str, object]:
+    """Return the cells of a claim by their columns."""
+    first = claim.first
+    return {
+        "claim": joined([prose(first.statement), tag("code", first.id, class_="below")]),
+        # beside the statement, so that a phone shows both
+        "verdict": _judged(claim),
+        "expected": first.expected,
+        "measured": claim.shown,
+        "source": first.source,
+        "figure": figure.link,
+        "fails under nulls": figure.failing(claim),
+        "trained longer": figure.after(claim),
+    }
 
 
 def _judged(claim: ClaimOverSeeds) -> Html:
@@ -211,11 +232,17 @@ def _judged(claim: ClaimOverSeeds) -> Html:
     return joined([badge(claim.verdict), " (theory)" * is_theory, seeds, *why])
 
 
-def claims_table(claims: Claims, caption: str, *columns: str) -> Html | None:
-    """Return a table of claims of figures without its empty columns; None without any claim."""
-    cells = {name: [COLUMNS[name](*pair) for pair in claims] for name in columns}
-    kept = {name: column for name, column in cells.items() if any(column)}
-    rows = [*zip(*kept.values(), strict=True)]
+def claims_table(
+    claims: Claims, caption: str = "", last: Sequence[str] = ("source",)
+) -> Html | None:
+    """Return a table of claims of figures without its empty columns; None without any claim.
+
+    `last` names the columns behind the measured number.
+    """
+    cells = [_cells(*pair) for pair in claims]
+    columns = ("claim", "verdict", "expected", "measured", *last)
+    kept = [name for name in columns if any(row[name] for row in cells)]
+    rows = [[row[name] for name in kept] for row in cells]
     several = any(len(claim.each) > 1 for _, claim in claims)
     header = ["median" if several and name == "measured" else name for name in kept]
     return table(header, rows, caption, class_="claims") if rows else None
@@ -297,11 +324,7 @@ def add_paper(page: Page, key: str, figures: Sequence[Reproduced]) -> None:
         tag("h2", entry.title, id=key),
         authors,
         *outcome,
-        claims_table(
-            failed,
-            "What does not come out as printed",
-            *("claim", "verdict", "expected", "measured", "figure", "source"),
-        ),
+        claims_table(failed, "What does not come out as printed", ("figure", "source")),
         missing and folded("Not reproduced here", missing),
     ]
     page.body.append(tag("section", *parts, class_="paper"))
@@ -333,13 +356,12 @@ def figure_parts(figure: Reproduced) -> Iterator[Html | None]:
     yield _seed_by_outcome(by_outcome, figure.claims)
     yield from figure.pictures()
     yield tag("p", tag("strong", f"{summary(figure.claims)}."))
-    columns = ("claim", "verdict", "expected", "measured", "source")
-    claims = [(figure, claim) for claim in figure.claims]
-    yield claims_table([pair for pair in claims if pair[1].verdict != "reproduced"], "", *columns)
-    held = [pair for pair in claims if pair[1].verdict == "reproduced"]
+    held = [(figure, claim) for claim in figure.claims if claim.verdict == "reproduced"]
+    others = [(figure, claim) for claim in figure.claims if claim.verdict != "reproduced"]
+    yield claims_table(others)
     if held:
         title = plural(len(held), "reproduced claim")
-        yield folded(title, claims_table(held, "", *columns), opened=figure.opened)
+        yield folded(title, claims_table(held), opened=figure.opened)
     for text in by_outcome:
         yield tag("p", badge("chosen by outcome"), " ", prose(text))
     yield numbers(figure)
@@ -450,3 +472,245 @@ def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     made = document["provenance"]
     kept = flat({key: value for key, value in made.items() if key != "obtained"})
     yield table([], kept.items(), "Where, when and with what it was made")
+
+
+# -- the site of a paper
+
+
+class _Figure(Reproduced):
+    """A figure with a page of its own, beside its files and configs."""
+
+    @property
+    def place(self) -> str:
+        """Its page."""
+        return f"{self.name}.html"
+
+    def config(self, name: str) -> Html:
+        """Return the place of a config, which leads there."""
+        return _link(_place(name))
+
+
+def site(paper: str, out: str | Path) -> list[Path]:
+    """Write the pages of a paper into a folder that any web server can offer.
+
+    The folder has a page of the paper with all claims and their verdicts, a page for each figure
+    that was reproduced, their pictures, claims over seeds, nulls, configs, the environment, how to
+    cite it, and all of it for machines, as an RO-Crate. Nothing is loaded from elsewhere.
+
+    Args:
+        paper: its key, such as `boursier2022`.
+        out: the folder; files in it that `dyn` did not write stay, and are never overwritten.
+
+    Returns:
+        The paths of the files, the first page first.
+
+    Raises:
+        UsageError: there is no such paper, or a file of this name is somebody else's.
+        RunError: nothing of the paper was reproduced, or a file is damaged.
+    """
+    papers = catalogue.papers()
+    if paper not in papers:
+        raise UsageError(
+            f"no paper {paper!r}{catalogue.meant(paper, papers)}; `dyn list papers` lists them"
+        )
+    figures = _Figure.of_paper(paper)
+    if not figures:
+        raise RunError(
+            f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
+        )
+    contents = dict(_contents(paper, papers[paper], figures))
+    documents = {figure.name: figure.document for figure in figures}
+    contents[WORKFLOW] = script(documents)
+    cited = _citation(papers[paper], figures)
+    contents[CRATE] = crate(papers[paper], cited, _made(figures), documents, contents)
+    return manifest.write_listed(Path(out), contents)
+
+
+# -- contents
+
+
+def _contents(
+    key: str, entry: PaperEntry, figures: Sequence[Reproduced]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name in the site and the contents of each file."""
+    notes = _notes(key)
+    cited = _citation(entry, figures)
+    further = ["claims.csv", "citation.bib", WORKFLOW, CRATE, *(["NOTES.md"] if notes else [])]
+
+    index = Page("index", f"Reproduction of {key}")
+    add_paper(index, key, figures)
+    index.body += [
+        tag("section", *_verdicts(figures)),
+        tag(
+            "section", tag("h2", "Cite"), tag("p", cited), tag("pre", _bibtex(key, entry, figures))
+        ),
+        tag("section", *_configs(figures)),
+        tag("section", *_environment(figures)),
+        tag("section", tag("h2", "Files"), items(_link(name) for name in further)),
+    ]
+    yield "index.html", index.encode()
+
+    for figure in figures:
+        page = Page(figure.name, figure.name)
+        back = tag("a", f"All figures of {key}", href="index.html")
+        page.body.append(tag("nav", back, aria_label="paper"))
+        add_figure(page, figure, level="h2")
+        of_figure = {
+            f"{FIGURES}/{name}": data
+            for name, data in published(figure.file, figure.document, _place)
+        }
+        links = items(map(_link, of_figure))
+        page.body.append(tag("section", tag("h2", "Files of this figure"), links))
+        yield f"{figure.name}.html", page.encode()
+        yield from of_figure.items()
+
+    yield "claims.csv", _claims_csv(figures)
+    yield "citation.bib", _bibtex(key, entry, figures).encode("utf-8", "backslashreplace")
+    if notes is not None:
+        yield "NOTES.md", notes.read_bytes()
+    for figure in figures:
+        own = config_files(figure.document)
+        for run in figure.document["runs"]:
+            yield _place(run["config"]), _config(figure.file, run["config"], own)
+
+
+def _link(place: str) -> Html:
+    return tag("a", place, href=place)
+
+
+def _place(config: str) -> str:
+    """Return the place of a config in the site."""
+    return f"configs/{named(config)}"
+
+
+def _config(file: Path, config: str, own: Mapping[str, Path]) -> bytes:
+    """Return the contents of a config that the JSON in `file` names.
+
+    Raises CorruptRunError: it is no config of the figure, or gone.
+    """
+    if (path := own.get(config)) is None:
+        raise CorruptRunError(file, f"{config!r} is no config of this figure")
+    with unreadable_as_corrupt(path):
+        return files.read(path)
+
+
+def _notes(key: str) -> Traversable | None:
+    """Return the notes of a paper, `NOTES.md` beside its figures; None without any."""
+    for figure in catalogue.figures(key):
+        package = figure.module.rpartition(".")[0]
+        if package and (notes := resources.files(package) / "NOTES.md").is_file():
+            return notes
+    return None
+
+
+def _verdicts(figures: Sequence[Reproduced]) -> Iterator[Html | None]:
+    every = [(figure, claim) for figure in figures for claim in figure.claims]
+    counts = [
+        [verdict, str(sum(claim.verdict == verdict for _, claim in every)), meaning]
+        for verdict, meaning in VERDICTS.items()
+    ]
+    yield tag("h2", "Verdicts", id="verdicts")
+    yield table(["verdict", "claims", "meaning"], counts, "Verdicts and what they mean")
+
+    yield claims_table(every, "All claims", ("figure", "fails under nulls", "trained longer"))
+    yield tag(
+        "p",
+        "Seeds: in how many of them the claim comes out, with the 95 % interval of the share."
+        " Nulls: the networks are trained again untrained, stopped early, with permuted labels, and"
+        " so on; a claim that holds under all of them says nothing about training.",
+    )
+
+
+def _configs(figures: Sequence[Reproduced]) -> Iterator[Html]:
+    """Yield the configs with the figures that use them, and the seeds of their networks."""
+    used: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for figure in figures:
+        for run in figure.document["runs"]:
+            used.setdefault(run["config"], []).append((figure.name, run))
+    rows = [
+        [_link(_place(config)), ", ".join(dict(runs)), seeds_in(run for _, run in runs)]
+        for config, runs in used.items()
+    ]
+    yield tag("h2", "Configs and seeds", id="configs")
+    yield table(["config", "figures", "seeds"], rows, "Configs of the networks")
+
+
+def seeds_in(runs: Iterable[Mapping[str, Any]]) -> str:
+    """Return the seeds of the networks of runs, given their entries: `0, 3 to 9`."""
+    parts: list[tuple[int, int]] = []
+    for first, count in sorted((run["seed"], run.get("replicas", 1)) for run in runs):
+        last = first + count - 1
+        if parts and first <= parts[-1][1] + 1:
+            parts[-1] = parts[-1][0], max(parts[-1][1], last)
+        else:
+            parts.append((first, last))
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in parts)
+
+
+def _made(figures: Sequence[Reproduced]) -> dict[str, list[str]]:
+    """Return versions, commit, threads, platform and dates of figures; all where they differ."""
+    made: dict[str, dict[str, None]] = {}
+    for figure in figures:
+        provenance = figure.document["provenance"]
+        entries = {f"version of {name}": text for name, text in provenance["versions"].items()}
+        for key in ("commit", "platform", "threads"):
+            entries[key] = provenance.get(key)
+        entries["date"] = str(provenance["started"])[:10]
+        for key, value in entries.items():
+            if value is not None:
+                made.setdefault(key, {})[str(value)] = None
+    return {key: list(values) for key, values in made.items()}
+
+
+def _environment(figures: Sequence[Reproduced]) -> Iterator[Html]:
+    rows = [[key, ", ".join(values)] for key, values in _made(figures).items()]
+    yield tag("h2", "Environment", id="environment")
+    yield table([], rows, "Where, when and with what the figures were made")
+
+
+def _claims_csv(figures: Sequence[Reproduced]) -> bytes:
+    rows = []
+    for figure in figures:
+        for claim in figure.claims:
+            first = claim.first
+            kept = claim.measured
+            measured = "" if kept is None else repr(kept)
+            of_seeds = [str(claim.held), str(len(claim.decided))] if claim.decided else ["", ""]
+            rows.append(
+                [
+                    *(figure.name, first.id, first.kind, first.statement, first.source),
+                    *(first.expected, measured, claim.verdict, *of_seeds),
+                    *(figure.failing(claim), figure.after(claim), first.note),
+                ]
+            )
+    header = [*CSV_COLUMNS, "seeds held", "seeds", "fails under nulls", "trained longer", "note"]
+    return files.csv_of(header, rows)
+
+
+# -- citation
+
+
+def _version(figures: Sequence[Reproduced]) -> tuple[str, str]:
+    """Return the versions and commits in words, and the date of the last figure."""
+    made = _made(figures)
+    words = f"dyn {', '.join(made.get('version of dyn', ['of an unknown version']))}"
+    if commits := made.get("commit"):
+        words += f", commit {', '.join(commits)}"
+    return words, max(made["date"])
+
+
+def _citation(entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
+    words, date = _version(figures)
+    outcome = summary([claim for figure in figures for claim in figure.claims])
+    return (
+        f"Reproduction of “{entry.title}” ({entry.authors}; {entry.venue}). Made with {words},"
+        f" {date}. {outcome}."
+    )
+
+
+def _bibtex(key: str, entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
+    words, date = _version(figures)
+    note = f"Of the paper by {entry.authors}, {entry.venue}; made with {words}, {date}"
+    fields = {"title": f"Reproduction of: {entry.title}", "note": note, "year": date[:4]}
+    lines = [f"  {name} = {{{text.translate(_LATEX)}}}," for name, text in fields.items()]
+    return "\n".join([f"@misc{{{key}-reproduction,", *lines, "}"]) + "\n"
