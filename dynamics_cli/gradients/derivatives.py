@@ -408,11 +408,14 @@ class Derivatives:
             for block in blocks:
                 yield self._part_of_gradient(self._x[block], self._y[block], weight)
 
+        # a single block keeps its graph; several take the memory of one, and the time of two passes
         graphs: Any = list(gradients()) if len(blocks) == 1 else None
+        # g = sum over blocks of their gradients
         g = reduce(np.add, map(self._flat, graphs or gradients()))
         square = float(g @ g)
         if not square > 0:
             return math.nan
+        # H g = sum over blocks of the derivatives of <gradient, g>
         parts = self._split(g)
         product = reduce(np.add, (self._along(parts, part) for part in graphs or gradients()))
         return float(g @ product) / square

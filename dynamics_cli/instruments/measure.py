@@ -126,6 +126,7 @@ def _table(
     states: Sequence[CheckpointState],
     progress: Callable[[int, int | None], None] | None,
 ) -> Measured:
+    """Return a row of numbers for each state, and the arrays (K, ...) of each measure."""
     table = Measured()
     table.arrays = {name: [] for name in instrument.measures}
     done = 0

@@ -226,12 +226,15 @@ class Given(kinds.Architecture):
             halves = [half for half in np.array_split(numbers, 2) if len(half)]
             together = self._given(self._module, numbers)
             apart = [self._given(self._module, half) for half in halves]
-            same = all(h.shape[1:] == together.shape[1:] for h in apart)
             means = (together.mean(), torch.cat([h.flatten() for h in apart]).mean())
             if self._loss is not None:
+                # the mean of a loss over samples is the mean over both halves
                 same = _equal(means[1], means[0], rounding)
             else:
+                # row i of the outputs is h(x_i), whatever samples are beside it
+                same = all(h.shape[1:] == together.shape[1:] for h in apart)
                 same = same and _equal(torch.cat(apart), together, rounding)
+            # the gradient of a sum: ||g_1 + g_2 - g|| <= rounding (||g_1|| + ||g_2||)
             slopes = self._slopes(beside, numbers)
             parted = torch.stack([self._slopes(beside, half) for half in halves])  # (2, P)
             summed = parted.sum(0)

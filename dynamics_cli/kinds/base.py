@@ -216,10 +216,9 @@ def refuse_signatures(cls: type[Kind]) -> None:
 def forget(module: str) -> None:
     """Take the kinds that a module, or those in a package, defined out of the registry."""
     for kinds in _KINDS.values():
-        for name in [
-            name for name, cls in kinds.items() if f"{cls.__module__}.".startswith(f"{module}.")
-        ]:
-            del kinds[name]
+        for name, cls in list(kinds.items()):
+            if f"{cls.__module__}.".startswith(f"{module}."):
+                del kinds[name]
 
 
 def registered(section: str) -> Mapping[str, type[Kind]]:

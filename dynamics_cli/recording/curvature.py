@@ -159,16 +159,15 @@ class OfBlocks(OfMode):
         if self.blocks is None:
             return [np.arange(derivatives.size)]
         problem = derivatives.problem
-        frozen = [name for name in problem.shapes if name in problem.resting]
         layers: dict[str, Ints] = {}
         end = 0
-        for name in derivatives.names:
-            begin = end
-            end += math.prod(problem.shapes[name])
-            layers[name] = np.arange(begin, end)
-        if frozen:
-            nowhere = np.arange(0)
-            layers = {n: layers.get(n, nowhere) for n in problem.shapes if n in (*layers, *frozen)}
+        for name, shape in problem.shapes.items():
+            if name in derivatives.names:
+                begin = end
+                end += math.prod(shape)
+                layers[name] = np.arange(begin, end)
+            elif name in problem.resting:
+                layers[name] = np.arange(0)
         if self.blocks == "layer":
             return list(layers.values())
 

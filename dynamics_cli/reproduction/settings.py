@@ -27,13 +27,15 @@ def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
             break
         if match := _LINE.match(line):
             origin, only, text = match.groups()
-            ending = figure.partition("-")[2] + "-"  # of a variant `fig2-flow-`
+            # `fig2` is about the figure `paper-fig2` and its variants, such as `paper-fig2-flow`
+            ending = figure.partition("-")[2] + "-"
             starts = tuple(f"{name}-" for name in (only or "").split(", "))
             taken = not (figure and only) or ending.startswith(starts)
             if taken:
                 origins.append((origin, text))
-        elif taken and origins:
-            origins[-1] = origins[-1][0], f"{origins[-1][1]} {line.removeprefix('#').strip()}"
+        elif taken and origins:  # the line before goes on
+            origin, text = origins[-1]
+            origins[-1] = origin, f"{text} {line.removeprefix('#').strip()}"
     return origins
 
 
