@@ -111,7 +111,7 @@ def plan_train(
     parent = None
     if at is not None:
         if settings.get("seed") is not None:
-            told = "at changes a run on the way, and its seed is that of the whole run"
+            told = "at cannot change the seed, which belongs to the whole run"
             raise UsageError(f"{told}: leave one of them out")
         config, parent = _changed_at(config, overrides, at)
         overrides = ()
@@ -122,13 +122,14 @@ def plan_train(
         given = [measure_of(measure) if callable(measure) else measure for measure in measures]
         record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
         loaded = loaded.model_copy(update={"record": record})
+    directory = None if out is None else Path(out)
     try:
-        plan = plan_run(loaded, _path(out))
+        plan = plan_run(loaded, directory)
     except UsageError:
         if parent is None or loaded.backend == "auto":
             raise
         # a run names the backend that trained it, which may not be able to train the change
-        plan = plan_run(loaded.model_copy(update={"backend": "auto"}), _path(out))
+        plan = plan_run(loaded.model_copy(update={"backend": "auto"}), directory)
     return replace(plan, parent=parent)
 
 
@@ -144,12 +145,6 @@ def _changed_at(config: Config, overrides: Overrides, at: int) -> tuple[RunConfi
         parent = run.path
         config = run.config
     return with_change(_source(config), at, override_texts(overrides)), parent
-
-
-def _path(out: str | Path | None) -> Path | None:
-    if out is None:
-        return None
-    return Path(out)
 
 
 def train(
@@ -288,7 +283,7 @@ def sweep(
     )
     return run_sweep(
         planned,
-        out=_path(out),
+        out=None if out is None else Path(out),
         shard=shard,
         executor=executor,
         workers=workers,

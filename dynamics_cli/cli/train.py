@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,54 +70,34 @@ def train(
 
         _show_prospect(prospect(plan, resume=resume, force=force), as_json=as_json)
         return
-    said: list[str] = []
-
-    def tell(text: str) -> None:
-        if not (quiet or as_json):
-            said.append(text)
-            say(text)
-
-    run = _obtain(
-        plan,
-        tell,
-        resume=resume,
-        force=force,
-        wait=not no_wait,
-        quiet=quiet or as_json,
-        as_json=as_json,
-    )
-    _show(run, as_json=as_json)
-    messages = run.info.get("messages") or []
-    if run.status == "diverged":
-        raise RunError((messages or ["the loss is not finite"])[-1])
-    for note in (f"note: {one_line(message)}" for message in messages):
-        say(note, quiet=quiet or note in said)
-
-
-def _obtain(
-    plan: Plan,
-    tell: Callable[[str], None],
-    *,
-    resume: bool,
-    force: bool,
-    wait: bool,
-    quiet: bool,
-    as_json: bool,
-) -> Run:
-    """Train or reuse the run, under a progress bar."""
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
     from dynamics_cli.training.signals import Interrupted
 
+    shown = not (quiet or as_json)
+    said: list[str] = []
+
+    def tell(text: str) -> None:
+        if shown:
+            said.append(text)
+            say(text)
+
+    wait = not no_wait
     try:
-        with TrainingBar(plan.needs.iterations, shown=not quiet) as bar:
-            return dyn.train(
+        with TrainingBar(plan.needs.iterations, shown=shown) as bar:
+            run = dyn.train(
                 plan, resume=resume, force=force, wait=wait, progress=bar, messages=tell
             )
     except (Interrupted, KeyboardInterrupt):
         if as_json and layout.is_run(plan.directory):
             _show(Run(plan.directory), as_json=True)
         raise
+    _show(run, as_json=as_json)
+    messages = run.info.get("messages") or []
+    if run.status == "diverged":
+        raise RunError((messages or ["the loss is not finite"])[-1])
+    for note in (f"note: {one_line(message)}" for message in messages):
+        say(note, quiet=quiet or note in said)
 
 
 def _show(run: Run, *, as_json: bool) -> None:

@@ -29,17 +29,8 @@ of linear algebra.
 _HELD = 2**24
 """Activations that the kernel of few columns holds, at most."""
 _PLAIN_KEYS = {
-    *[
-        "kind",
-        "lr",
-        "iterations",
-        "epochs",
-        "batch_size",
-        "replacement",
-        "drop_last",
-        "loss_scaled",
-        "stop_below",
-    ]
+    *("kind", "lr", "iterations", "epochs", "batch_size"),
+    *("replacement", "drop_last", "loss_scaled", "stop_below"),
 }
 """Settings of gradient descent and SGD that kernels of two-layer networks know; with others the
 engine trains.

@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """The problem at the beginning, or those of the replicas.
+        """The problem at the beginning, one for each replica.
 
         Replicas share everything but what `replicas.batch_key` leaves free.
         """
@@ -96,9 +96,9 @@ class Obtained:
     """Wall time that obtaining it took now."""
 
 
-def plan_run(config: RunConfig, directory: Path | None = None, root: Path | None = None) -> Plan:
+def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
     """Return the plan of one network; see `build_problem` and `plan_problems`."""
-    return plan_problems([build_problem(config)], directory, root)
+    return plan_problems([build_problem(config)], directory)
 
 
 @blamed()
@@ -133,15 +133,13 @@ def identity_of(
     configs: Sequence[RunConfig],
     device: str,
     backend: str,
-    digests: dict[str, str] | None = None,
+    digests: dict[str, str],
 ) -> str:
     """Return the identity of a run of one network, or of several, whose data sets are resolved.
 
     `digests` gets the SHA-256 of each file that a config names; those that it has are not computed
     again.
     """
-    if digests is None:
-        digests = {}
     hashes = [
         run_hash(config, device=device, backend=backend, digests=digests) for config in configs
     ]

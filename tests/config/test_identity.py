@@ -92,12 +92,12 @@ def test_files_count_by_their_contents(write, here):
 def test_a_file_that_many_configs_name_is_read_once(write, here, monkeypatch):
     (here / "d.csv").write_text("x,y\n1,2\n3,4\n")
     planned = plan_sweep(write(dataset="dataset: {kind: file, path: d.csv}"), seeds=5)
-    known = [identity_of([job.config for job in planned], "cpu", "torch"), planned.hash]
+    known = [identity_of([job.config for job in planned], "cpu", "torch", {}), planned.hash]
     read = []
     digest = identity_module._file_hash
     monkeypatch.setattr(
         identity_module, "_file_hash", lambda *given: read.append(given) or digest(*given)
     )
     again = plan_sweep(here / "run.yaml", seeds=5)
-    assert [identity_of([job.config for job in again], "cpu", "torch"), again.hash] == known
+    assert [identity_of([job.config for job in again], "cpu", "torch", {}), again.hash] == known
     assert len(read) == 2

@@ -282,7 +282,7 @@ def test_a_branch_that_compiled_code_cannot_train_is_trained_by_torch(in_memory)
     same = dyn.plan_train({**BASE, "changes": [{"at": 12, "optimizer.lr": 0.05}]})
     run = obtain_run(branch).run
     np.testing.assert_allclose(run.losses, obtain_run(same).run.losses, rtol=1e-10)
-    with pytest.raises(UsageError, match="its seed is that of the whole run"):
+    with pytest.raises(UsageError, match="at cannot change the seed"):
         dyn.plan_train(str(in_memory / "p"), change, at=12, seed=3)
 
 
