@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogFormatter,
-    LogFormatterSciNotation,
-    MaxNLocator,
-    NullFormatter,
-)
+from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from dynamics_cli.plotting.labels import format_number, set_axis_label
@@ -35,6 +30,10 @@ COLUMNS = 1600
 """Pixel columns that a panel has at most: 5.5 inches at 300 dots an inch."""
 MARGIN = 0.015
 """Share of the time span that the axis leaves free at either end."""
+MULTIPLES = ((range(1, 10), 0.046), ((1, 2, 3, 4, 6), 0.125), ((1, 2, 5), 0.301), ((1, 3), 0.477))
+"""Multiples of powers of ten that have labels, and the least distance of two in decades."""
+PLAIN = (5e-4, 2e5)
+"""The ends of a logarithmic axis whose labels have no powers of ten."""
 DECADES = 200.0
 """Powers of ten that a log axis shows at most in either direction, so that no tick overflows."""
 
@@ -76,6 +75,33 @@ class _TimeLocator(MaxNLocator):
         self.set_params(nbins=int(np.clip(length // label, 1, 5)))
         margin = MARGIN / (1 + 2 * MARGIN) * (vmax - vmin)
         return super().tick_values(vmin + margin, vmax - margin)
+
+
+class LogLabels(LogFormatterSciNotation):
+    """Labels of a logarithmic y axis: as many multiples of powers of ten as there is room for.
+
+    They are 0.06 and 200 in place of powers where the whole axis is between 0.0005 and 200 000.
+    """
+
+    LINE = 11.0  # points that a label takes
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label at x, empty where there is no room."""
+        axis = cast(Axis, self.axis)
+        ends = axis.get_view_interval()
+        height = axis.axes.bbox.height * 72 / axis.axes.figure.dpi
+        decade = height / np.ptp(np.log10(ends))
+        digit = round(x / 10 ** np.floor(np.log10(x)))
+        if digit not in next((some for some, gap in MULTIPLES if gap * decade >= self.LINE), [1]):
+            return ""
+        plain = PLAIN[0] <= min(ends) and max(ends) <= PLAIN[1]
+        return format_number(x) if plain else str(super().__call__(x, pos))
+
+
+def label_multiples(axis: Axis) -> None:
+    """Label multiples of powers of ten on a logarithmic y axis, where few powers are."""
+    for set_formatter in (axis.set_major_formatter, axis.set_minor_formatter):
+        set_formatter(LogLabels(minor_thresholds=(np.inf, np.inf)))
 
 
 @styled
@@ -157,13 +183,8 @@ def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> b
     axes.set_yscale("log")
     axes.set_ylim(10 ** (low - pad), 10 ** (high + pad))
     axes.set_ylabel(label)
-    if high - low <= 2 and low >= 0 and high <= 5:
-        # 60, 100, 200 instead of 6 x 10^1, 10^2, 2 x 10^2
-        for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-            set_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.4)))
-    elif np.floor(high + pad) - np.ceil(low - pad) < 1:
-        # no power of ten, or a single one, says how far the axis goes
-        axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.4)))
+    if high - low <= 2:
+        label_multiples(axes.yaxis)
     return True
 
 

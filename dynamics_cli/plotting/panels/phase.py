@@ -8,12 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike
 
 from dynamics_cli.plotting.labels import ROOM, ticks_at
 from dynamics_cli.plotting.style import MARKER, PALETTE, SMALL, Floats, Ints, styled
-from dynamics_cli.plotting.time_axis import LogAxes, TimeScale, scale_of
+from dynamics_cli.plotting.time_axis import LogAxes, TimeScale, label_multiples, scale_of
 
 LOG_FROM = 1000.0
 """Positive values that span at least this factor are coloured on a logarithmic scale."""
@@ -93,8 +92,8 @@ def draw_phase(axes: Axes, phase: Phase, room: float = ROOM) -> list[str]:
     bar = axes.figure.colorbar(mesh, ax=axes, label=phase.label, extend=extend)
     if equal:
         bar.set_ticks([low], labels=[f"{low:.6g}"])
-    elif logarithmic and room < ROOM and high > 10 * low:
-        bar.ax.yaxis.set_minor_formatter(NullFormatter())
+    elif logarithmic:
+        label_multiples(bar.ax.yaxis)
     elif not logarithmic:
         bar.ax.ticklabel_format(useOffset=False, axis="y")
     if phase.jobs is not None:
