@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from dynamics_cli.analysis.networks import LOSS, Networks, drawn_measures, sourc
 from dynamics_cli.analysis.resolve import Resolved
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View, spread
+from dynamics_cli.kinds import Measure
 from dynamics_cli.kinds.pictures import Description
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
@@ -104,17 +105,22 @@ def measure_names(view: View) -> list[str]:
 
 def no_positions(view: View) -> str | None:
     """Return why there is no number by position to draw, or None."""
-    if _by_position(view):
+    if _measures(view, _by_position):
         return None
     return "by_position is not recorded"
 
 
-def _by_position(view: View) -> list[str]:
-    return [
-        name
-        for name in view.run.measures
-        if of_measure(view.run.config, name, lambda measure: measure.panel) == "positions"
-    ]
+def _measures(view: View, ask: Callable[[Measure], bool]) -> list[str]:
+    """Return the names of recorded measures that answer yes."""
+    return [name for name in view.run.measures if of_measure(view.run.config, name, ask)]
+
+
+def _by_position(measure: Measure) -> bool:
+    return measure.panel == "positions"
+
+
+def _of_spectrum(measure: Measure) -> bool:
+    return measure.of_spectrum
 
 
 def positions(view: View, at: int | None = None) -> list[Chart]:
@@ -122,8 +128,8 @@ def positions(view: View, at: int | None = None) -> list[Chart]:
 
     Bins are charted over iterations.
     """
-    charts = []
-    for name in _by_position(view):
+    charts: list[Chart] = []
+    for name in _measures(view, _by_position):
         if of_measure(view.run.config, name, lambda measure: getattr(measure, "bins", None)):
             charts += recorded_charts(view, y=[name])
             continue
@@ -132,8 +138,12 @@ def positions(view: View, at: int | None = None) -> list[Chart]:
         x = np.arange(1, values.shape[1] + 1)[labelled]
         chosen = _some_states(steps, at)
         lines = _of_states(steps[chosen], x, values[chosen][:, labelled])
-        charts.append(Chart(lines=lines, ylabel=called(name), xlabel="position", log=view.log))
+        charts += _chart(view, "", called(name), lines, xlabel="position")
     return charts
+
+
+def _chart(view: View, title: str, ylabel: str, lines: Sequence[Line], **words: Any) -> list[Chart]:
+    return [Chart(title=title, ylabel=ylabel, lines=lines, log=view.log, **words)]
 
 
 def _some_states(steps: Ints, at: int | None) -> Ints:
@@ -145,31 +155,26 @@ def _some_states(steps: Ints, at: int | None) -> Ints:
 
 def _of_states(steps: Ints, x: ArrayLike, curves: Floats) -> list[Line]:
     """Return a line for each state."""
-    return [
-        Line(x=x, y=y, name=f"iteration {format_number(int(step))}", **look(k))
-        for k, (step, y) in enumerate(zip(steps, curves, strict=True))
-    ]
+    names = [f"iteration {format_number(int(step))}" for step in steps]
+    return _family(x, dict(zip(names, curves, strict=True)))
+
+
+def _family(x: ArrayLike, curves: Mapping[str, Floats]) -> list[Line]:
+    """Return lines of different looks by their names."""
+    return [Line(x=x, y=y, name=name, **look(k)) for k, (name, y) in enumerate(curves.items())]
 
 
 def no_density(view: View) -> str | None:
     """Return why there are no densities of eigenvalues to draw, or None."""
-    if _spectral(view):
+    if _measures(view, _of_spectrum):
         return None
     return "neither spectral_density nor hessian_spectrum is recorded"
 
 
-def _spectral(view: View) -> list[str]:
-    return [
-        name
-        for name in view.run.measures
-        if of_measure(view.run.config, name, lambda measure: measure.of_spectrum)
-    ]
-
-
 def density(view: View, at: int | None = None) -> list[Chart]:
     """Chart densities of eigenvalues of some states, or of the one nearest to `at`."""
-    charts = []
-    for name in _spectral(view):
+    charts: list[Chart] = []
+    for name in _measures(view, _of_spectrum):
         steps, values = measured(view.run, name)
         chosen = _some_states(steps, at)
         rules = [_rules(values[i], view.run.measures[name].shape[1:]) for i in chosen]
@@ -182,8 +187,7 @@ def density(view: View, at: int | None = None) -> list[Chart]:
         # tails of Gaussians are no part of it
         shown = np.where(curves > 1e-7 * curves.max(), curves, np.nan)
         lines = _of_states(steps[chosen], x, shown)
-        about: dict[str, Any] = {"title": called(name), "xlabel": "eigenvalue", "log": view.log}
-        charts.append(Chart(lines=lines, ylabel="density", **about))
+        charts += _chart(view, called(name), "density", lines, xlabel="eigenvalue")
     return charts
 
 
@@ -210,22 +214,12 @@ def coefficients(view: View, at: int | None = None) -> list[Chart]:
     architecture: Any = view.run.config.architecture
     beta = np.stack([architecture.predictor(view.run.state(int(i))) for i in states])  # (k, d)
     largest = np.sort(np.argsort(-np.abs(beta[-1]), kind="stable")[:MANY_CURVES])
-    lines = [
-        Line(x=view.iterations[states], y=beta[:, i], name=rf"$\beta_{{{i + 1}}}$", **look(k))
-        for k, i in enumerate(largest)
-    ]
+    named = {rf"$\beta_{{{i + 1}}}$": beta[:, i] for i in largest}
+    lines = _family(view.iterations[states], named)
     cut = ""
     if beta.shape[1] > MANY_CURVES:
         cut = f"the {MANY_CURVES} largest of {beta.shape[1]}"
-    return [
-        Chart(
-            title="Coefficients",
-            lines=lines,
-            ylabel=r"coefficients $\beta_i^t$",
-            log=view.log,
-            note=cut,
-        )
-    ]
+    return _chart(view, "Coefficients", r"coefficients $\beta_i^t$", lines, note=cut)
 
 
 def norms_over_training(view: View, at: int | None = None) -> list[Chart]:
@@ -237,31 +231,14 @@ def norms_over_training(view: View, at: int | None = None) -> list[Chart]:
         lengths = np.stack([norms(view.weights(i)[drawn]) for i in states])  # (k, m)
         lines = _by_sign(view, states, lengths, drawn)
         note = _some(len(drawn), m)
-        return [
-            Chart(
-                title="Norms of neurons",
-                lines=lines,
-                ylabel=r"norm $\Vert w_j^t\Vert$",
-                log=view.log,
-                note=note,
-            )
-        ]
+        return _chart(view, "Norms of neurons", r"norm $\Vert w_j^t\Vert$", lines, note=note)
     states = view.curve_states(sum(int(np.prod(view.weight_shape(name))) for name in view.layers))
-    lengths = np.stack(
-        [[norms(view.weights(i, name).ravel()) for name in view.layers] for i in states]
-    )  # (k, L)
-    lines = [
-        Line(x=view.iterations[states], y=values, name=layer_title(name), **look(k))
-        for k, (name, values) in enumerate(zip(view.layers, lengths.T, strict=True))
-    ]
-    return [
-        Chart(
-            title="Norms of layers",
-            lines=lines,
-            ylabel=r"norm $\Vert W_\ell^t\Vert_F$",
-            log=view.log,
-        )
-    ]
+    named = {
+        layer_title(name): np.array([norms(view.weights(i, name).ravel()) for i in states])
+        for name in view.layers
+    }
+    lines = _family(view.iterations[states], named)
+    return _chart(view, "Norms of layers", r"norm $\Vert W_\ell^t\Vert_F$", lines)
 
 
 def _some(drawn: int, m: int) -> str:
@@ -303,18 +280,18 @@ def directions_of_neurons(view: View, at: int | None = None) -> list[Chart]:
     states = view.curve_states(m * d)
     drawn = spread(m, MANY_NEURONS)
     weights = [view.weights(i)[drawn] for i in states]
-    form: dict[str, Any] = {"log": view.log, "linear": True, "note": _some(len(drawn), m)}
+    form: dict[str, Any] = {"linear": True, "note": _some(len(drawn), m)}
     if d > 2:
         named = {
             "cosine with leading direction": leading_directions(view.weights(view.states - 1), 1)[0]
         }
         if not view.no_dataset and view.dataset.y.ndim == 1 and not view.classifies:
             named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
-        charts = []
+        charts: list[Chart] = []
         for name, direction in named.items():
             values = np.stack([cosines(w, direction) for w in weights])
             lines = _by_sign(view, states, values, drawn)
-            charts.append(Chart(lines=lines, ylabel=name, reach=(-1, 1), **form))
+            charts += _chart(view, "", name, lines, reach=(-1, 1), **form)
         return charts
     angles = np.stack([angle_of(w) for w in weights])  # (k, m), in (-180, 180]
     # no line from one end of the axis to the other
@@ -326,21 +303,15 @@ def directions_of_neurons(view: View, at: int | None = None) -> list[Chart]:
             for k, a in enumerate(angle_of(view.dataset.x))
             if np.isfinite(a)
         ]
-    return [
-        Chart(
-            title="Directions of neurons",
-            lines=_by_sign(view, states, angles, drawn),
-            reach=(-180, 180),
-            ylabel="direction of $w_j^t$ (degrees)",
-            levels=points,
-            **form,
-        )
-    ]
+    lines = _by_sign(view, states, angles, drawn)
+    label = "direction of $w_j^t$ (degrees)"
+    form |= {"reach": (-180, 180), "levels": points}
+    return _chart(view, "Directions of neurons", label, lines, **form)
 
 
 def spectra(view: View, at: int | None = None) -> list[Chart]:
     """Chart the singular values of every weight matrix, and the stable ranks of all of them."""
-    charts = []
+    charts: list[Chart] = []
     ranks = []
     for k, name in enumerate(view.layers):
         steps, values = _spectrum(view, name)
@@ -355,18 +326,9 @@ def spectra(view: View, at: int | None = None) -> list[Chart]:
                 **look(k),
             )
         )
-        charts.append(
-            Chart(
-                title=f"Singular values of {title}",
-                lines=[*_named_values(steps, values)],
-                log=view.log,
-                ylabel="singular values",
-            )
-        )
-    return [
-        *charts,
-        Chart(title="Stable rank", lines=ranks, ylabel="stable rank", reach=(1,), log=view.log),
-    ]
+        lines = [*_named_values(steps, values)]
+        charts += _chart(view, f"Singular values of {title}", "singular values", lines)
+    return charts + _chart(view, "Stable rank", "stable rank", ranks, reach=(1,))
 
 
 def _named_values(steps: Ints, values: Floats) -> Iterator[Line]:

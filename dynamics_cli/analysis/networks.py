@@ -56,11 +56,6 @@ LONG = 60
 """Characters of a word in a legend; and where that does not tell words apart."""
 
 
-def is_linear(run: Run, name: str) -> bool:
-    """Return whether the axis of a measure is never logarithmic."""
-    return bool(of_measure(run.config, name, lambda measure: measure.linear))
-
-
 def drawn_measures(run: Run) -> list[str]:
     """Return the names of the measures that are curves; others have panels of their own."""
     return [
