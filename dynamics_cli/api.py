@@ -553,7 +553,10 @@ def picture(runs: Drawn | Mapping[str, Any], /, **words: Any) -> Picture:
             numbers of whole runs the first setting with several values).
         color: what colours tell apart; a setting, `run`, `branch`, `quantity`, `average` or `none`.
         dash: what dashes tell apart.
-        facet: what has panels of its own.
+        marker: what markers tell apart.
+        facet: what has panels of its own, in rows as long as there is room.
+        rows: what has a row of panels of its own; quantities of other units stand in columns.
+        columns: what has a column of panels of its own; quantities of other units stand in rows.
         over: what is summed up (default: seed).
         stat: how it is summed up; by the median or the mean, not at all, or by the run of the least
             final loss.
@@ -661,7 +664,8 @@ def _listed(given: Any, single: type) -> list[Any]:
 
 def _describes(words: Mapping[str, Any]) -> bool:
     """Return whether words describe a picture, and not only the looks of those that are offered."""
-    return any(words.get(name) for name in ("y", "x", "color", "dash", "facet", "over"))
+    names = ("y", "x", "color", "dash", "marker", "facet", "rows", "columns", "over")
+    return any(words.get(name) for name in names)
 
 
 def open_any(run: Drawn) -> Run | Sweep | list[Run | Sweep] | Path:

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+WIDTHS = {"column": COLUMN_WIDTH, "page": ROW_WIDTH}
+"""Inches of the sizes that have names."""
+
+
 class Picture:
     """Charts of one or several descriptions; a notebook shows it."""
 
@@ -67,6 +71,13 @@ class Picture:
                 raise UsageError("no runs to draw: name runs or sweeps")
             networks = Networks(sources, description.where, description.labels)
             self.parts.append(Resolved(description, networks, looks))
+        across = sorted({part.across for part in self.parts})
+        if len(across) > 1:
+            raise UsageError(
+                f"panels lie in rows of {' and '.join(map(str, across))}: give all of them the same"
+                " columns, or facet"
+            )
+        (self._across,) = across
         known = dict.fromkeys(name for part in self.parts for name in part.named)
         for part in self.parts:
             refuse_unknown_labels(part.asked.labels, known)
@@ -94,12 +105,16 @@ class Picture:
         """The picture as a Matplotlib figure."""
         whole = self.described
         notes = self.notes if whole.note is None else [whole.note]
+        width, height = whole.size if isinstance(whole.size, list) else (whole.size, None)
+        if isinstance(width, str):
+            width = WIDTHS[width]
         return draw_charts(
             self.charts,
             notes=notes,
-            size=_inches(whole.size),
+            size=(width, height),
             legend=whole.legend,
             noted=whole.note != "none",
+            columns=self._across,
         )
 
     @property
@@ -143,21 +158,16 @@ class Picture:
         """
         with needing("Picture.to_xarray", "xarray", "pandas"):
             import pandas
-            import xarray
+            import xarray  # noqa: F401 - which pandas asks for
         if len(xs := {part.x for part in self.parts}) > 1:
             raise UsageError(f"panels have {', '.join(sorted(xs))} on x: take them one by one")
         table = pandas.DataFrame(self.columns())
         (x,) = xs
-        arrays = {
-            name: part.drop_duplicates(["run", x]).set_index(["run", x])["value"].to_xarray()
-            for name, part in table.groupby("quantity", sort=False)
-        }
+        index = ["quantity", "run", x]
+        values = table.drop_duplicates(index).set_index(index)["value"].to_xarray()
         runs = table.drop_duplicates("run").set_index("run")
-        dataset = xarray.Dataset(arrays)
-        for key in table.columns.difference(["run", x, "quantity", "value"], sort=False):
-            values = runs[key].loc[dataset["run"].to_numpy()]
-            dataset = dataset.assign_coords({key: ("run", values.to_numpy())})
-        return dataset
+        settings = runs.drop(columns=["quantity", x, "value"]).to_xarray()
+        return values.to_dataset("quantity").merge(settings).set_coords([*settings])
 
     def __repr__(self) -> str:
         return f"<Picture of {', '.join(chart.ylabel for chart in self.charts)}>"
@@ -197,19 +207,6 @@ def long_table(parts: Sequence[Resolved]) -> dict[str, list[Any]]:
             for name, column in columns.items():
                 column.extend(own.get(name) or [fixed.get(name)] * count)
     return columns
-
-
-def _inches(size: str | float | list[float] | None) -> tuple[float | None, float | None]:
-    match size:
-        case "column":
-            return COLUMN_WIDTH, None
-        case "page":
-            return ROW_WIDTH, None
-        case [width, height]:
-            return width, height
-        case float() | int():
-            return float(size), None
-    return None, None
 
 
 def defaults_of(opened: Any, where: Mapping[str, Any] | None = None) -> dict[str, Description]:

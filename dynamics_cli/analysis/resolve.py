@@ -6,7 +6,8 @@ no channel tells apart differ in what is `over` alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Literal
@@ -36,7 +37,7 @@ from dynamics_cli.plotting.chart import (
     references,
     statistics,
 )
-from dynamics_cli.plotting.labels import format_number, ticks_at
+from dynamics_cli.plotting.labels import ticks_at
 from dynamics_cli.plotting.panels.phase import Phase
 from dynamics_cli.plotting.scene import DASHES
 from dynamics_cli.plotting.time_axis import TimeScale, scale_of
@@ -50,7 +51,15 @@ MOST_CHARTS = 9
 TIMES = ("iteration", "time", "epoch")
 """What is on x beside settings and quantities."""
 CHANNELS = ("run", "branch", "quantity", "average", "seed")
-"""What colours, dashes and panels tell apart beside settings."""
+"""What lines and panels tell apart beside settings."""
+LINES = ("color", "dash", "marker")
+"""Words whose values are lines of different looks."""
+PANELS = ("facet", "columns", "rows")
+"""Words whose values are panels."""
+FORMS: dict[str, list[str]] = {"dash": [*DASHES], "marker": ["o", "s", "^", "D", "v", "*"]}
+"""The looks of lines beside colours, which turn round."""
+MOST_ACROSS = 5
+"""Rows, and columns, of panels that are drawn at most."""
 GREY = {"color": "theory"}
 AVERAGED = {False: "last weights", True: "average"}
 
@@ -100,17 +109,21 @@ class Looks:
         of_key = self._numbers.setdefault(key, {})
         return of_key.setdefault(identity(value), len(of_key))
 
-    def look(self, color: Channel | None, dash: Channel | None) -> dict[str, Any]:
-        """Return the look of a line, by the setting and the value of each channel."""
-        number = 0 if color is None else self.number(*color)
-        if dash is None:
-            return look(number)
-        k = self.number(*dash)
-        if k >= len(DASHES):
-            raise UsageError(
-                f"dash tells {len(DASHES)} things apart; take color or facet: {dash[0]}"
-            )
-        return {"color": f"series-{number}", "dash": [*DASHES][k]}
+    def look(self, told: Mapping[str, Channel]) -> dict[str, Any]:
+        """Return the look of a line, by the setting and the value of each channel.
+
+        Raises UsageError: a channel has not so many looks.
+        """
+        numbers = {word: self.number(*channel) for word, channel in told.items()}
+        form = look(numbers.pop("color", 0))
+        for word, k in numbers.items():
+            if k >= len(FORMS[word]):
+                raise UsageError(
+                    f"{word} tells {len(FORMS[word])} things apart; take color or facet:"
+                    f" {told[word][0]}"
+                )
+            form[word] = FORMS[word][k]
+        return form
 
 
 class Resolved:
@@ -187,29 +200,34 @@ class Resolved:
         self._check_channels()
         by_default = [] if "seed" in networks.grid else ["seed"]
         self.over = by_default if asked.over is None else list(asked.over)
-        color = None if self.up else asked.color
-        dash = asked.dash
-        facet = asked.facet
+        told = {word: getattr(asked, word) for word in LINES}
+        if self.up:
+            told["color"] = None
+        panels = {word: getattr(asked, word) for word in PANELS}
+        laid = any(panels[word] is not None for word in ("rows", "columns"))
+        # panels of what nothing else tells apart stand where no word says what does
+        places = [word for word in PANELS if (word != "facet") == laid]
+        spare = next((word for word in places if panels[word] is None), None)
         if asked.stat == "all" and asked.over is None:
             self.over = [*self.over, *networks.free]
-        used = {self.x, color, dash, *(facet or ()), *self.over}
-        used.add(self.up)
+        used = {self.x, self.up, *self.over, *told.values()}
+        used.update(*(keys or () for keys in panels.values()))
         # settings in which whole configs differ are no axes of a grid
         free = [key for key in networks.free if key in networks.grid] or networks.free
         left = [key for key in free if key not in used]
-        told = "run" in used
-        if color is None and not self.up and not told:
-            if networks.alone and len(networks.rows) > 1 and not self.over_setting:
-                color = "run"
-                told = True
+        by_run = "run" in used
+        if told["color"] is None and not self.up and not by_run:
+            apart = bool(left) or not networks.free or len(networks.values("seed")) > 1
+            if networks.alone and len(networks.rows) > 1 and apart and not self.over_setting:
+                told["color"] = "run"
+                by_run = True
             elif left:
-                color = max(left, key=lambda key: len(networks.values(key)))
-                left.remove(color)
-        if facet is None:
-            facet = []
-            if not told and not networks.alone:
-                facet = left
-        channels = [color, dash, *facet]
+                main = max(left, key=lambda key: len(networks.values(key)))
+                told["color"] = main
+                left.remove(main)
+        if spare and not by_run and not networks.alone:
+            panels[spare] = left
+        channels = {*told.values()}.union(*(keys or () for keys in panels.values()))
         if "average" in channels:
             for names in self.quantities.values():
                 names += [
@@ -218,41 +236,43 @@ class Resolved:
                     if networks.is_curve(f"{name}{OF_AVERAGE}")
                 ]
         if "quantity" not in channels:
-            facet, color, dash = self._tell_quantities(facet, color, dash)
-        self.color = None if color == "none" else color
-        self.dash = None if dash == "none" else dash
-        self.facet = [key for key in facet if key != "none"]
+            units = {unit_of(name) for name in self.quantities}
+            if len(units) > 1:
+                place = spare or places[-1]
+                panels[place] = [*(panels[place] or ()), "unit"]
+            self._tell_quantities(told, len(self.quantities) > len(units))
+        self.told = {word: key for word, key in told.items() if key not in (None, "none")}
+        """What each channel of lines tells apart."""
+        self.rows, self.columns = (
+            [key for word in words for key in panels[word] or () if key != "none"]
+            for words in (["rows"], ["facet", "columns"])
+        )
+        self.laid = laid
 
-    def _tell_quantities(
-        self, facet: list[str], color: str | None, dash: str | None
-    ) -> tuple[list[str], str | None, str | None]:
-        """Return the channels, among which one tells quantities apart where there are several."""
-        units = {unit_of(name) for name in self.quantities}
-        if len(units) > 1:
-            facet = [*facet, "unit"]
-        several = len(self.quantities) > len(units)
+    def _tell_quantities(self, told: dict[str, str | None], several: bool) -> None:
+        """Tell quantities apart where there are several in a chart."""
         columns = any(
             len({name.removesuffix(OF_AVERAGE) for name in names}) > 1
             for names in self.quantities.values()
         )
-        if (several or columns) and color is None:
-            color = "quantity"
-        elif several and dash is None:
-            dash = "quantity"
-        return facet, color, dash
+        if several or (columns and told["color"] is None):
+            word = next((word for word in LINES if told[word] is None), None)
+            if word is None:
+                raise UsageError(
+                    f"nothing tells {', '.join(self.quantities)} apart: give rows quantity"
+                )
+            told[word] = "quantity"
 
     def _check_channels(self) -> None:
         asked = self.asked
         known = [*dict.fromkeys([*self.networks.settings, *CHANNELS])]
-        color = [] if self.up or asked.color is None else [asked.color]
-        dash = [] if asked.dash is None else [asked.dash]
-        for word, keys in (
-            ("color", color),
-            ("dash", dash),
-            ("facet", asked.facet or ()),
-            ("over", asked.over or ()),
-        ):
-            for key in keys:
+        if self.up and (word := next((w for w in ("dash", "marker") if getattr(asked, w)), None)):
+            raise UsageError(f"{word} tells curves apart, and a phase diagram has none: take facet")
+        if asked.facet is not None and (asked.rows or asked.columns):
+            raise UsageError("facet breaks its panels into rows; leave it, or rows and columns")
+        for word in (*LINES[bool(self.up) :], *PANELS, "over"):
+            keys = getattr(asked, word) or ()
+            for key in [keys] if isinstance(keys, str) else keys:
                 if key not in (*known, "none") and not self.networks.is_setting(key):
                     raise UsageError(
                         f"{word}: no setting {key!r} here{did_you_mean(key, known)}; there are"
@@ -325,10 +345,7 @@ class Resolved:
     def _check_numbers(self) -> None:
         """Raise RunError where there is nothing to draw."""
         if not self.over_time and not any(np.isfinite(r.y).any() for r in self.records):
-            statuses: dict[str, int] = {}
-            for row in self.networks.rows:
-                status = str(row.setting("status") or "run")
-                statuses[status] = statuses.get(status, 0) + 1
+            statuses = Counter(str(row.setting("status") or "run") for row in self.networks.rows)
             names = ", ".join(self.quantities)
             raise RunError(f"no run has a number {names} ({counted(statuses)})")
 
@@ -363,18 +380,37 @@ class Resolved:
             return ""
         return quantity.removeprefix(f"{asked}.").replace("_", " ")
 
-    def _grouped(self, records: Sequence[NetworkCurve], keys: Sequence[str]) -> list[Group]:
-        groups: dict[tuple[str, ...], tuple[tuple[Any, ...], list[NetworkCurve]]] = {}
+    def _grouped(
+        self, records: Sequence[NetworkCurve], keys: Sequence[str]
+    ) -> dict[tuple[str, ...], Group]:
+        groups: dict[tuple[str, ...], Group] = {}
         for record in records:
             values = tuple(self._value(record, key) for key in keys)
             _, members = groups.setdefault(tuple(map(identity, values)), (values, []))
             members.append(record)
-        return [*groups.values()]
+        return groups
+
+    def _panels(self) -> list[Group]:
+        """Return the records of each panel, row by row: of a table of panels all of them."""
+        panels = self._grouped(self.records, self.facet)
+        self.across = 0
+        """Panels of a row; 0 where rows are as long as there is room."""
+        if not self.laid:
+            return _spaced([*panels.values()], MOST_CHARTS)
+        rows, columns = (
+            _spaced([*self._grouped(self.records, keys).items()], MOST_ACROSS)
+            for keys in (self.rows, self.columns)
+        )
+        self.across = len(columns)
+        return [
+            panels.get(down + right, (of_row + of_column, []))
+            for down, (of_row, _) in rows
+            for right, (of_column, _) in columns
+        ]
 
     def _charts(self) -> list[Chart | Phase]:
-        panels = self._grouped(self.records, self.facet)
         charts: list[Chart | Phase] = []
-        for values, members in _spaced(panels, MOST_CHARTS):
+        for values, members in self._panels():
             said = [self._said(key, value) for key, value in zip(self.facet, values, strict=True)]
             title = ", ".join(filter(None, [self.asked.title, *said]))
             made: Chart | Phase = self._phase(members) if self.up else self._chart(members)
@@ -382,9 +418,14 @@ class Resolved:
         return charts
 
     @property
+    def facet(self) -> list[str]:
+        """What has panels of its own."""
+        return [*self.rows, *self.columns]
+
+    @property
     def _lines(self) -> list[str]:
         """What lines of a chart are told apart by."""
-        return [key for key in (self.color, self.dash) if key is not None]
+        return list(dict.fromkeys(self.told.values()))
 
     @property
     def _split(self) -> list[str]:
@@ -409,16 +450,16 @@ class Resolved:
     def _chart(self, records: Sequence[NetworkCurve]) -> Chart:
         networks = self.networks
         groups = self._grouped(records, self._split)
-        shown = _spaced(groups, MOST_LINES)
+        shown = _spaced([*groups.values()], MOST_LINES)
         lines, bounds = self._told_apart(shown)
         options: dict[str, Any] = {}
         if len(shown) < len(groups):
             options["note"] = f"{len(shown)} of {len(groups)} curves"
         if not any(np.isfinite(line.columns).any() for line in lines):
             options["note"] = "no finite value is recorded"
-        elif self.color == "quantity":  # numbers that are never there are no curves
+        elif self.told.get("color") == "quantity":  # numbers that are never there are no curves
             lines = [line for line in lines if np.isfinite(line.columns).any()]
-        lines += self._dashes(shown)
+        options["legend"] = self._legend(shown)
         if self.over_time:
             options["levels"] = references(bounds)
         else:
@@ -427,6 +468,7 @@ class Resolved:
             lines += self._bounds(shown)
         if self.x == "iteration":
             options["marks"] = self._marks()
+        records = records or self.records  # a panel without any has the axes of others
         linear = any(networks.linear(name) for name in {record.quantity for record in records})
         if {unit_of(record.asked) for record in records} == {"accuracy"}:
             linear = True
@@ -454,43 +496,72 @@ class Resolved:
         lines: list[Line] = []
         bounds: list[tuple[tuple[str, float] | None, str]] = []
         named: set[str] = set()
+        keys = self._named_by(groups)
         for values, members in groups:
-            self._check_places(members)
-            color, dash = self._channels(values)
-            form = self._look(color, dash)
-            name = ""
-            key = color or dash
-            if key is not None and identity(key) not in named:
-                named.add(identity(key))
-                name = self._said(*key)
+            if self.over_time:
+                self._check_group(members)
+            told = self._channels(values)
+            form = self._look(told)
+            by = dict(told.values())
+            name = ", ".join(self._said(key, by[key]) for key in keys)
+            if (which := identity([*told.values()])) in named:
+                name = ""
+            named.add(which)
             lines += self._drawn(members, name, form)
             if self.over_time and self.asked.bounds != "none":
                 bounds.append((members[0].network.bound(members[0].quantity), form["color"]))
         return lines, bounds
 
-    def _channels(self, values: tuple[Any, ...]) -> tuple[Channel | None, Channel | None]:
-        """Return what colour and dash tell of a group with these values of `_split`."""
+    def _named_by(self, groups: Sequence[Group]) -> list[str]:
+        """Return what names the lines of groups: keys that differ, or else the first."""
+        parts = [dict(self._channels(values).values()) for values, _ in groups]
+        differ = [key for key in self._lines if len({identity(by[key]) for by in parts}) > 1]
+        return differ or self._lines[:1]
+
+    def _channels(self, values: tuple[Any, ...]) -> dict[str, Channel]:
+        """Return what each channel tells of a group with these values of `_split`."""
         by = dict(zip(self._split, values, strict=True))
-        color = (self.color, by[self.color]) if self.color else None
-        dash = (self.dash, by[self.dash]) if self.dash else None
-        return color, dash
+        return {word: (key, by[key]) for word, key in self.told.items()}
 
-    def _look(self, color: Channel | None, dash: Channel | None) -> dict[str, Any]:
+    def _look(self, told: Mapping[str, Channel]) -> dict[str, Any]:
         """Return the look of a line; a number that two measures have looks alike."""
-        told = [
-            (key, self._column(value) or value) if key == "quantity" else (key, value)
-            for key, value in filter(None, (color, dash))
-        ]
-        return self.looks.look(told[0] if color else None, told[-1] if dash else None)
+        return self.looks.look(
+            {
+                word: (key, self._column(value) or value if key == "quantity" else value)
+                for word, (key, value) in told.items()
+            }
+        )
 
-    def _check_places(self, members: Sequence[NetworkCurve]) -> None:
-        if self.is_path or not (self.over_time or self.over_setting):
-            return
-        if self.over_time:
+    def _legend(self, groups: Sequence[Group]) -> list[Line]:
+        """Return an entry for each value, where channels tell several things apart."""
+        keys = self._named_by(groups)
+        if len(keys) < 2:
+            return []
+        entries: dict[str, Line] = {}
+        for key in keys:
+            for values, _ in groups:
+                told = {
+                    w: channel for w, channel in self._channels(values).items() if channel[0] == key
+                }
+                form = self._look(told)
+                if "color" in {*self.told} - {*told}:
+                    form |= GREY
+                name = self._said(*next(iter(told.values())))
+                entries.setdefault(f"{key} {name}", Line(x=(), y=(), name=name, **form))
+        return [*entries.values()]
+
+    def _cells(
+        self, records: Sequence[NetworkCurve], *keys: str
+    ) -> dict[tuple[float, ...], list[NetworkCurve]]:
+        """Return the records that are summed up, by their places on axes of settings, in order."""
+        cells: dict[tuple[float, ...], list[NetworkCurve]] = {}
+        for record in records:
+            place = tuple(self.networks.place(record.network, key) for key in keys)
+            if np.isfinite(place).all():
+                cells.setdefault(place, []).append(record)
+        for members in cells.values():
             self._check_group(members)
-            return
-        for _, at_x in self._grouped(members, [self.x]):
-            self._check_group(at_x)
+        return dict(sorted(cells.items()))
 
     def _drawn(
         self, members: Sequence[NetworkCurve], name: str, form: dict[str, Any]
@@ -512,7 +583,9 @@ class Resolved:
             finals = [record.network.number(FINAL_LOSS) for record in members]
             members = [members[int(np.nanargmin(finals))]] if np.isfinite(finals).any() else members
         if self.over_setting:
-            x, y, of = _over_setting(members)
+            cells = self._cells(members, self.x)
+            x = np.array([place for (place,) in cells])
+            y, of = _numbers(cells.values())
         else:
             x, y, of = _over_iterations(members)
         points = self.over_setting and (len(x) < 3 or not self.networks.numeric(self.x))
@@ -526,22 +599,6 @@ class Resolved:
             options = {}
         points = points or (self.over_time and bool(options) and len(x) < 3)
         return [Line(x=x, y=y, name=name, points=points, **options, **form)]
-
-    def _dashes(self, groups: Sequence[Group]) -> list[Line]:
-        """Return entries of a legend for dashes, which colours do not name."""
-        if self.color is None or self.dash in (None, self.color):
-            return []
-        dashes = {
-            identity(dash): dash for dash in (self._channels(v)[1] for v, _ in groups) if dash
-        }
-        if len(dashes) < 2:
-            return []
-        x = next((group[0].x[:1] for _, group in groups if len(group[0].x)), np.zeros(1))
-        gap = np.full(len(x), np.nan)
-        return [
-            Line(x=x, y=gap, name=self._said(*dash), **{**self._look(None, dash), **GREY})
-            for dash in dashes.values()
-        ]
 
     def _ylabel(self, records: Sequence[NetworkCurve]) -> str:
         asked = dict.fromkeys(record.asked for record in records)
@@ -578,24 +635,24 @@ class Resolved:
             for row in self.networks.rows
             if row.run is not None and (row.row is None or "changes" in row.settings)
         ]
-        return marks_of_all([row.run for row in rows if row.run is not None])
+        marks = marks_of_all([row.run for row in rows if row.run is not None])
+        if "branch" in self.networks.settings:  # whose words the legend has
+            marks = [mark._replace(words="") for mark in marks]
+        return marks
 
     def _bounds(self, groups: Sequence[Group]) -> list[Line]:
         """Return the bounds of a measure over a setting: of each line, or once where all agree."""
         curves: list[tuple[str, Floats, Floats, str]] = []
         for values, members in groups:
-            color = self._look(self._channels(values)[0], None)
-            at: dict[float, tuple[str, float]] = {}
-            for record in members:
-                place = float(record.x[0])
-                if place in at or not np.isfinite(place):
-                    continue
-                if bound := record.network.bound(record.quantity):
-                    at[place] = bound
+            color = self._look(self._channels(values))
+            at = {
+                place: bound
+                for (place,), (first, *_) in self._cells(members, self.x).items()
+                if (bound := first.network.bound(first.quantity))
+            }
             if at:
-                xs = np.array(sorted(at))
-                ys = np.array([at[x][1] for x in xs])
-                curves.append((at[xs[0]][0], xs, ys, color["color"]))
+                names, heights = zip(*at.values(), strict=True)
+                curves.append((names[0], np.array([*at]), np.array(heights), color["color"]))
         same = all(
             np.array_equal(xs, curves[0][1]) and np.array_equal(ys, curves[0][2])
             for _, xs, ys, _ in curves
@@ -609,20 +666,13 @@ class Resolved:
 
     def _phase(self, records: Sequence[NetworkCurve]) -> Phase:
         networks = self.networks
-        places = np.array([networks.place(record.network, self.up) for record in records])
-        xs, across = np.unique([record.x[0] for record in records], return_inverse=True)
-        ys, up = np.unique(places, return_inverse=True)
+        cells = self._cells(records, self.x, self.up)
+        xs, ys = (np.unique(places) for places in zip(*cells, strict=True))
         if min(len(xs), len(ys)) < 2:
             raise UsageError(f"a phase diagram needs several values of {self.x} and of {self.up}")
-        cell = up * len(xs) + across
-        of_cells: list[list[NetworkCurve]] = [[] for _ in range(len(ys) * len(xs))]
-        for place, record in zip(cell, records, strict=True):
-            of_cells[place].append(record)
-        for members in of_cells:
-            self._check_group(members)
         stat: Any = "mean" if self.asked.stat == "mean" else "median"
-        numbers = [[float(record.y[0]) for record in members] for members in of_cells]
-        found = statistics(_filled(numbers), [len(members) for members in of_cells], stat, "none")
+        numbers, jobs = _numbers(cells.get((x, y), []) for y in ys for x in xs)
+        found = statistics(numbers, jobs, stat, "none")
         shape = (len(ys), len(xs))
         scales: list[TimeScale] = []
         for axis, key, values in (("x", self.x, xs), ("y", self.up, ys)):
@@ -662,12 +712,7 @@ class Resolved:
             if summed and not self.is_path:
                 how = {"best": "least final loss"}.get(self.asked.stat, self.asked.stat)
                 parts.append(f"{how} over {', '.join(summed)}")
-        parts += [
-            f"where {networks.title(key)} = {format_number(value)}"
-            if isinstance(value, int | float)
-            else f"where {networks.title(key)} = {value}"
-            for key, value in networks.where.items()
-        ]
+        parts += [f"where {networks.said(key, networks.values(key)[0])}" for key in networks.where]
         if self.asked.at is not None and not self.over_time:
             parts.append(f"at iteration {self.asked.at}")
         rows = [row.row for row in networks.rows if row.row is not None]
@@ -694,17 +739,6 @@ class Resolved:
         return parts
 
 
-def _over_setting(records: Sequence[NetworkCurve]) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Return places x (k,) of jobs, their numbers or NaN (k, N), and the jobs at each x."""
-    at: dict[float, list[float]] = {}
-    for record in records:
-        if np.isfinite(record.x[0]):
-            at.setdefault(float(record.x[0]), []).append(float(record.y[0]))
-    xs = sorted(at)
-    of_xs = [at[x] for x in xs]
-    return np.array(xs), _filled(of_xs), np.array([len(of_x) for of_x in of_xs])
-
-
 def _over_iterations(records: Sequence[NetworkCurve]) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return iterations x (k,) of the longest curve, values there or NaN (k, N), and N for each."""
     xs = max((record.x for record in records), key=len)
@@ -718,9 +752,11 @@ def _over_iterations(records: Sequence[NetworkCurve]) -> tuple[Floats, Floats, N
     return xs, numbers, np.full(len(xs), len(records))
 
 
-def _filled(rows: Sequence[Sequence[float]]) -> Floats:
-    """Return rows of unequal lengths as an array, filled with NaN."""
-    return np.array([*zip_longest(*rows, fillvalue=np.nan)], np.float64).reshape(-1, len(rows)).T
+def _numbers(cells: Iterable[Sequence[NetworkCurve]]) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the numbers of cells (k, N), NaN after the last, and how many there are (k,)."""
+    rows = [[float(record.y[0]) for record in members] for members in cells]
+    filled = np.array([*zip_longest(*rows, fillvalue=np.nan)], np.float64)
+    return filled.reshape(-1, len(rows)).T, np.array([len(row) for row in rows])
 
 
 def _spaced(families: Sequence[Any], most: int) -> list[Any]:

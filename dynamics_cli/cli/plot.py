@@ -61,8 +61,8 @@ def _words(command: Any) -> Any:
         command = option(name, type=click.Choice(choices))(command)
     for name in ("note", "size", "title"):
         command = option(name, metavar="TEXT" if name != "size" else "SIZE")(command)
-    for name in ("over", "facet", "dash", "color", "x", "y"):
-        several = name in ("over", "facet", "y")
+    for name in ("over", "columns", "rows", "facet", "marker", "dash", "color", "x", "y"):
+        several = name in ("over", "columns", "rows", "facet", "y")
         command = option(name, multiple=several, metavar="QUANTITY" if name == "y" else "KEY")(
             command
         )

@@ -29,7 +29,10 @@ class Description(Section):
     x: str | None = None
     color: str | None = None
     dash: str | None = None
+    marker: str | None = None
     facet: Words | None = None
+    rows: Words | None = None
+    columns: Words | None = None
     over: Words | None = None
     stat: Literal["median", "mean", "all", "best"] = "median"
     band: Literal["auto", "range", "90%", "se", "none"] = "auto"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def add_charts(page: Page, charts: Iterable[Chart | Phase]) -> Iterator[Html]:
         if isinstance(chart, Chart) and not any(line.path for line in chart.lines):
             yield add_chart(page, chart)
             continue
-        png = draw_charts([chart])._repr_png_()
+        png = draw_charts([replace(chart, headed=False)])._repr_png_()
         said = f"{chart.ylabel} over {chart.xlabel}"
         if isinstance(chart, Phase):
             said = f"{chart.label} by {chart.xlabel} and {chart.ylabel}"
@@ -109,7 +110,8 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
     x = np.asarray(line.x, np.float64)
     y = line.columns
     form: dict[str, Any] = {"color": _role(line.color), "dash": DASHES[line.dash]}
-    form |= {"points": line.points, "joined": line.joined, "hollow": line.hollow}
+    form |= {"points": line.points, "hollow": line.hollow}
+    form |= {"sign": SIGNS[0].get(line.marker, "")}
     if line.stat:
         medians, partial = line.middles()
         ends = [page.array(end) for end in line.statistics.bands if y.shape[1] > 1]

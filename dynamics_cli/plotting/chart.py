@@ -70,6 +70,9 @@ QUANTILES = ((0.05, 0.95), (0.25, 0.75))
 """The ends of each band of many jobs."""
 FEW_JOBS = 10
 """Of fewer jobs the band goes from the least to the largest."""
+CROWDED = 100
+ALONG = 9
+"""Points of a line from which on not all have markers, and markers that are left."""
 NEAR = 3.0
 """A bound is drawn up to so many times the largest value, and from such a share of the least."""
 FEW = 40
@@ -219,10 +222,9 @@ class Line:
     alpha: float = 1.0
     """Less than 1 where other curves shine through, in print."""
     points: bool = False
-    """Whether there are markers, and no line that joins them unless they are `joined`."""
-    joined: bool = False
-    marker: str = MARKER
-    """The form of the markers, in print."""
+    """Whether there are markers, and no line that joins them."""
+    marker: str = ""
+    """The form of the markers; a line that is not `points` has some along it."""
     hollow: bool = False
     """Whether the markers have the colour of the ground."""
     path: bool = False
@@ -288,6 +290,8 @@ class Chart:
     far: bool = False
     """Whether they are marked wherever they are."""
     plateaus: Sequence[Level] = ()
+    legend: Sequence[Line] = ()
+    """What the legend of print has in place of the names of lines, which pages have."""
     marks: Sequence[tuple[float, str]] = ()
     """Places on the x axis with their words: a thin vertical line each."""
     scale_x: TimeScale | None = None
@@ -418,22 +422,17 @@ def aligned(charts: Sequence[Chart], share: str = "xy") -> list[Chart]:
 
     `share` has the letters of the axes that are common.
     """
-    across: dict[str, list[Chart]] = {}
-    up: dict[str, list[Chart]] = {}
-    for chart in charts:
-        across.setdefault(chart.xlabel, []).append(chart)
-        up.setdefault(chart.ylabel, []).append(chart)
 
     def shared(chart: Chart) -> Chart:
         found: dict[str, Any] = {}
-        beside = across[chart.xlabel]
+        beside = [other for other in charts if other.xlabel == chart.xlabel]
         if "x" in share and len(beside) > 1:
             logs = [other.log_x for other in beside]
             found["scale_x"] = "log" if 2 * sum(logs) > len(logs) else "linear"
             ends = np.concatenate([np.asarray(line.x, float) for c in beside for line in c.lines])
             if len(ends) and not chart.ticks:
                 found["reach_x"] = (float(ends.min()), float(ends.max()))
-        beside = up[chart.ylabel]
+        beside = [other for other in charts if other.ylabel == chart.ylabel]
         if "y" in share and len(beside) > 1:
             whole = replace(chart, lines=[line for other in beside for line in other.lines])
             found["scale_y"] = "log" if whole.log_y else "linear"
@@ -516,6 +515,15 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
         if plateau.value > floor:
             _draw_plateau(axes, plateau)
     _draw_levels(axes, chart.near)
+    for line, handle in zip(lines, handles, strict=True):
+        x = np.asarray(handle.get_xdata(), np.float64)
+        if line.marker and len(x) > CROWDED and not line.path:
+            across = axes.transData.transform(np.column_stack([x, x]))[:, 0]
+            width = axes.get_window_extent().width
+            _, first = np.unique(ALONG * across // width, return_index=True)
+            handle.set_markevery(first.tolist())
+    if chart.legend:
+        handles = [Line2D([], [], **_form(line)) for line in chart.legend]
     numbers = numbers or numbered_marks([chart])
     for at, words in chart.marks:
         draw_upright(axes, at, str(numbers.get(words, "")))
@@ -531,12 +539,9 @@ def _draw_line(axes: Axes, line: Line, floor: float) -> Line2D:
     x = np.asarray(line.x, np.float64)
     if len(x) != len(every):
         raise ValueError(f"curves of shape {every.shape} for x of shape {x.shape}")
-    color = PALETTE.color(line.color)
-    form: dict[str, Any] = {"color": color, "ls": DASHES[line.dash], "lw": line.width}
-    form |= {"alpha": line.alpha, "label": line.name or None}
+    form = _form(line)
+    color = form["color"]
     m = every.shape[1]
-    if line.points:
-        form |= _markers(line, PALETTE.ground if line.hollow else color)
     if line.path:
         return _draw_path(axes, x, every[:, 0], form)
     if m != 1 and not line.stat:
@@ -566,22 +571,31 @@ def _draw_line(axes: Axes, line: Line, floor: float) -> Line2D:
     return handle
 
 
-def _markers(line: Line, face: str) -> dict[str, Any]:
-    """Return the look of markers: strokes and outlines need more room than disks."""
-    form: dict[str, Any] = {"marker": line.marker, "ms": 5, "mfc": face}
-    if line.marker not in "x+_":
-        form["ms"] = 3 if line.marker == MARKER and not line.hollow else 4
-    if line.stat and line.columns.shape[1] != 1:
-        form |= {"marker": "_", "ms": 9}
-    return form if line.joined else form | {"ls": "none"}
+def _form(line: Line) -> dict[str, Any]:
+    """Return the look of a line as Matplotlib takes it."""
+    color = PALETTE.color(line.color)
+    form: dict[str, Any] = {"color": color, "ls": DASHES[line.dash], "lw": line.width}
+    form |= {"alpha": line.alpha, "label": line.name or None}
+    marker = line.marker or MARKER * line.points
+    if not marker:
+        return form
+    form |= {"marker": marker, "ms": 5, "mfc": PALETTE.ground if line.hollow else color}
+    if marker not in "x+_":  # strokes and outlines need more room than disks
+        form["ms"] = 3 if marker == MARKER and not line.hollow else 4
+    if line.points:
+        form["ls"] = "none"
+        if line.stat and line.columns.shape[1] != 1:
+            form |= {"marker": "_", "ms": 9}
+    return form
 
 
 def _draw_path(axes: Axes, x: Floats, y: Floats, form: Mapping[str, Any]) -> Line2D:
     """Draw a path with its start hollow and its end filled, and return its handle."""
-    (handle,) = axes.plot(x, visible(y, log=False), **form)
+    marker = form.get("marker", MARKER)
+    (handle,) = axes.plot(x, visible(y, log=False), **{**form, "markevery": []})
     there = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     for end, fill in ((there[:1], PALETTE.ground), (there[-1:], form["color"])):
-        axes.plot(x[end], y[end], MARKER, ms=4, color=form["color"], mfc=fill, zorder=3)
+        axes.plot(x[end], y[end], marker, ms=4, color=form["color"], mfc=fill, zorder=3)
     return handle
 
 
@@ -718,7 +732,7 @@ def draw_charts(
     legends: list[list[Artist]] = []
     for axes, chart in zip(panels, charts, strict=False):
         if isinstance(chart, Phase):
-            told += draw_phase(axes, chart, room=min(ROOM, 2 * ROOM // (1 + columns)))
+            told += draw_phase(axes, chart, room=ROOM // columns)
             legends.append([])
         else:
             legends.append(draw_chart(axes, chart, numbers))
@@ -772,7 +786,9 @@ def _agree(legends: Sequence[Sequence[Any]]) -> bool:
     names: dict[Any, set[str]] = {}
     for handle in (handle for handles in legends for handle in handles):
         line = handle.get_linestyle()  # points stand for the line that would join them
-        look = (handle.get_color(), "-" if line == "None" else line)
+        look = (handle.get_color(), line, handle.get_marker())
+        if line == "None":
+            look = (handle.get_color(), "-", "None")
         looks.setdefault(str(handle.get_label()), set()).add(look)
         names.setdefault(look, set()).add(str(handle.get_label()))
     return all(legends) and all(len(each) == 1 for each in [*looks.values(), *names.values()])

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from dynamics_cli.plotting.chart import Chart, Line, draw_chart, draw_charts
 from dynamics_cli.plotting.labels import LegendPlace, format_number, panel_label
 from dynamics_cli.plotting.scene import DASHES
-from dynamics_cli.plotting.style import COLUMN_WIDTH, TEXT_WIDTH, Drawing, Floats
+from dynamics_cli.plotting.style import COLUMN_WIDTH, MARKER, TEXT_WIDTH, Drawing, Floats
 
 DASHED = (0, (4, 2))
 """The line style of what is predicted."""
@@ -58,7 +58,9 @@ def line(x: ArrayLike, y: ArrayLike, name: str = "", look: str = "") -> Line:
     xs = np.asarray(x, np.float64)
     if xs.ndim == 0:
         xs = xs + np.arange(len(ys))
-    if "points" in form and "joined" not in form and ys.ndim == 2:
+    if form.pop("joined", False):
+        form |= {"points": False, "marker": form.get("marker", MARKER)}
+    if form.get("points") and ys.ndim == 2:
         xs = np.repeat(xs, ys.shape[1])
         ys = ys.ravel()
     order = np.argsort(xs, kind="stable")

@@ -13,8 +13,8 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page
 from dynamics_cli.pages.drawn import add_chart
 from dynamics_cli.pages.run import add_run
-from dynamics_cli.plotting.chart import draw_charts
-from dynamics_cli.plotting.style import PALETTE
+from dynamics_cli.plotting.chart import draw_chart, draw_charts
+from dynamics_cli.plotting.style import PALETTE, new_figure
 from tests.cases import TWO_POINTS
 from tests.sweeps.test_grid import BASE
 from tests.sweeps.test_sweep import sweep_of
@@ -176,6 +176,9 @@ def test_nothing_is_summed_up_in_silence(three):
     [
         ({"y": "sharpnes"}, "no quantity 'sharpnes' here"),
         ({"y": "loss", "color": "optimizer.l"}, "color: no setting 'optimizer.l' here"),
+        ({"y": "loss", "rows": "optimizer.l"}, "rows: no setting 'optimizer.l' here"),
+        ({"y": "loss", "rows": "seed", "facet": "loss.kind"}, "facet breaks its panels into rows"),
+        ({"y": "architecture.width", "marker": "seed"}, "a phase diagram has none: take facet"),
         ({"y": "loss", "x": "iteratio"}, "no quantity 'iteratio' here"),
         ({"y": "test_loss * wieght"}, "no quantity 'wieght' here"),
         ({"y": "loss", "where": {"loss.kin": "mse"}}, "no setting 'loss.kin' here.*'loss.kind'"),
@@ -433,6 +436,44 @@ def test_quantities_of_different_units_have_panels_and_expressions_curves(steps)
     assert final.lines[0].statistics.middle.tolist() == largest
 
 
+def test_panels_lie_in_rows_and_columns_and_markers_tell_apart(three, steps):
+    scale = "initialization.scale"
+    words = {"marker": scale, "rows": "loss.kind", "columns": "architecture.width"}
+    picture = dyn.picture(three, y="loss", **words, color=scale)
+    assert [chart.title for chart in picture.charts][2:4] == [
+        "loss mse, width m = 16",
+        "loss half_mse, width m = 4",
+    ]
+    lines = picture.charts[0].lines
+    assert [line.marker for line in lines] == ["o", "s", "^"]
+    assert len({line.color for line in lines}) == 3
+    shown = [handle.get_marker() for handle in picture.figure.axes[5].lines]
+    assert shown == ["o", "s", "^"]
+    assert picture.figure.axes[4].get_subplotspec().rowspan.start == 1
+    # quantities of other units stand in the direction that is left, and not all have runs
+    picture = dyn.picture(steps, y=["loss", "sharpness"], rows="run")
+    assert [chart.ylabel for chart in picture.charts] == ["loss", "sharpness"] * 3
+    picture = dyn.picture(steps, y="loss", rows="optimizer.lr", columns="run")
+    assert [len(chart.lines) for chart in picture.charts] == [1, 0, 0, 0, 1, 0, 0, 0, 1]
+    picture.figure.draw_without_rendering()
+    panels = [{"y": "loss", "columns": "run"}, {"y": "loss"}]
+    with pytest.raises(UsageError, match="panels lie in rows of 0 and 3: give all of them"):
+        dyn.picture({"runs": [str(run.path) for run in steps], "panels": panels})
+
+
+def test_each_curve_has_its_name_and_print_a_legend_by_channel(three):
+    words = {"color": "initialization.scale", "dash": "loss.kind", "facet": "architecture.width"}
+    (chart, *_) = dyn.picture(three, y="loss", **words).charts
+    assert [line.name for line in chart.lines][:2] == [
+        "scale λ = 0.1, loss mse",
+        "scale λ = 0.1, loss half_mse",
+    ]
+    scales = [f"scale λ = {scale}" for scale in ("0.1", "0.3", "1")]
+    assert [line.name for line in chart.legend] == [*scales, "loss mse", "loss half_mse"]
+    handles = draw_chart(new_figure()[1][0], chart)
+    assert [handle.get_label() for handle in handles] == [line.name for line in chart.legend]
+
+
 def test_time_and_epochs_are_what_the_config_says(steps, tmp_path):
     (chart,) = dyn.picture(steps[:2], y="loss", x="time").charts
     assert_allclose(chart.lines[1].x, 0.07 * np.arange(13))
@@ -563,7 +604,7 @@ def test_branches_are_called_by_what_they_change(tmp_path):
     ]
     (chart,) = dyn.picture(runs[:2], y="loss").charts
     assert [line.name for line in chart.lines] == ["no change", "lr 0.005 from 2"]
-    assert chart.marks == [(2, "lr 0.005 (branch)")]
+    assert chart.marks == [(2, "")]  # which the legend names
     assert [line.x[0] for line in chart.lines] == [0, 2]  # what they share is the parent's
     (chart,) = dyn.picture(runs, y="loss").charts
     names = ["seed = 0, no change", "seed = 0, lr 0.005 from 2", "seed = 3, lr 0.005 from 2"]

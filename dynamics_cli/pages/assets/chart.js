@@ -129,7 +129,7 @@ class Chart {
       if (!line.name || line.further) return; // further curves of one look stand and fall with the first
       let end = k + 1;
       while (lines[end]?.further) end++;
-      const label = ticker(line.name, true, (on) => this.show(k, end, on));
+      const label = ticker([line.sign, line.name].filter(Boolean).join(" "), true, (on) => this.show(k, end, on));
       const [drawn] = line.dash;
       const swatch = make("span", {
         class: `swatch${drawn ? (drawn > 2 ? " dash" : " dots") : ""}`,
@@ -181,16 +181,12 @@ class Chart {
         dash: line.dash,
         show: !this.hidden.has(k),
         gaps: gapsOf,
-        ...(line.points || curve.x.length < 3
-          ? {
-              points: {
-                show: true,
-                size: 6,
-                fill: () => (line.partial || line.hollow ? color("ground") : color(line.color)),
-              },
-              ...(line.joined ? {} : { paths: () => null }),
-            }
-          : { points: { show: false } }),
+        points: {
+          show: !line.sign && (line.points || curve.x.length < 3),
+          size: 6,
+          fill: () => (line.partial || line.hollow ? color("ground") : color(line.color)),
+        },
+        ...(line.points || curve.x.length < 3 ? { paths: () => null } : {}),
       }))
     );
     const bands = this.drawn.flatMap(({ line, edge }, at) =>
@@ -349,7 +345,8 @@ class Chart {
       const y = u.valToPos(value, "y", true);
       ctx.setLineDash([8, 5]);
       ctx.strokeRect(left - 2, y, width + 4, 0);
-      if (y - before > 16 * devicePixelRatio) [line, end] = [y - 5, left];
+      if (y - before > 16 * devicePixelRatio)
+        [line, end] = [y < top + 16 * devicePixelRatio ? y + 14 * devicePixelRatio : y - 5, left];
       ctx.fillText(name, end + 6, line);
       end += 6 + ctx.measureText(name).width;
       before = y;
@@ -362,6 +359,20 @@ class Chart {
       const room = x > left + 0.97 * width ? -12 : 4;
       ctx.fillText(number ?? "", x + room * devicePixelRatio, top + 13 * devicePixelRatio);
     }
+    ctx.textAlign = "center";
+    for (const { line, k, edge } of this.drawn) {
+      if (!line.sign || line.further || edge || this.hidden.has(k)) continue;
+      ctx.fillStyle = color(line.color);
+      let before = -Infinity;
+      line.curve.x.forEach((/** @type {number} */ at, /** @type {number} */ i) => {
+        const [x, y] = [u.valToPos(at, "x", true), u.valToPos(line.curve.y[i], "y", true)];
+        if (!line.points && !(x > before + 50 * devicePixelRatio)) return;
+        before = x;
+        ctx.fillText(line.sign, x, y + 4 * devicePixelRatio);
+      });
+    }
+    ctx.textAlign = "left";
+    ctx.fillStyle = color("unsigned");
     ctx.strokeStyle = color("highlight");
     ctx.lineWidth = 6 * devicePixelRatio;
     for (const [value, first, last] of this.panel.plateaus ?? []) {

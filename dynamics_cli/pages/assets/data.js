@@ -4,7 +4,7 @@
 
 /** @typedef {{packed: string, type: string, shape: number[], numbers?: Promise<Numbers>}} Stored */
 /** @typedef {Float64Array | Float32Array | Uint8Array} Numbers */
-/** @typedef {{name: string, color: string, dash: number[], width: number, points: boolean, joined?: boolean, hollow?: boolean, further?: boolean, partial?: boolean, number?: number}} Look */
+/** @typedef {{name: string, color: string, dash: number[], width: number, points: boolean, sign?: string, hollow?: boolean, further?: boolean, partial?: boolean, number?: number}} Look */
 /** @typedef {Look & {x: Stored, y: Stored, low?: Stored, high?: Stored, of?: number}} StoredLine */
 /** @typedef {{kind: string, title: string, at?: number[], alternative: string, [key: string]: any}} Panel */
 /** @typedef {{x: Stored, numbers: {name: string, y: Stored}[]}} StoredStates */
