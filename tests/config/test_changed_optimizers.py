@@ -82,7 +82,6 @@ def test_settings_that_a_change_does_not_name_stay(case):
 def test_a_change_has_an_effect_or_is_told(tmp_path, name):
     """Of the step size, the decay, and what is known to be read once."""
     arguments = arguments_of(name)
-    assert arguments is not None
     optimizer = {"kind": "torch", "name": name, "iterations": 12, "lr": 0.05}
     plain = dyn.train({**BASE, "optimizer": optimizer}, out=tmp_path / "plain")
     tried = {"weight_decay", "initial_accumulator_value"} & arguments.model_fields.keys()

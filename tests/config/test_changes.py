@@ -61,7 +61,6 @@ def test_changes_can_be_set_and_are_written_out(tmp_path):
         {**BASE, "changes": [{"at": 10, "optimizer.lr": 0.2}]},
         ["changes.0.at=12", "changes.0.optimizer.lr=0.4"],
     )
-    assert config.changes is not None
     assert (config.changes[0].at, config.changes[0].optimizer) == (12, {"lr": 0.4})
     file = tmp_path / "c.yaml"
     file.write_text(to_yaml(config))
@@ -116,7 +115,6 @@ def test_data_of_a_change_stand_beside_the_config(tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text(to_yaml(base))
     config = load_config(file)
-    assert config.changes is not None
     assert config.changes[0].dataset == {"path": str(tmp_path / "b.csv")}
     before = name_of(config)
     (tmp_path / "b.csv").write_text("1,1\n4,-1\n")

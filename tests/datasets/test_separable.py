@@ -17,7 +17,6 @@ def test_gaussians_are_separable_and_of_their_law():
     config = Gaussians(per_class=2000, mean=[2.0], dim=3, deviation=0.5, test_per_class=7)
     data = config.load(Streams(0))
     assert data.x.shape == (4000, 3)
-    assert data.x_test is not None
     assert data.x_test.shape == (14, 3)
     for sign in (1, -1):
         x = data.x[data.y == sign]

@@ -239,8 +239,6 @@ class Page:
                 stdout=subprocess.PIPE,
                 encoding="utf-8",
             )
-        assert self.python.stdin is not None
-        assert self.python.stdout is not None
         self.python.stdin.write(json.dumps(["\n" * example.line + text, self.path.name]) + "\n")
         self.python.stdin.flush()
         answer = self.python.stdout.readline()

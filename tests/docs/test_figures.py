@@ -93,7 +93,6 @@ def test_no_document_names_the_machine(file):
 def test_an_audit_has_the_claims_of_its_figure(file):
     audit = read_audit(file)
     figure = file.name.removesuffix(f"{AUDIT}.json")
-    assert audit is not None
     assert audit.figure == figure
     assert audit_belongs(audit, read_document(FIGURES / f"{figure}.json")), (
         f"stale: dyn audit {figure}, import again"
@@ -306,7 +305,6 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers, folder):
     assert list(papers.import_figures(folder)) == []
     assert read_document(papers.FIGURES / file.name) == document
     kept = read_audit(papers.FIGURES / "boursier2022-fig2.audit.json")
-    assert kept is not None
     assert kept.nulls[0].reason == "RunError: it diverged"
 
 

@@ -40,7 +40,6 @@ def described(html):
     found = re.search(
         r'<script type="application/json" id="described">(.*?)</script>', html, re.DOTALL
     )
-    assert found is not None
     document = json.loads(found[1])
     return document
 

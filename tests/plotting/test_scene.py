@@ -40,7 +40,6 @@ def line(*states, x=X, y=Y, frame=FRAME):
 
 
 def lines(panel):
-    assert panel.right is not None
     return dict(
         zip(
             ("stars", "function", "data"), sorted(panel.right.lines, key=len_of_marker), strict=True
@@ -68,7 +67,6 @@ def test_data_function_and_stars_are_where_they_belong():
     ]
     assert colors == [PALETTE.data, PALETTE.neurons, PALETTE.function]
     assert panel.axes.get_xlabel() == "input $x$  (3 \N{BLACK STAR} outside)"
-    assert panel.right is not None
     assert panel.right.get_ylabel() == r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
     grid, values = found["function"].get_xydata().T
     assert 0.123456 in grid  # the function is evaluated at its kinks

@@ -66,7 +66,6 @@ def writing(run, config, *on):
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "writes\n"
     try:
         yield process
@@ -77,8 +76,6 @@ def writing(run, config, *on):
 
 def ask(process):
     """Let the process write a row; return what it says."""
-    assert process.stdin is not None
-    assert process.stdout is not None
     process.stdin.write("\n")
     process.stdin.flush()
     return process.stdout.readline().strip()

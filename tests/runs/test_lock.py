@@ -39,7 +39,6 @@ def test_another_process_is_refused_or_waited_for(tmp_path):
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     with (
         pytest.raises(LockedRunError, match="is in use by another process"),

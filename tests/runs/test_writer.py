@@ -57,7 +57,6 @@ def test_the_layout_of_a_finished_run(finished, toy):
 
 def test_a_killed_run_goes_back_to_its_checkpoint(unfinished, toy):
     writer = RunWriter.reopen(unfinished)
-    assert writer.resumed is not None
     assert writer.resumed.meta == {"iteration": 6}
     assert_array_equal(writer.resumed.arrays["w"], toy.weights(6))
     assert np.load(unfinished / "losses.npy").shape == (6,)
@@ -211,7 +210,6 @@ def test_what_is_recorded_is_checked(tmp_path, config):
     assert run.info["final_loss"] is None
     assert (run.info["best"], run.info["messages"]) == (1, ["at iteration 2"])
     assert run.losses.tolist() == [1.0, math.inf]
-    assert run.times is not None
     assert run.times.tolist() == [0.0, 0.5]
     assert run.parameters["count"].tolist() == [[1], [2]]
     assert run.measures["m"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
@@ -253,7 +251,6 @@ def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
     save_checkpoint(tmp_path, SAVED)
     found = load_checkpoint(tmp_path, INFO)
     data = (tmp_path / "checkpoint.npz").read_bytes()
-    assert found is not None
     assert (found.meta, found.rows, found.crc32) == (SAVED.meta, SAVED.rows, SAVED.crc32)
     with np.load(tmp_path / "checkpoint.npz", allow_pickle=False) as loaded:
         for name, array in STATE.items():

@@ -49,7 +49,6 @@ def test_digits_learn_the_light_and_nothing_else(tmp_path):
     assert {
         id_: claims[id_].verdict for id_ in ("train", "test", "fails", "starved")
     } == dict.fromkeys(("train", "test", "fails", "starved"), "reproduced")
-    assert result.table is not None
     assert [row[0] for row in result.table[1]] == [
         "Training",
         "Testing",
@@ -87,7 +86,6 @@ def test_a_brightness_that_gives_another_accuracy_leaves_the_printed_one_undecid
 @pytest.mark.usefixtures("cats_and_dogs")
 def test_cats_and_dogs_become_a_table(tmp_path):
     result = reproduce("tachet2018-table2", overrides=TINY_VGG, out=tmp_path, formats=("png",))
-    assert result.table is not None
     assert [row[1] for row in result.table[1]] == ["18", "6", "6", "6"]
     assert {one.id for one in result.claims} >= {"train", "test", "printed", "fails"}
     about = json.loads((tmp_path / "tachet2018-table2.json").read_text())
