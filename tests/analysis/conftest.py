@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -105,9 +103,6 @@ def deep(trained):
 def deep_line(trained):
     """A deep network with one input and one output."""
     return trained(DEEP_LINE)
-
-
-Write = Callable[..., Run]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +28,6 @@ class Answer:
     @property
     def json(self):
         return json.loads(self.out)
-
-
-Dyn = Callable[..., Answer]
 
 
 @pytest.fixture(autouse=True)

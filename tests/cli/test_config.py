@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config.describe import WHOLE, list_kinds
 from dynamics_cli.kinds.registry import SECTIONS
 
-from .conftest import CONFIG, Dyn
+from .conftest import CONFIG
 
 
 def test_all_bundled_configs_are_valid(dyn):
@@ -22,7 +19,7 @@ def test_all_bundled_configs_are_valid(dyn):
     assert answer.out.count(": valid\n") == len(files) > 0
 
 
-def example_of(dyn: Dyn, name: str, file: Path) -> str:
+def example_of(dyn, name, file):
     """Write the example that `dyn explain` shows, after the commands in its comments; return the
     rest of the page.
     """

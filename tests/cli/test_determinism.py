@@ -22,7 +22,6 @@ from tests.cases import read
 from .conftest import environment
 
 SCRIPT = Path(__file__).with_name("determinism_script.py")
-Command = list[str]
 
 MAY_DIFFER = {
     "run.json": {"provenance", "versions", "threads", "seconds", "config_sha256", "checksum"},

@@ -238,7 +238,7 @@ EXPLAINED = ("boursier2022", "min2024", "phuong2021", "sarussi2021", "tachet2018
 
 @pytest.mark.parametrize("key", EXPLAINED)
 def test_claims_that_are_not_reproduced_say_whether_paper_setting_or_data_is_why(key, papers, made):
-    told = Counter[str]()
+    told = Counter()
     for name, entry in PAPERS[key].figures.items():
         claims = made[name].claims if name in made else []
         missed = {

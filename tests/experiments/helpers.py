@@ -2,7 +2,6 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,9 +10,6 @@ from dynamics_cli.reproduction.audit import MUST_FAIL
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.reproduction.obtain import RunSource
-
-Evidence = Any
-"""Every figure has an evidence class of its own."""
 
 
 def one_run(config, *overrides):

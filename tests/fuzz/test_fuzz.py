@@ -3,7 +3,6 @@
 import zipfile
 from collections import Counter
 from types import SimpleNamespace
-from typing import TypeVar
 
 import numpy as np
 import psutil
@@ -22,7 +21,6 @@ from tests.cli.conftest import CONFIG
 from tests.fuzz import arrays
 from tests.fuzz.strategies import BYTES, SCALARS, damaged, written
 
-T = TypeVar("T")
 counts = pytest.mark.parametrize("count", [60, pytest.param(20_000, marks=pytest.mark.long)])
 
 
@@ -30,7 +28,7 @@ def attack(cases, odd, count, look):
     """Look at the odd cases and at so many that are drawn; some are accepted, and some are
     refused in one message.
     """
-    answers = Counter[bool]()
+    answers = Counter()
 
     def answered(case):
         refusal = None

@@ -2,8 +2,6 @@
 do.
 """
 
-from typing import Any
-
 import pytest
 
 from dynamics_cli.config import ConfigError, load_config
@@ -82,8 +80,6 @@ initialization: {kind: as_built}
     DIGITS,
 )
 MEASURED = read("initialization: {kind: default_scaled}")
-
-Row = tuple[dict[str, Any], str, str]
 
 
 def of(base, *rows):

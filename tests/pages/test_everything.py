@@ -2,10 +2,8 @@
 of small runs.
 """
 
-from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,8 +33,6 @@ FITTED = {
     "transformer": lambda d: {"tokens": d, "width": 4},
 }
 """What suits an architecture to inputs of d numbers, where its example does not."""
-Cell = Mapping[str, Any]
-Configs = Mapping[str, Callable[[], Any]]
 CELLS = [dict(zip(FACTORS, values, strict=True)) for values in product(*FACTORS.values())]
 FEW = [
     dict(zip(FACTORS, values, strict=True))

@@ -3,13 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
 from contextlib import contextmanager
-from pathlib import Path
 
 from dynamics_cli.runs.store.sealed import seal
-
-Damage = Callable[[bytes, Path], bytes | None]
 
 
 def flip(data, at, bit=0):

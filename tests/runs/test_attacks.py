@@ -16,7 +16,6 @@ import sys
 import warnings
 from collections import Counter
 from contextlib import suppress
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -49,7 +48,6 @@ record:
   snapshots: {kind: every, interval: 10}
   measures: [train_accuracy]
 """)
-T = TypeVar("T")
 
 
 class Killed(BaseException):
@@ -160,7 +158,7 @@ def test_every_change_fails_once(in_memory, runs, monkeypatch, sample):
         for how in FAILURES
         if how[0] != "half" or names[at] == "write_at"
     ]
-    ends = Counter[str]()
+    ends = Counter()
     for at, when, code in sampled(cases, sample):
         run = in_memory / "run"
         faults.plan(at, when, code)
@@ -186,9 +184,9 @@ def test_every_change_fails_once(in_memory, runs, monkeypatch, sample):
 @pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.long)])
 def test_power_cuts(in_memory, runs, monkeypatch, step):
     """The power is cut at a change, and everything is lost that was not synced."""
-    reached = Counter[int]()
+    reached = Counter()
     cut_at = 0
-    saved = list[int]()
+    saved = []
     checkpoint = RunWriter.checkpoint
 
     def noted(writer, state, meta):
@@ -414,7 +412,7 @@ def outcome(run, file, expected):
 @pytest.mark.parametrize("damage", TOLD)
 def test_a_damaged_file_is_told(runs, state, damage):
     run = runs[state]
-    counts = Counter[str]()
+    counts = Counter()
     expected = read(run)
     for file in files_of(run):
         kind = {"run.json": 0, "config.yaml": 1}.get(file.name, 2 if file.suffix == ".npz" else 3)
@@ -444,7 +442,7 @@ def test_a_damaged_file_is_told(runs, state, damage):
 @pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.long)])
 def test_a_flipped_bit_is_told(runs, count):
     rng = random.Random(0)
-    counts = Counter[str]()
+    counts = Counter()
     expected = {state: read(runs[state]) for state in ("complete", "killed")}
     for _ in range(count):
         state = rng.choice(["complete", "killed"])
@@ -468,7 +466,7 @@ def test_a_flipped_bit_is_told(runs, count):
 
 
 def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(runs, tmp_path):
-    counts = Counter[str]()
+    counts = Counter()
     run = tmp_path / "run"
     for file in files_of(runs["killed"]):
         name = file.relative_to(runs["killed"])

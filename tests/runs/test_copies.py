@@ -3,7 +3,6 @@
 import os
 import shutil
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -30,8 +29,6 @@ loss: {kind: logistic}
 optimizer: {kind: gd, lr: 0.1, iterations: 40}
 record: {snapshots: {kind: every, interval: 5}, measures: [train_accuracy]}
 """)
-Next = Callable[[], bool]
-"""Lets the process write its next checkpoint; false once it has ended."""
 
 
 def train(directory, **options):
