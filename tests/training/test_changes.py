@@ -413,9 +413,14 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("at", [16, 19])
-@pytest.mark.parametrize("kept", [[16], [9, 19]])
+@pytest.mark.parametrize(
+    ("way", "at", "kept"),
+    [
+        pytest.param(way, at, kept, marks=() if way == "full batch" or usual else pytest.mark.long)
+        for way in WAYS
+        for at, kept, usual in ((16, [16], 0), (16, [9, 19], 0), (19, [16], 0), (19, [9, 19], 1))
+    ],
+)
 def test_a_branch_has_the_arrays_of_training_from_nothing(in_memory, way, at, kept):
     """At states that the parent recorded (16) and others, from checkpoints at, before, after."""
     case = WAYS[way]
