@@ -75,9 +75,3 @@ def test_kind_within_a_kind_drops_the_keys_that_it_does_not_know(base):
 def test_refused(override, message, base, problems):
     (told,) = problems(base, override)
     assert told.startswith(message)
-
-
-def test_paths_are_relative_to_the_working_directory(base, here):
-    (here / "w.npz").touch()
-    config = load_config(base, ["initialization.kind=file", "initialization.path=w.npz"])
-    assert config.initialization.path == str(here / "w.npz")
