@@ -38,7 +38,7 @@ muon, exact: {kind: muon, polar: exact}
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.long)])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("way", ["torch", "engine", "kernel"])
 def test_chunks_and_resumption_are_invisible(way, case, dtype):
