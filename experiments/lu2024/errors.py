@@ -632,9 +632,9 @@ def of_diversity(d: int, kappa: float, draws: int, *more: str) -> kit.Wanted:
     )
 
 
-FIRST = (
-    "The first updates are along the second moment of the tasks already, which is far from I for"
-    " few of them; `printed` fails."
+NEARLY = (
+    "With momentum 2000 small updates reach the solutions of d = 10 but for their slowest"
+    " directions, and gaps to 5 %; `solution` and `printed-32` fail."
 )
 SLOWEST = (
     "With momentum 3000 small updates reach the solution but for its slowest directions, which"
@@ -721,8 +721,8 @@ FIGURES = kit.by_id(
             },
         },
         passes={
-            "early": {"transition": FIRST},
-            "slow": {"transition": FIRST},
+            "slow": {"printed": NEARLY, "transition": NEARLY},
+            "decay": {"solution": NOTHING},
         },
     ),
 )
