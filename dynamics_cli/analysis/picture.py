@@ -167,7 +167,7 @@ class Picture:
         values = table.drop_duplicates(index).set_index(index)["value"].to_xarray()
         runs = table.drop_duplicates("run").set_index("run")
         settings = runs.drop(columns=["quantity", x, "value"]).to_xarray()
-        return values.to_dataset("quantity").merge(settings).set_coords([*settings])
+        return values.to_dataset("quantity").merge(settings, join="outer").set_coords([*settings])
 
     def __repr__(self) -> str:
         return f"<Picture of {', '.join(chart.ylabel for chart in self.charts)}>"

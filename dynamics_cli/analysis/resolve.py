@@ -203,11 +203,12 @@ class Resolved:
         told = {word: getattr(asked, word) for word in LINES}
         if self.up:
             told["color"] = None
-        panels = {word: getattr(asked, word) for word in PANELS}
-        laid = any(panels[word] is not None for word in ("rows", "columns"))
+        self.laid = asked.rows is not None or asked.columns is not None
+        panels = {"columns": asked.facet}
+        if self.laid:
+            panels = {"columns": asked.columns, "rows": asked.rows}
         # panels of what nothing else tells apart stand where no word says what does
-        places = [word for word in PANELS if (word != "facet") == laid]
-        spare = next((word for word in places if panels[word] is None), None)
+        spare = next((word for word, keys in panels.items() if keys is None), None)
         if asked.stat == "all" and asked.over is None:
             self.over = [*self.over, *networks.free]
         used = {self.x, self.up, *self.over, *told.values()}
@@ -238,16 +239,14 @@ class Resolved:
         if "quantity" not in channels:
             units = {unit_of(name) for name in self.quantities}
             if len(units) > 1:
-                place = spare or places[-1]
+                place = spare or [*panels][-1]
                 panels[place] = [*(panels[place] or ()), "unit"]
             self._tell_quantities(told, len(self.quantities) > len(units))
         self.told = {word: key for word, key in told.items() if key not in (None, "none")}
         """What each channel of lines tells apart."""
         self.rows, self.columns = (
-            [key for word in words for key in panels[word] or () if key != "none"]
-            for words in (["rows"], ["facet", "columns"])
+            [key for key in panels.get(word) or () if key != "none"] for word in ("rows", "columns")
         )
-        self.laid = laid
 
     def _tell_quantities(self, told: dict[str, str | None], several: bool) -> None:
         """Tell quantities apart where there are several in a chart."""
