@@ -706,7 +706,8 @@ class Resolved:
                 for key in self.over
                 if key not in told and key != "seed" and len(networks.values(key)) > 1
             ]
-            if "seed" in self.over and (seeds := len(networks.values("seed"))) > 1:
+            seeds = len(networks.values("seed"))
+            if "seed" in {*self.over} - told and seeds > 1:
                 summed.append(f"{seeds} seeds")
             if summed and not self.is_path:
                 how = {"best": "least final loss"}.get(self.asked.stat, self.asked.stat)

@@ -741,7 +741,8 @@ def draw_charts(
     _place_legends(figure, panels, legends, legend, columns)
     for k, (axes, chart) in enumerate(zip(panels, charts, strict=False)):
         if len(charts) > 1:
-            words = textwrap.fill(chart.title, TITLE // columns)
+            words = chart.title.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+            words = textwrap.fill(words, TITLE // columns)
             panel_label(axes, k, chart.title if "$" in chart.title else words)
         elif chart.headed:
             axes.set_title(chart.title, loc="left")

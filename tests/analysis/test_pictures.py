@@ -450,6 +450,8 @@ def test_panels_lie_in_rows_and_columns_and_markers_tell_apart(three, steps):
     shown = [handle.get_marker() for handle in picture.figure.axes[5].lines]
     assert shown == ["o", "s", "^"]
     assert picture.figure.axes[4].get_subplotspec().rowspan.start == 1
+    words |= {"rows": "seed", "dash": "loss.kind"}
+    assert dyn.picture(three, y="loss", **words).notes == []
     # quantities of other units stand in the direction that is left, and not all have runs
     picture = dyn.picture(steps, y=["loss", "sharpness"], rows="run")
     assert [chart.ylabel for chart in picture.charts] == ["loss", "sharpness"] * 3
