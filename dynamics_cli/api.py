@@ -805,7 +805,7 @@ def list_panels(run: Drawn) -> Table:
     from dynamics_cli.analysis import panels_of
     from dynamics_cli.analysis.picture import SHOWN, defaults_of, options_of, pictures_of
     from dynamics_cli.analysis.view import View
-    from dynamics_cli.kinds.pictures import Description, Whole
+    from dynamics_cli.kinds.pictures import Whole
     from dynamics_cli.runs.run import Run
 
     opened = open_any(run)
@@ -817,13 +817,13 @@ def list_panels(run: Drawn) -> Table:
         for panel in panels_of(opened):
             rows[panel.name] = {"name": panel.name, "description": panel.description}
             if panel.names is not None:
-                same = Description(y=panel.names(View(opened)))
+                same = Whole(y=panel.names(View(opened)))
                 rows[panel.name]["written"] = options_of(same)
     else:
         offered = defaults_of(opened)
     for name, description in offered.items():
         shown = SHOWN.get(name, f"{name.replace('_', ' ')} of all runs")
-        if isinstance(description, Whole):
+        if not isinstance(opened, list) and name in pictures_of(opened):
             shown = description.title or "as the config describes it"
         rows[name] = {"name": name, "description": shown, "written": options_of(description)}
     return Table(rows.values())

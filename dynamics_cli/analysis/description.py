@@ -27,22 +27,18 @@ def described(given: Mapping[str, Any], written: Written | None = None) -> Whole
         problems = []
         for detail in error.errors(include_url=False):
             path = tuple(
-                part for part in detail["loc"] if part == detail["loc"][0] or _is_key(part)
+                part
+                for part in detail["loc"]
+                if isinstance(part, int) or part in Whole.model_fields  # others are alternatives
             )
             message = detail["msg"]
             if detail["type"] == "extra_forbidden":
-                known = Description.model_fields if "panels" in path else Whole.model_fields
-                word = str(detail["loc"][-1])
-                told = did_you_mean(word, known)
                 path = detail["loc"]
+                known = Description.model_fields if "panels" in path else Whole.model_fields
+                told = did_you_mean(str(path[-1]), known)
                 message = f"a picture has no such word{told}; it has {', '.join(known)}"
             problems.append(source.problem(path, message))
         raise ConfigError(list(dict.fromkeys(problems))) from error
-
-
-def _is_key(part: str | int) -> bool:
-    """Whether a part of a place is a key or an index, and no alternative of a type."""
-    return isinstance(part, int) or part in Whole.model_fields
 
 
 def read_picture(path: str | Path) -> Whole:

@@ -45,22 +45,19 @@ WIDTHS = {"column": COLUMN_WIDTH, "page": ROW_WIDTH}
 class Picture:
     """Charts of one or several descriptions; a notebook shows it."""
 
-    def __init__(self, described: Description, runs: Sequence[Any] = ()) -> None:
+    def __init__(self, described: Whole, runs: Sequence[Any] = ()) -> None:
         """Resolve a description, or its panels; `runs` are those that it does not name.
 
         Raises:
             UsageError: something that it names is not there, or would be summed up in silence.
             RunError: a run is damaged or not there, or there is no number to draw.
         """
-        whole = described
-        if not isinstance(whole, Whole):
-            whole = Whole(**described.model_dump())
-        self.described = whole
+        self.described = described
         opened: dict[str, NetworkSource] = {}
         looks = Looks()
         self.parts: list[Resolved] = []
-        for panel in whole.panels or [whole]:
-            description = merged(whole, panel)
+        for panel in described.panels or [described]:
+            description = merged(described, panel)
             sources = []
             for which in description.runs or runs:
                 key = str(getattr(which, "path", which)) + str(getattr(which, "replica", ""))
@@ -209,7 +206,7 @@ def long_table(parts: Sequence[Resolved]) -> dict[str, list[Any]]:
     return columns
 
 
-def defaults_of(opened: Any, where: Mapping[str, Any] | None = None) -> dict[str, Description]:
+def defaults_of(opened: Any, where: Mapping[str, Any] | None = None) -> dict[str, Whole]:
     """Return the pictures that a sweep, or several runs and sweeps, offer by name."""
     given = opened if isinstance(opened, list) else [opened]
     own = {} if isinstance(opened, list) else pictures_of(opened)
@@ -222,7 +219,7 @@ def defaults_of(opened: Any, where: Mapping[str, Any] | None = None) -> dict[str
             for name in [LOSS, *drawn_measures(first)]
             if all(row.has(name) for row in networks.rows)
         ]
-        return {name: Description(y=[name], color="run") for name in common}
+        return {name: Whole(y=[name], color="run") for name in common}
     free = networks.free
     numeric = [key for key in free if networks.numeric(key)]
     measure = [*networks.columns, FINAL_LOSS][0]
@@ -231,14 +228,14 @@ def defaults_of(opened: Any, where: Mapping[str, Any] | None = None) -> dict[str
         x, y, *_ = numeric
         rest = [key for key in free if key not in (x, y)]
         over = ["seed" * ("seed" not in free), *rest]
-        offered["phase"] = Description(x=x, y=[y], color=measure, over=[*filter(None, over)])
+        offered["phase"] = Whole(x=x, y=[y], color=measure, over=[*filter(None, over)])
     if networks.settings:
         main = next(iter([*numeric, *free, *networks.settings]))
-        offered["curve"] = Description(y=[measure], x=main)
-    return {**offered, "losses": Description(y=[LOSS]), **own}
+        offered["curve"] = Whole(y=[measure], x=main)
+    return {**offered, "losses": Whole(y=[LOSS]), **own}
 
 
-def pictures_of(opened: Run | Sweep) -> Mapping[str, Description]:
+def pictures_of(opened: Run | Sweep) -> Mapping[str, Whole]:
     """Return the pictures that the config of a run or a sweep describes."""
     if isinstance(opened, Sweep):
         written = opened.described.config.get("pictures") or {}
@@ -256,10 +253,10 @@ IN_FILE = 40
 """Characters of a value in the name of a file."""
 
 
-def options_of(description: Description) -> str:
+def options_of(description: Whole) -> str:
     """Return a description as options of `dyn plot`; one that has panels as YAML."""
     words = []
-    if isinstance(description, Whole) and description.panels:
+    if description.panels:
         return yaml.safe_dump(
             plain_words(description), default_flow_style=True, width=10_000
         ).strip()
