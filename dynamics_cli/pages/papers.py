@@ -539,15 +539,17 @@ def _contents(
 
     index = Page("index", f"Reproduction of {key}")
     add_paper(index, key, figures)
-    index.body += [
-        tag("section", *_verdicts(figures)),
-        tag(
-            "section", tag("h2", "Cite"), tag("p", cited), tag("pre", _bibtex(key, entry, figures))
-        ),
-        tag("section", *_configs(figures)),
-        tag("section", *_environment(figures)),
-        tag("section", tag("h2", "Files"), items(_link(name) for name in further)),
+    parts = [
+        *_verdicts(figures),
+        tag("h2", "Cite"),
+        tag("p", cited),
+        tag("pre", _bibtex(key, entry, figures)),
+        *_configs(figures),
+        *_environment(figures),
+        tag("h2", "Files"),
+        items(map(_link, further)),
     ]
+    index.body.append(tag("section", *parts))
     yield "index.html", index.encode()
 
     for figure in figures:

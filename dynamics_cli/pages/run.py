@@ -113,7 +113,7 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
         numbers = _numbers(view, states)
         kept = [{"name": name, "y": page.array(values)} for name, values in numbers.items()]
         page.states = {"x": page.array(steps), "numbers": kept}
-        yield _slider(steps)
+        yield tag("div", class_="time", role="group", aria_label="State of training")
     first: list[Html] = []
     scenes: list[Html] = []
     later: list[Html] = []
@@ -143,37 +143,6 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
         yield tag(
             "p", f"From iteration {view.iterations[view.states]} on the weights are not finite."
         )
-
-
-BUTTONS = (
-    ("first", "|<", "first state"),
-    ("back", "<", "previous state"),
-    ("play", "play", "play"),
-    ("on", ">", "next state"),
-    ("last", ">|", "last state"),
-)
-"""Class, sign and name of the buttons of the slider."""
-
-
-def _slider(steps: Floats) -> Html:
-    buttons = [
-        tag("button", sign, type="button", class_=name, aria_label=said, title=said)
-        for name, sign, said in BUTTONS
-    ]
-    last = len(steps) - 1
-    label = "State of training"
-    slider = tag(
-        "input",
-        type="range",
-        min=0,
-        max=last,
-        step=1,
-        value=last,
-        aria_label=label,
-        autocomplete="off",
-    )
-    shown = tag("output", f"iteration {steps[-1]:.0f}")
-    return tag("div", *buttons, slider, shown, class_="time", role="group", aria_label=label)
 
 
 def _numbers(view: View, states: Any) -> dict[str, Floats]:

@@ -14,8 +14,6 @@ class States {
   constructor(bar, x, numbers) {
     this.x = x;
     this.numbers = numbers;
-    this.slider = /** @type {HTMLInputElement} */ (bar.querySelector("input"));
-    this.output = /** @type {HTMLOutputElement} */ (bar.querySelector("output"));
     /** @type {HTMLTableCellElement[]} */
     this.cells = [...document.querySelectorAll("table.state td")].map(
       (cell) => /** @type {HTMLTableCellElement} */ (cell),
@@ -27,25 +25,36 @@ class States {
     this.playing = undefined;
     /** Whether places of the slider are iterations, not states. */
     this.even = false;
-    this.slider.addEventListener("input", () => this.goTo(this.state(Number(this.slider.value))));
-    bar.append(
+    const button = (
+      /** @type {string} */ text,
+      /** @type {string} */ said,
+      /** @type {() => void} */ act,
+    ) => make("button", { type: "button", "aria-label": said, title: said, onclick: act }, text);
+    this.button = button("play", "play", () => this.play());
+    this.slider = /** @type {HTMLInputElement} */ (
+      make("input", {
+        type: "range",
+        max: x.length - 1,
+        "aria-label": bar.ariaLabel,
+        autocomplete: "off",
+        oninput: () => this.goTo(this.state(Number(this.slider.value))),
+      })
+    );
+    this.output = /** @type {HTMLOutputElement} */ (make("output", {}));
+    bar.replaceChildren(
+      button("|<", "first state", () => this.goTo(0)),
+      button("<", "previous state", () => this.goTo(this.now - 1)),
+      this.button,
+      button(">", "next state", () => this.goTo(this.now + 1)),
+      button(">|", "last state", () => this.goTo(x.length - 1)),
+      this.slider,
+      this.output,
       ticker("by iteration", false, (on) => {
         this.even = on;
         this.slider.max = String(on ? STEPS : x.length - 1);
         this.goTo(this.now);
       }),
     );
-    /** @type {[string, () => void][]} */
-    const buttons = [
-      ["first", () => this.goTo(0)],
-      ["back", () => this.goTo(this.now - 1)],
-      ["play", () => this.play()],
-      ["on", () => this.goTo(this.now + 1)],
-      ["last", () => this.goTo(x.length - 1)],
-    ];
-    for (const [name, act] of buttons)
-      bar.querySelector(`.${name}`)?.addEventListener("click", act);
-    this.button = /** @type {HTMLButtonElement} */ (bar.querySelector(".play"));
   }
 
   /** The state at a place of the slider. @param {number} place */

@@ -194,9 +194,7 @@ class Sweep {
         axis === "x" ? this.drawing.px(v) : this.drawing.py(v);
       if (!this.celled) return [pixel(values[j]) - half, pixel(values[j]) + half];
       const k = nearest(places, values[j]);
-      return [k, k + 1]
-        .map((end) => Math.round(pixel(edges[end])))
-        .sort((a, b) => a - b);
+      return [k, k + 1].map((end) => Math.round(pixel(edges[end]))).sort((a, b) => a - b);
     });
   }
 
