@@ -86,7 +86,7 @@ def audit(
             _report(outcome)
     done = [report for report in results.values() if not isinstance(report, DynError)]
     if as_json:
-        emit_json([report.as_dict() for report in done])
+        emit_json([report.model_dump() for report in done])
     if len(done) < len(results):
         raise click.exceptions.Exit(SOME_FAILED)
     if not strict:

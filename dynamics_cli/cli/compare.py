@@ -32,13 +32,11 @@ def compare(run_a: str, run_b: str, as_json: bool) -> None:
         emit_json(comparison.as_dict())
         return
     emit(f"A  {comparison.a.path}\nB  {comparison.b.path}\n")
-    rows = [[key, *map(_setting, both)] for key, both in comparison.settings.items()]
-    settings = "the settings are the same"
-    if rows:
-        settings = text_table(["setting", "A", "B"], rows)
-    emit(settings + "\n")
-    if rows := [[key, *map(_setting, both)] for key, both in comparison.code.items()]:
-        emit(text_table(["code", "A", "B"], rows) + "\n")
+    if not comparison.settings:
+        emit("the settings are the same\n")
+    for what, sides in {"setting": comparison.settings, "code": comparison.code}.items():
+        if rows := [[key, *map(_setting, both)] for key, both in sides.items()]:
+            emit(text_table([what, "A", "B"], rows) + "\n")
     final = [
         [name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in comparison.final.items()
     ]

@@ -67,21 +67,19 @@ def _still(config: RunConfig) -> list[str]:
 def _early(config: RunConfig) -> list[str]:
     if shorter := _shorter(config, 1 / EARLY):
         return shorter
-    iterations = max(1, plan_run(config).needs.iterations // EARLY)
-    return [*_no_epochs(config), f"optimizer.iterations={iterations}"]
+    return _ended(config, max(1, plan_run(config).needs.iterations // EARLY))
 
 
 def _one_step(config: RunConfig) -> list[str]:
     if not isinstance(config.optimizer, Descent):
         return []
-    return [*_no_epochs(config), "optimizer.iterations=1"]
+    return _ended(config, 1)
 
 
-def _no_epochs(config: RunConfig) -> list[str]:
-    """Return the change that lets iterations be given."""
-    if getattr(config.optimizer, "epochs", None) is None:
-        return []
-    return ["optimizer.epochs=null"]
+def _ended(config: RunConfig, iterations: int) -> list[str]:
+    """Return the changes that end training after some iterations, whatever its epochs are."""
+    by_epochs = getattr(config.optimizer, "epochs", None) is not None
+    return [*["optimizer.epochs=null"] * by_epochs, f"optimizer.iterations={iterations}"]
 
 
 def _slow(config: RunConfig) -> list[str]:
@@ -282,7 +280,7 @@ def audit(
     hashes = {run.role: run.run.hash for run in runs}
     audited = Audit(figure=asked.id, claims=claims, nulls=outcomes, hashes=hashes)
     audited = _joined(asked, read_audit(file), audited)
-    manifest.write_listed(file.parent, {file.name: seal(audited.as_dict())})
+    manifest.write_listed(file.parent, {file.name: seal(audited.model_dump())})
     return audited
 
 

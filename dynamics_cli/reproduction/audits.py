@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
+from operator import is_
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from dynamics_cli.reproduction.claims import Claim, as_compared
 from dynamics_cli.runs.store.sealed import FileName, read_form
+
+UNSAID = Field(exclude_if=partial(is_, None))
+"""Of an entry that the JSON has where there is something to say."""
+
+
+def _without_paths(reason: str) -> str:
+    """Return a reason without directories; a run that diverged is named by its own."""
+    return re.sub(r"/\S*/", "", reason.partition("; everything up to it is kept")[0])
 
 
 class NullOutcome(BaseModel):
@@ -22,7 +33,7 @@ class NullOutcome(BaseModel):
 
     Of longer training, id of every claim -> whether its verdict is the same.
     """
-    reason: str = ""
+    reason: Annotated[str, AfterValidator(_without_paths)] = ""
     """Why all claims failed at once, or why the null does not apply: then `held` is empty."""
     why: dict[str, str] = {}
     """Id of a claim that holds -> why it does, as `Figure.passes` says."""
@@ -31,7 +42,7 @@ class NullOutcome(BaseModel):
 
     Of longer training, of every claim.
     """
-    factor: float | None = None
+    factor: Annotated[float | None, UNSAID] = None
     """How many times as long the networks were trained; None where their length is no null."""
 
     @property
@@ -65,7 +76,7 @@ class Audit(BaseModel):
     claims: list[Claim]
     """Those that networks decide, as the figure's own runs give them."""
     nulls: list[NullOutcome]
-    hashes: dict[str, str | None] | None = None
+    hashes: Annotated[dict[str, str | None] | None, UNSAID] = None
     """Role -> hash of the figure's runs; None in audits of before, which did not keep it."""
 
     def changed(self) -> list[str]:
@@ -95,14 +106,6 @@ class Audit(BaseModel):
             said = (outcome.said(claim) for outcome in self.nulls)
             rows.append([claim.id, *said, "; ".join(why)])
         return ["claim", *(outcome.title for outcome in self.nulls), "why it holds"], rows
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figure's entry in the output of `--json`."""
-        entry = self.model_dump(exclude={"hashes"} if self.hashes is None else None)
-        for outcome in entry["nulls"]:
-            if outcome["factor"] is None:
-                del outcome["factor"]
-        return entry
 
 
 def read_audit(path: Path) -> Audit | None:

@@ -6,10 +6,11 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import not_
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsFloat, get_args
 
-from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, Field
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.mathematics import in_unicode
@@ -160,7 +161,7 @@ class Claim(BaseModel, frozen=True):
     """Why no null of `dyn audit` can make it fail; empty where some null must."""
     of_draw: bool = False
     """Whether the expected number belongs to a released draw: other seeds do not decide it."""
-    note: str = ""
+    note: Annotated[str, Field(exclude_if=not_)] = ""
     """Its premise, as a number, or what would decide it."""
     because: Annotated[Reason | None, Field(exclude=True)] = None
     """Why the claim is missed or not decided, as the index of papers says (`explained`)."""
@@ -174,14 +175,6 @@ class Claim(BaseModel, frozen=True):
     def but(self, **changes: Any) -> Claim:
         """Return the claim with other entries."""
         return self.model_copy(update=changes)
-
-    @model_serializer(mode="wrap")
-    def _entries(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the entries by name, without empty notes and without `because` of the index."""
-        document: dict[str, Any] = dump(self)
-        if not self.note:
-            del document["note"]
-        return document
 
 
 def claim(

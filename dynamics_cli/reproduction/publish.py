@@ -94,4 +94,4 @@ def published(
         seeds = beside(file, SEEDS)
         yield seeds.name, elsewhere({**read_document(seeds), "runs": []})
     if (audit := audit_of(file, document)) is not None:
-        yield beside(file, AUDIT).name, seal(audit.as_dict())
+        yield beside(file, AUDIT).name, seal(audit.model_dump())

@@ -89,24 +89,33 @@ def code(loop: str | None = None) -> tuple[dict[str, Any], dict[str, bytes]]:
     if diff:
         sources[DIFF] = diff
     left_out = {name: len(data) for name, data in sources.items() if len(data) > MOST_BYTES}
-    kept: dict[str, Any] = {}
-    copies = {}
-    for name in sources.keys() - left_out:
-        source = KindSource(
-            name, {name: _nameless(sources[name].decode(errors="replace")).encode()}
-        )
-        place = f"{layout.PARTS}/{source.folder}"
-        kept[name] = {"from": name, "sha256": source.sha256, "copy": place}
-        copies[f"{place}/{name}"] = source.files[name]
+    nameless = {
+        name: KindSource(name, {name: _nameless(sources[name].decode(errors="replace")).encode()})
+        for name in sorted(sources.keys() - left_out)
+    }
+    kept, copies = copied(nameless)
     about = {
         **entry,
         "script": None if text is None else _file_name(script),
         "command": command_line(),
         "packages": packages(),
-        "kept": dict(sorted(kept.items())),
+        "kept": kept,
         "left_out": left_out,
     }
     return {key: value for key, value in about.items() if value not in (None, {})}, copies
+
+
+def copied(
+    sources: Mapping[str, KindSource],
+) -> tuple[dict[str, dict[str, str]], dict[str, bytes]]:
+    """Return the entries of sources that a run keeps, as `Source`, and the copies by their path."""
+    entries = {}
+    copies: dict[str, bytes] = {}
+    for key, source in sources.items():
+        place = f"{layout.PARTS}/{source.folder}"
+        entries[key] = {"from": source.origin, "sha256": source.sha256, "copy": place}
+        copies |= {f"{place}/{name}": contents for name, contents in source.files.items()}
+    return entries, copies
 
 
 def part_of(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,11 +209,10 @@ def _script() -> tuple[Path, bytes | None]:
         name = os.environ.get("JPY_SESSION_NAME") or shell.user_ns.get("__vsc_ipynb_file__")
         cells = [f"# In [{k}]\n{text}\n" for k, text in enumerate(shell.user_ns["In"]) if text]
         return Path.cwd() / f"{Path(name or 'notebook').stem}.py", "\n".join(cells).encode()
-    file = getattr(sys.modules.get("__main__"), "__file__", None)
-    if file is None or _is_dyn(path := Path(file).absolute()) or not path.is_file():
+    path = Path(getattr(sys.modules.get("__main__"), "__file__", None) or "").absolute()
+    installed = any(path.is_relative_to(sysconfig.get_path(name)) for name in _INSTALLED)
+    if installed or _is_dyn(path) or not path.is_file():
         return Path.cwd() / "dyn", None
-    if any(path.is_relative_to(sysconfig.get_path(name)) for name in _INSTALLED):
-        return Path.cwd() / path.name, None
     return path, path.read_bytes()
 
 

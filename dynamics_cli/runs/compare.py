@@ -10,6 +10,7 @@ import numpy as np
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import flat
+from dynamics_cli.runs.code import part_of
 from dynamics_cli.runs.run import Array, Run, final_numbers
 from dynamics_cli.text import Table
 
@@ -69,8 +70,8 @@ class Comparison:
                 {"path": run.path, "hash": run.hash, **final_numbers(run)}
                 for run in (self.a, self.b)
             ],
-            "settings": {key: list(values) for key, values in self.settings.items()},
-            "code": {key: list(values) for key, values in self.code.items()},
+            "settings": self.settings,
+            "code": self.code,
             "loss": asdict(self.loss),
             "parameters": {
                 name: asdict(difference) for name, difference in self.parameters.items()
@@ -97,17 +98,16 @@ def compare_runs(a: Run, b: Run) -> Comparison:
 def _codes_of(*infos: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the code that made each run, from `run.json`: the author's, and the version of dyn.
 
-    Script, copies and packages count where each run keeps them: a job leaves them to its sweep.
+    Script, copies and packages count where both runs keep them: a job leaves them to its sweep.
     """
-    codes = []
     provenances = [info.get("provenance", {}) for info in infos]
-    for info, made in zip(infos, provenances, strict=True):
-        kept = dict(made.get("code", {}))
-        for key in ("script", "kept", "packages"):
-            if not all(key in each.get("code", {}) for each in provenances):
-                kept.pop(key, None)
-        of_dyn = {"dyn": made.get("commit"), "python": info.get("versions", {}).get("python")}
-        code = flat({**of_dyn, **kept})
+    entries = [made.get("code", {}) for made in provenances]
+    if not all("packages" in entry for entry in entries):
+        entries = [part_of(entry) for entry in entries]
+    codes = []
+    for info, made, entry in zip(infos, provenances, entries, strict=True):
+        python = info.get("versions", {}).get("python")
+        code = flat({"dyn": made.get("commit"), "python": python, **entry})
         codes.append({k: value for k, value in code.items() if not k.endswith((".from", ".copy"))})
     return codes
 

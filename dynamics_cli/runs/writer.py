@@ -19,7 +19,7 @@ from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.config.changes import segments_of
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds.registry import foreign_sources
-from dynamics_cli.runs.code import code, part_of
+from dynamics_cli.runs.code import code, copied, part_of
 from dynamics_cli.runs.info import (
     ENDS,
     Info,
@@ -105,7 +105,7 @@ class RunWriter:
             RunError: the disk is full or not writable.
         """
         text = config_text(config)
-        sources = foreign_sources([segment.config for segment in segments_of(config)])
+        kinds, parts = copied(foreign_sources([leg.config for leg in segments_of(config)]))
         aside = make_room(directory, force=force)
         entry, copies = code(loop)
         if "asked" in (info or {}):  # the sweep has the rest
@@ -126,14 +126,10 @@ class RunWriter:
         writer.aside = aside
         files.save(directory / layout.CONFIG, text)
         _make_folders(directory)
-        for copy, contents in copies.items():
+        for copy, contents in {**copies, **parts}.items():
             files.save(directory / copy, contents)
-        for kind, source in sources.items():
-            copy = f"{layout.PARTS}/{source.folder}"
-            for name, contents in source.files.items():
-                files.save(directory / copy / name, contents)
-            kept = {"from": source.origin, "sha256": source.sha256, "copy": copy}
-            content.setdefault("kinds", {})[kind] = kept
+        if kinds:
+            content["kinds"] = kinds
         writer._hold.check()
         write_info(directory, content)
         return writer
