@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from itertools import product
 
 import pytest
@@ -19,6 +20,7 @@ IDS = [listed.id for listed in figures()]
 MODULES = {tuple(listed.module.split(".")[-2:]) for listed in figures()}
 
 
+@cache
 def wanted_of(figure_id: str) -> list[Wanted]:
     """Return each config that a figure asks for with its settings, once, whatever asks for it."""
     figure = load_figure(figure_id)
