@@ -172,13 +172,12 @@ REFUSED = [  # command, exit code, a part of the message
     ("data add mnist nowhere", 2, "Path 'nowhere' does not exist"),
     ("data add mnist .", 3, ": holds no train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
 ]
-OFFERED = "loss, function, rays, norms, directions, spectrum"
 # the same, where the run `here` is, and a folder `empty`
 WITH_A_RUN = [
     (
         "plot here --panel los",
         2,
-        f"Error: no panel 'los' (did you mean 'loss'?); this run offers {OFFERED}\n",
+        "Error: no panel 'los' (did you mean 'loss'?); this run offers loss, ",
     ),
     ("plot here --panel loss --panel measures", 2, "Error: this run has no panel 'measures': "),
     (
