@@ -1,10 +1,7 @@
 """What theories predict of runs that are really trained, and the assumptions that runs violate."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import dynamics_cli as dyn
-from dynamics_cli.analysis import Prediction, prediction_charts, predictions
+from dynamics_cli.analysis import prediction_charts, predictions
 from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import example
@@ -45,7 +42,7 @@ Sharpness oscillates about the central flow's.
 """
 
 
-def config_of(kind: str, **changes: Any) -> dict[str, Any]:
+def config_of(kind, **changes):
     """Return the example of a theory, with sections of it changed."""
     config = yaml.safe_load(example(all_kinds("theory")[kind]))
     for section, change in changes.items():
@@ -53,7 +50,7 @@ def config_of(kind: str, **changes: Any) -> dict[str, Any]:
     return {**config, "name": f"{kind}-{abs(hash(json.dumps(changes)))}", "dtype": "float64"}
 
 
-def of(kind: str, run: Run) -> Prediction:
+def of(kind, run):
     return next(one for one in predictions(run) if one.name == kind)
 
 
@@ -106,7 +103,7 @@ def test_a_violated_assumption_is_named_and_nothing_is_drawn_unasked(case, train
     assert one.curves == {}
 
 
-def _initialization(kind: str, changes: dict[str, Any]) -> dict[str, Any]:
+def _initialization(kind, changes):
     """Return the section: that of the example, or where the kind is another what is written
     alone.
     """
@@ -221,7 +218,7 @@ def test_a_run_that_broke_off_before_its_first_loss_has_no_curves(tmp_path, monk
 
 
 SHORT = 60
-OPTIMIZERS: dict[str, dict[str, Any]] = {
+OPTIMIZERS = {
     "momentum": {"momentum": 0.9},
     "nesterov": {"momentum": 0.9, "nesterov": True},
     "weight decay": {"weight_decay": 0.5},
@@ -251,20 +248,20 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "batches": {"kind": "sgd", "batch_size": 2, "replacement": True},
     "a class of torch": {"kind": "torch", "name": "SGD"},
 }
-CHANGED: dict[str, list[dict[str, Any]]] = {
+CHANGED = {
     "another step": [{"at": 30, "optimizer.lr": 1e-5}],
     "frozen": [{"at": 30, "freeze": ["output_weight"]}],
     "scaled": [{"at": 30, "scale": {"output_weight": 0.5}}],
 }
 
 
-def varied(kind: str, way: str) -> dict[str, Any]:
+def varied(kind, way):
     """Return the example of a theory, trained in another way."""
     config = {**config_of(kind), "name": f"{kind}-{way}".replace(" ", "-")}
     weights = load_config(config).architecture.shapes(2)
     last = [name for name in weights if "weight" in name][-1]
 
-    def renamed(given: Any) -> Any:
+    def renamed(given):
         """Return settings of the last weights of this network."""
         return json.loads(json.dumps(given).replace("output_weight", last))
 
@@ -295,7 +292,7 @@ def test_a_theory_predicts_a_run_or_says_what_it_violates(kind, way, trained):
     except ConfigError as error:  # such as a momentum of an optimizer that has none
         assert "optimizer" in str(error)  # noqa: PT017
         return
-    theory: Any = all_kinds("theory")[kind]()
+    theory = all_kinds("theory")[kind]()
     whole = to_plain(config)
     if "iterations" in whole["optimizer"]:  # a way to train is known from the first updates on
         length = min(whole["optimizer"]["iterations"], SHORT)
@@ -326,6 +323,6 @@ def test_the_linearised_network_takes_the_steps_of_a_schedule(schedule, trained)
     if schedule is not None:
         config["optimizer"]["schedule"] = schedule
     run = trained(config)
-    theory: Any = all_kinds("theory")["linearised"]()
+    theory = all_kinds("theory")["linearised"]()
     assert theory.applies(run) == []
     assert_allclose(theory.predict(run)["loss"][:20], run.losses[:20], rtol=1e-3)

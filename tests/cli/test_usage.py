@@ -1,7 +1,5 @@
 """Commands that are refused: exit code, message, and that nothing is written."""
 
-from __future__ import annotations
-
 import os
 import shlex
 
@@ -14,8 +12,6 @@ from dynamics_cli.datasets.files.tables import read_samples
 from dynamics_cli.errors import InputError
 from dynamics_cli.waiting import tell
 from tests.runs.damage import contents
-
-from .conftest import Answer
 
 MOST = "a sweep has at most 1000000"
 WHICH_FIGURES = "say which figures: figures, papers, or --all (`dyn list figures`)"
@@ -233,7 +229,7 @@ def test_a_pipe_is_refused_and_not_waited_for(dyn, place):
     os.close(reader)
 
 
-def check(answer: Answer, code: int, told: str) -> None:
+def check(answer, code, told):
     assert (answer.code, answer.out) == (code, "")
     assert told in answer.err
     assert answer.err.startswith(("Usage: dyn", "Error: ")) or code == 3

@@ -1,7 +1,5 @@
 """`--set key=value`."""
 
-from __future__ import annotations
-
 import pytest
 
 from dynamics_cli.config import load_config

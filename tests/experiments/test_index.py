@@ -1,7 +1,5 @@
 """The index, the figures and the configs belong together."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache
@@ -13,7 +11,6 @@ import yaml
 from dynamics_cli._bundled import CONFIGS, ROOT
 from dynamics_cli.config import load_config
 from dynamics_cli.reproduction.catalogue import figures, load_figure, papers
-from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.version import __version__
 
 IDS = [listed.id for listed in figures()]
@@ -21,7 +18,7 @@ MODULES = {tuple(listed.module.split(".")[-2:]) for listed in figures()}
 
 
 @cache
-def wanted_of(figure_id: str) -> list[Wanted]:
+def wanted_of(figure_id):
     """Return each config that a figure asks for with its settings, once, whatever asks for it."""
     figure = load_figure(figure_id)
     asked = {}

@@ -1,11 +1,8 @@
 """Processes that train: killed ones, faults, order."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,7 @@ import pytest
 from dynamics_cli.training.many.workers import KILLED, Processes, run_by_executor
 
 
-def dies(directory: str, name: str, times: int, report: Callable[[float], object]) -> str:
+def dies(directory, name, times, report):
     """Kill this process the first few times."""
     tries = Path(directory) / name
     done = len(tries.read_text()) if tries.exists() else 0
@@ -23,7 +20,7 @@ def dies(directory: str, name: str, times: int, report: Callable[[float], object
     return ""
 
 
-def fails(report: Callable[[float], object]) -> str:
+def fails(report):
     raise ZeroDivisionError("of this task")
 
 
@@ -36,7 +33,7 @@ def test_a_killed_task_is_tried_once_more_and_costs_no_other(tmp_path):
     assert [len((tmp_path / str(k)).read_text()) for k in range(3)] == [2, 2, 1]
 
 
-def waits(file: str, report: Callable[[float], object]) -> str:
+def waits(file, report):
     """Report a number, and wait until somebody has seen it."""
     report(0.5)
     for _ in range(6000):
@@ -49,7 +46,7 @@ def waits(file: str, report: Callable[[float], object]) -> str:
 def test_a_process_reports_before_it_has_ended(tmp_path):
     with Processes(1) as executor:
 
-        def look() -> None:
+        def look():
             if 0.5 in executor.reports.values():
                 (tmp_path / "seen").touch()
 
@@ -61,15 +58,15 @@ def test_a_process_reports_before_it_has_ended(tmp_path):
 class Job:
     """What submitit returns: no future of `concurrent.futures`."""
 
-    def __init__(self, ended: str | Exception) -> None:
+    def __init__(self, ended):
         self._ended = ended
         self._asked = 0
 
-    def done(self) -> bool:
+    def done(self):
         self._asked += 1
         return self._asked > 2
 
-    def result(self) -> str:
+    def result(self):
         if isinstance(self._ended, Exception):
             raise self._ended
         return self._ended
@@ -80,7 +77,7 @@ def test_an_executor_needs_no_futures_of_the_standard_library():
         pass
 
     class Submitting:
-        def submit(self, call: Callable[..., str], *arguments: str) -> Job:
+        def submit(self, call, *arguments):
             return Job(UncompletedJobError() if arguments == ("lost",) else call(*arguments))
 
     ended = run_by_executor([("a",), ("lost",), ("b",)], call=str.upper, executor=Submitting())

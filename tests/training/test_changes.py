@@ -1,12 +1,9 @@
 """Runs that change on the way: against torch, and resumed bit for bit in every segment."""
 
-from __future__ import annotations
-
 import os
 import signal
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,6 @@ from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.errors import InputError, UsageError
-from dynamics_cli.kinds import Problem
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.checkpoints import kept_checkpoints
@@ -37,7 +33,7 @@ rng = np.random.default_rng(3)
 X = rng.standard_normal((4, 3))
 WIDE = rng.standard_normal((4, 9))
 Y = rng.standard_normal(4)
-BASE: dict[str, Any] = {
+BASE = {
     "name": "changes",
     "dtype": "float64",
     "dataset": {"kind": "points", "x": X.tolist(), "y": Y.tolist()},
@@ -56,7 +52,7 @@ ADAM = {"at": 20, "optimizer": {"kind": "adam", "lr": 0.01}}
 WEIGHTS = {"at": 28, "freeze": ["hidden_weight"], "scale": {"output_weight": 2.0}}
 RESET = {"at": 28, "reset": {"output_weight": 0.5}, "record.loss_every": 3}
 HUBER = {"at": 20, "loss": {"kind": "half_mse"}, "dataset.y": Y[::-1].tolist()}
-CASES: dict[str, dict[str, Any]] = {
+CASES = {
     "kernel, then the engine": {"architecture": RELU, "changes": [LR, ADAM, WEIGHTS]},
     "kernel": {"architecture": RELU, "changes": [LR, HUBER, RESET]},
     "kernel of single samples": {
@@ -113,16 +109,16 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def settings_of(case: dict[str, Any]) -> dict[str, Any]:
+def settings_of(case):
     return {**BASE, **case}
 
 
-def first_of(settings: dict[str, Any]) -> Problem:
+def first_of(settings):
     """Return the problem of a run before its changes."""
     return build_problem(load_config({**settings, "changes": None}))
 
 
-def interrupted_everywhere(plan: Any, states: list[int]) -> None:
+def interrupted_everywhere(plan, states):
     """Train a plan, interrupted by Ctrl-C at each of the states, to its end."""
     for state in states:
         with pytest.raises(Interrupted):
@@ -130,8 +126,8 @@ def interrupted_everywhere(plan: Any, states: list[int]) -> None:
     obtain_run(plan, resume=True)
 
 
-def _interrupting(state: int) -> Any:
-    def progress(reached: int, loss: float) -> None:
+def _interrupting(state):
+    def progress(reached, loss):
         if reached >= state:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -200,7 +196,7 @@ def _zeros(name):
     return lambda optimizer, w: optimizer.state[w].update({name: torch.zeros_like(w)})
 
 
-OF_TORCH: dict[str, tuple[str, dict[str, Any], dict[str, Any], Any]] = {
+OF_TORCH = {
     "decay": ("Adam", {}, {"weight_decay": 0.1}, None),
     "betas": ("AdamW", {}, {"betas": [0.5, 0.9]}, None),
     "momentum of SGD": ("SGD", {}, {"momentum": 0.5}, None),
@@ -343,7 +339,7 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     assert not (plan.directory / "run.json").exists()  # no run was begun
 
 
-def gan_config(interval: int) -> dict[str, Any]:
+def gan_config(interval):
     """Return the config of a small GAN whose weights are recorded at every `interval` states."""
     return {
         "name": "gan",
@@ -404,7 +400,7 @@ UPDATES = [
     "critical_lr",
     *({"kind": "update", "of": of} for of in ("norm", "cosine_last")),
 ]
-WAYS: dict[str, dict[str, Any]] = {
+WAYS = {
     "full batch": {},
     "one measure": {"record": {**BASE["record"], "measures": ["sharpness"]}},
     "batches": {"optimizer": {"kind": "sgd", "lr": 0.02, "batch_size": 3, "iterations": 40}},

@@ -1,9 +1,6 @@
 """One property of every stepper: neither the lengths of calls nor a checkpoint changes a bit."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -22,7 +19,7 @@ DEEP = read("""
 architecture: {kind: fully_connected, widths: [5, 4], activation: tanh, bias: false}
 initialization: {kind: default_scaled}
 """)
-CASES: dict[str, Any] = {
+CASES = {
     **OPTIMIZERS,
     **read("""
 single samples: {kind: sgd, batch_size: 1}
@@ -58,7 +55,7 @@ def test_chunks_and_resumption_are_invisible(way, case, dtype):
 SGD = {"kind": "sgd", "batch_size": 4}
 FLOW = {"kind": "gradient_flow", "until": 0.6, "points": 60}
 ADAM = {"kind": "adam", "batch_size": 4}
-NETWORKS: dict[str, Any] = {
+NETWORKS = {
     "gan": partial(gan, "logistic"),
     "gan, several updates": partial(gan, "hinge", 3, dtype="float64"),
     "positions": test_positions.problem_of,
