@@ -20,6 +20,7 @@ from dynamics_cli.optimizers.torch_optim import class_names
 from dynamics_cli.training import loop
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
+from tests.cases import read
 from tests.dense import dense_of
 from tests.runs.damage import arrays_of
 from tests.training.problems import assert_weights, loop_of_torch
@@ -129,9 +130,17 @@ def test_all_optimizers_are_tested():
     assert own == {*ONE, "torch", "gradient_flow"}
 
 
-@pytest.mark.parametrize("clip", [None, 0.3])
+@pytest.mark.parametrize(
+    ("case", "clip"),
+    [
+        *((case, None) for case in CASES),
+        *(
+            pytest.param(case, 0.3, marks=() if case in (*ONE, "torch Adam") else pytest.mark.long)
+            for case in CASES
+        ),
+    ],
+)
 @pytest.mark.parametrize("backend", ["compiled", "torch"])
-@pytest.mark.parametrize("case", CASES)
 def test_the_memory_of_frozen_weights_rests_as_in_torch(tmp_path, case, backend, clip):
     optimizer, make = CASES[case]
     if clip is not None:
@@ -302,12 +311,12 @@ def test_runs_that_freeze_other_weights_are_other_runs(tmp_path):
     assert hash_of(frozen, lr) == hash_of(frozen, {**lr, "freeze": ["hidden_weight"]})
 
 
-OTHERS = {
-    "rmsprop": {"kind": "rmsprop", "lr": 0.01},
-    "rmsprop with momentum": {"kind": "rmsprop", "lr": 0.01, "momentum": 0.9},
-    "adam": {"kind": "adam", "lr": 0.01},
-    "gd": {"kind": "gd", "lr": 0.01, "momentum": 0.9},
-}
+OTHERS = read("""
+rmsprop: {kind: rmsprop, lr: 0.01}
+rmsprop with momentum: {kind: rmsprop, lr: 0.01, momentum: 0.9}
+adam: {kind: adam, lr: 0.01}
+gd: {kind: gd, lr: 0.01, momentum: 0.9}
+""")
 
 
 NEITHER: dict[str, dict[str, Any]] = {key: {} for key in OTHERS} | {"rmsprop": {"momentum": None}}
