@@ -7,6 +7,7 @@ import functools
 import json
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from matplotlib.figure import Figure as Drawing
@@ -182,6 +183,7 @@ def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path, monkeyp
     alone = drawn("small-fig1")
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "other"))
     monkeypatch.setattr(train, "LONG_WORK", -1.0)
+    monkeypatch.setattr(train, "Processes", lambda count=None: ThreadPoolExecutor(1))
     seen = []
 
     @contextlib.contextmanager
