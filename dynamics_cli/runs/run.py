@@ -172,7 +172,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the writer ended in order, so that the number of rows of every array is known."""
-        return isinstance(self.info.get("rows"), dict)
+        return "rows" in self.info
 
     @property
     def iterations(self) -> int:

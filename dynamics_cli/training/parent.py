@@ -34,11 +34,6 @@ class Parent:
     run: Run
     checkpoint: Checkpoint
 
-    @property
-    def iteration(self) -> int:
-        """The state from which the other run is trained."""
-        return self.checkpoint.iteration
-
     def check(self) -> None:
         """Raise `CorruptRunError` where an array is damaged before the checkpoint."""
         for name in self.checkpoint.rows:
@@ -91,7 +86,7 @@ def parent_of(config: RunConfig, legs: Sequence[Leg], path: Path | None) -> Pare
                 continue
             if 0 < checkpoint.iteration <= last and _remembers(checkpoint, legs):
                 usable.append(Parent(run, checkpoint))
-    return max(usable, key=lambda parent: parent.iteration, default=None)
+    return max(usable, key=lambda parent: parent.checkpoint.iteration, default=None)
 
 
 def _remembers(checkpoint: Checkpoint, legs: Sequence[Leg]) -> bool:

@@ -37,30 +37,30 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
     # foreign code may seed the generators of the process
     with nullcontext() if bundled(config) else alone():
-        return _built(config, dataset)
-
-
-def _built(config: RunConfig, dataset: Samples | None) -> Problem:
-    if dataset is None:
-        dataset = repeatable_samples(config)
-    check_labels(dataset, config.loss, config)
-    size: int | None = getattr(config.optimizer, "batch_size", None)
-    if size is not None and size > dataset.n and getattr(config.optimizer, "samples", None) is None:
-        raise InputError(
-            f"optimizer.batch_size is {size}, the training set has {dataset.n} samples"
-        )
-    problem = Problem(config, dataset, config.loss, config.architecture.shapes(dataset.d), size)
-    if isinstance(config.optimizer, Descent):
-        trained = trained_among(config.architecture, problem.shapes)
-        config.optimizer.refuse_weights({name: problem.shapes[name] for name in trained})
-    if config.optimizer.is_flow and problem.has_modes:
-        raise InputError(
-            f"optimizer.kind {config.optimizer.kind}: the network has layers that differ in"
-            " training, such as dropout or batch normalisation; take gd with a small step"
-        )
-    refuse_random_numbers(problem)
-    refuse_small_batches(problem)
-    return problem
+        if dataset is None:
+            dataset = repeatable_samples(config)
+        check_labels(dataset, config.loss, config)
+        size: int | None = getattr(config.optimizer, "batch_size", None)
+        if (
+            size is not None
+            and size > dataset.n
+            and getattr(config.optimizer, "samples", None) is None
+        ):
+            raise InputError(
+                f"optimizer.batch_size is {size}, the training set has {dataset.n} samples"
+            )
+        problem = Problem(config, dataset, config.loss, config.architecture.shapes(dataset.d), size)
+        if isinstance(config.optimizer, Descent):
+            trained = trained_among(config.architecture, problem.shapes)
+            config.optimizer.refuse_weights({name: problem.shapes[name] for name in trained})
+        if config.optimizer.is_flow and problem.has_modes:
+            raise InputError(
+                f"optimizer.kind {config.optimizer.kind}: the network has layers that differ in"
+                " training, such as dropout or batch normalisation; take gd with a small step"
+            )
+        refuse_random_numbers(problem)
+        refuse_small_batches(problem)
+        return problem
 
 
 def refuse_small_batches(problem: Problem) -> None:

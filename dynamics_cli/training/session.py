@@ -34,7 +34,7 @@ from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.course import Course
 from dynamics_cli.training.estimate import Estimate, estimate_legs, refuse_if_too_large
 from dynamics_cli.training.legs import Leg, legs_of
-from dynamics_cli.training.loop import Progress
+from dynamics_cli.training.loop import Progress, TrainingLoop
 from dynamics_cli.training.parent import parent_of
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
@@ -294,7 +294,7 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
     if run is None:
         parent = None if force else parent_of(plan.config, plan.legs, plan.parent)
         if parent is not None:
-            from_there = f"train from iteration {parent.iteration} of {parent.run.path}"
+            from_there = f"train from iteration {parent.checkpoint.iteration} of {parent.run.path}"
             return Prospect(plan, None, from_there)
         return Prospect(plan, None, "train from iteration 0")
     if is_locked(plan.directory):
@@ -385,7 +385,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         ) from error
     assert course.loop is not None
     loop = course.loop
-    _finish(plan, writer, course, status)
+    _finish(writer, loop, course.leg, status)
     if loop.watch.received is None:
         return
     # in the last moment of the training
@@ -399,20 +399,18 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
     raise Interrupted(told, loop.watch.received)
 
 
-def _finish(plan: Plan, writer: RunWriter, course: Course, status: Status) -> None:
-    assert course.loop is not None
-    loop = course.loop
+def _finish(writer: RunWriter, loop: TrainingLoop, leg: Leg, status: Status) -> None:
     stepper = loop.stepper
-    iteration = loop.stepper.iteration
+    iteration = stepper.iteration
     messages = []
     numbers: dict[str, Any] = {"final_loss": loop.recorder.last_loss, **stepper.numbers()}
-    if len(plan.problems) == 1:
+    if len(leg.problems) == 1:
         numbers["stopped_early"] = stepper.halted == "stopped"
     elif status == "interrupted":
-        numbers["replica_statuses"] = ["interrupted"] * len(plan.problems)
+        numbers["replica_statuses"] = ["interrupted"] * len(leg.problems)
     if status == "diverged":
         diverged = f"the loss is not finite at iteration {iteration}; everything up to it is kept."
-        messages = [f"{diverged} {course.leg.problem.config.optimizer.advice()}"]
+        messages = [f"{diverged} {leg.problem.config.optimizer.advice()}"]
     writer.finish(
         status, iterations=iteration, seconds=loop.seconds(), messages=messages, **numbers
     )
