@@ -108,8 +108,10 @@ def read_info(directory: Path) -> Info:
         raise NotARunError(_why_not(directory)) from error
     if info["status"] == layout.BEGINNING:
         raise NotARunError(f"{directory} holds no run yet: it was never begun, or half deleted")
+    if not files.exists(directory / layout.CHECKPOINT):
+        return info
     short = Counted.model_validate(info).short(directory)
-    if short is None or not files.exists(directory / layout.CHECKPOINT):
+    if short is None:
         return info
     told = f"{short.name} ends before {layout.INFO}, {COPIED}"
     kept = {key: value for key, value in info.items() if key not in ENDS}

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, SupportsFloat
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.runs.code import Code
 from dynamics_cli.runs.errors import CorruptRunError
@@ -48,7 +49,8 @@ RESULTS = "results.csv"
 PARTS = "parts"
 """Folder of the parts that are, or were, at work."""
 PART = "part.json"
-ENDINGS = ("complete", "diverged", "failed")
+ENDED = ("complete", "diverged")
+ENDINGS = (*ENDED, "failed")
 CURVES = 7
 """Jobs whose losses a notebook shows: a colour each."""
 MOST_READ = 10**8
@@ -173,6 +175,10 @@ class SweepDescription(BaseModel):
         """Swept and computed settings, in the order of the values of a point."""
         return [*(axis.key for axis in self.axes), *self.computed]
 
+    def settings_of(self, job: int) -> dict[str, Any]:
+        """Return swept and computed settings of a job."""
+        return dict(zip(self.settings, self.points[job // self.seeds], strict=True))
+
     def owns(self, run: Run, numbers: Sequence[int]) -> bool:
         """Whether a run was trained as these jobs, on data and with code as planned."""
         return not self.hashes or run.info.get("asked") == [self.hashes[k] for k in numbers]
@@ -213,9 +219,9 @@ def write_table(directory: Path, described: SweepDescription, rows: Table) -> No
     Raises:
         RunError: it cannot be written.
     """
-    table = _Table(columns=rows.columns, rows=[[*row.values()] for row in rows])
-    manifest.write_listed(directory, {RESULTS: _csv_of(table)})
-    described.model_copy(update={"table": table}).write(directory)
+    described.table = _Table(columns=rows.columns, rows=[[*row.values()] for row in rows])
+    manifest.write_listed(directory, {RESULTS: _csv_of(described.table)})
+    described.write(directory)
 
 
 def _csv_of(table: _Table, without: Collection[str] = PLACE) -> bytes:
@@ -246,17 +252,17 @@ def parts_of(
     """
     if len(numbers) == 1:
         return [numbers]
-    with suppress(CorruptRunError):
-        if ended_run(directory, numbers) is None:
-            alone = [[number] for number in numbers]
-            places = map(directory_of, alone)
-            if any(place in failed or files.exists(directory / place) for place in places):
+    alone = [[number] for number in numbers]
+    places = map(directory_of, alone)
+    if any(place in failed or files.exists(directory / place) for place in places):
+        with suppress(CorruptRunError):
+            if ended_run(directory, numbers) is None:
                 return [*alone]
     return [numbers]
 
 
-def ended_run(directory: Path, numbers: Sequence[int]) -> Run | None:
-    """Return the run in the place of jobs whose training has ended; None without one.
+def run_at(directory: Path, numbers: Sequence[int]) -> Run | None:
+    """Return the run in the place of jobs, whatever its status; None without one.
 
     Raises CorruptRunError: it is damaged.
     """
@@ -269,14 +275,19 @@ def ended_run(directory: Path, numbers: Sequence[int]) -> Run | None:
         raise
     except RunError:  # no run yet, or one that another process is writing
         return None
-    fits = len(run.info.get("replicas", [0])) == len(numbers)
-    return run if run.ended and fits else None
+    return run if len(run.info.get("replicas", [0])) == len(numbers) else None
+
+
+def ended_run(directory: Path, numbers: Sequence[int]) -> Run | None:
+    """Return the run in the place of jobs whose training has ended; raises as `run_at`."""
+    run = run_at(directory, numbers)
+    return run if run is not None and run.ended else None
 
 
 def _own_run(directory: Path, described: SweepDescription, numbers: Sequence[int]) -> Run | None:
-    """Return `ended_run`; raises CorruptRunError where it is damaged, or that of other jobs."""
-    run = ended_run(directory, numbers)
-    if run is not None and not described.owns(run, numbers):
+    """Return `run_at`; raises CorruptRunError also where a run that has ended is of other jobs."""
+    run = run_at(directory, numbers)
+    if run is not None and run.ended and not described.owns(run, numbers):
         raise _lost(run.path, numbers[0])
     return run
 
@@ -289,59 +300,73 @@ def ended_rows(
     directory: Path,
     described: SweepDescription,
     failed: Mapping[str, str] = MappingProxyType({}),
+    configs: Sequence[RunConfig] = (),
+    *,
+    seen: Callable[[Sequence[int], Run | None], object] = lambda jobs, run: None,
 ) -> Table:
     """Return a row for each job that has ended, in order; None for numbers that are not finite.
 
-    `failed` has the places of runs that failed, and why.
+    Args:
+        directory: that of the sweep.
+        described: its description.
+        failed: the places of runs that failed, and why.
+        configs: the config of each job; without them they are read from the runs.
+        seen: called with the jobs of each run that is opened and the run, or None without one.
 
     Raises CorruptRunError: a run is damaged, or not one of this sweep.
     """
-    keys = described.settings
-    derived = described.columns
-    seeds = described.seeds
     rows: dict[int, dict[str, Any]] = {}
     for whole in runs_of(described):
         for numbers in parts_of(directory, whole, failed):
             place = directory_of(numbers)
-            points = [dict(zip(keys, described.points[k // seeds], strict=True)) for k in numbers]
             if place in failed:
-                each = [{"status": "failed", "message": failed[place]} for _ in points]
-            elif (run := _own_run(directory, described, numbers)) is not None:
-                each = _numbers(run, points, derived)
+                each = [{"status": "failed", "message": failed[place]} for _ in numbers]
             else:
-                continue
-            for number, point, ended in zip(numbers, points, each, strict=True):
-                seed = point.get("seed", described.config.get("seed", 0)) + number % seeds
+                run = _own_run(directory, described, numbers)
+                seen(numbers, run)
+                if run is None or not run.ended:
+                    continue
+                each = _numbers(run, described, numbers, configs)
+            for number, ended in zip(numbers, each, strict=True):
+                point = described.settings_of(number)
+                seed = point.get("seed", described.config.get("seed", 0)) + number % described.seeds
                 job = {"job": number, **point, "seed": seed}
                 rows[number] = {**job, **ended, "path": place}
-    settings = [key for key in keys if key != "seed"]
-    before = ["job", *settings, "seed", "status", "iterations", "final_loss", *derived]
+    settings = [key for key in described.settings if key != "seed"]
+    before = ["job", *settings, "seed", "status", "iterations", "final_loss", *described.columns]
     measures = dict.fromkeys(name for number in sorted(rows) for name in rows[number])
     names = [*before, *(name for name in measures if name not in (*before, *LAST)), *LAST]
     return Table({name: row.get(name) for name in names} for row in map(rows.pop, sorted(rows)))
 
 
 def _numbers(
-    run: Run, points: Sequence[Mapping[str, Any]], derived: Mapping[str, str]
+    run: Run,
+    described: SweepDescription,
+    jobs: Sequence[int],
+    configs: Sequence[RunConfig] = (),
 ) -> list[dict[str, Any]]:
     """Return how the jobs of a run ended, their final numbers, and numbers of their curves.
 
-    `points` has the settings of each job, `derived` the expression of each column.
+    `configs` is as in `ended_rows`.
     """
-    columns = _columns(run, len(points))
-    networks: Sequence[Run] = [run] * len(points)
-    if derived and "replicas" in run.info:
+    if configs:  # reading them from files takes longer than all the rest
+        run.config = configs[jobs[0]]
+    columns = _columns(run, len(jobs))
+    networks: Sequence[Run] = [run] * len(jobs)
+    if described.columns and "replicas" in run.info:
         networks = replicas_of(run)
     each = []
-    for values, point, network in zip(
-        zip(*columns.values(), strict=True), points, networks, strict=True
+    for values, job, network in zip(
+        zip(*columns.values(), strict=True), jobs, networks, strict=True
     ):
         numbers = dict(zip(columns, values, strict=True))
         messages = list[str]()
         if numbers["status"] == "diverged":
             messages.append(f"the loss is not finite at iteration {numbers['iterations']}")
-        if derived:
-            of_curves, why = column_numbers(derived, point, network)
+        if described.columns:
+            if configs:
+                network.config = configs[job]
+            of_curves, why = column_numbers(described.columns, described.settings_of(job), network)
             numbers |= {name: _finite(value) for name, value in of_curves.items()}
             messages += why
         each.append({**numbers, "message": "; ".join(messages)})
@@ -373,9 +398,11 @@ def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
     for measure, recorded in run.measures.items():
         last = np.array([_last_numbers(network, measure) for network in networks])
         if last.size and last.shape[1] <= FEW_NUMBERS:
-            labelled = columns_in(run.config, measure, recorded.shape[1 + together :])
-            for k, column in enumerate(labelled):
-                columns[column.name] = last[:, k].tolist()
+            names = [measure]
+            if shape := recorded.shape[1 + together :]:
+                names = [column.name for column in columns_in(run.config, measure, shape)]
+            for k, name in enumerate(names):
+                columns[name] = last[:, k].tolist()
     finite = {column: list(map(_finite, values)) for column, values in columns.items()}
     replicas = list(range(jobs)) if together else [None]
     return {**finite, "replica": replicas, "hash": [run.hash] * jobs}
@@ -468,7 +495,20 @@ class Sweep:
         """
         if (table := self.described.table) is not None:
             return Table(dict(zip(table.columns, row, strict=True)) for row in table.rows)
-        return ended_rows(self.path, self.described)
+        return self._looked[0]
+
+    @cached_property
+    def _looked(self) -> tuple[Table, Counter[str], float]:
+        """Rows of an unfinished sweep, its jobs by status, and the seconds of their training."""
+        statuses = Counter[str]()
+        seconds = list[float]()
+
+        def note(jobs: Sequence[int], run: Run | None) -> None:
+            statuses[run.status if run else "waiting"] += len(jobs)
+            if run:
+                seconds.append(run.info.get("seconds") or 0.0)
+
+        return ended_rows(self.path, self.described, seen=note), statuses, sum(seconds)
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs ended in which way."""
@@ -483,21 +523,6 @@ class Sweep:
                 with suppress(OSError, RunError):  # it has only begun
                     at_work.append(read_form(place / PART, _Part))
         return at_work
-
-    def _begun(self) -> tuple[Counter[str], float]:
-        """Return the jobs that have not ended by status, and the seconds of those that have."""
-        statuses = Counter[str]()
-        seconds = 0.0
-        for whole in runs_of(self.described):
-            for numbers in parts_of(self.path, whole):
-                status = "waiting"
-                with suppress(RunError):  # damage is told by the rows
-                    run = Run(self.path / directory_of(numbers))
-                    seconds += run.info.get("seconds") or 0.0
-                    status = run.status
-                if status not in ENDINGS:
-                    statuses[status] += len(numbers)
-        return statuses, seconds
 
     def describe(self) -> dict[str, Any]:
         """Return how far the sweep is: settings, jobs by how they ended, and by their messages.
@@ -516,13 +541,13 @@ class Sweep:
             parts = self._parts()
             if parts or is_locked(self.path):
                 status = "running"
-            statuses, seconds = self._begun()
+            _, statuses, seconds = self._looked
             left = None
             if ended := len(self.rows):
                 at_once = sum(part.workers for part in parts) or 1
                 left = seconds / ended * (described.jobs - ended) / at_once
             progress = {
-                "others": dict(statuses),
+                "others": {k: n for k, n in statuses.items() if k not in ENDED},
                 "seconds": seconds,
                 "left": left,
                 "parts": [part.model_dump() for part in parts],

@@ -125,7 +125,9 @@ def run_sweep(
                     failed[directory_of(numbers)] = why
                     if stop_at_failure:
                         break
-        rows = ended_rows(directory, described, failed)
+        # a call is planned without the config that its recorder writes
+        configs = [job.config for job in planned if job.config.recorded is None]
+        rows = ended_rows(directory, described, failed, configs)
         if len(rows) == described.jobs:  # perhaps of the part that ends last
             write_table(directory, described, rows)
     done = Sweep(directory)
