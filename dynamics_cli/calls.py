@@ -221,6 +221,7 @@ class PlannedCalls(PlannedSweep):
     def _written(self) -> dict[str, Any]:
         named = _name_of(self._source)
         _function(named)  # before anything is written
+        self.loop = named.rpartition(":")[0]
         fixed = {}
         for text in self._overrides:
             key, _, value = text.partition("=")

@@ -91,6 +91,8 @@ class PlannedSweep(list[Job]):
 
     task: type[Task] = Task
     """How a job becomes a run."""
+    loop: str | None = None
+    """The author's file that trains, which is kept beside the sweep."""
 
     def __init__(
         self,

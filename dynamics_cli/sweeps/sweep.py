@@ -194,20 +194,19 @@ def _begun(directory: Path, planned: PlannedSweep, parts: int) -> SweepDescripti
         described = known_sweep(directory, planned)
         if described is None:
             described = planned.described(runs)
-            entry, copies = code()
+            entry, copies = code(planned.loop)
             described.code = Code.model_validate(entry)
             for copy, contents in copies.items():
                 files.save(directory / copy, contents)
             described.write(directory)
     # texts of pictures, and columns of the table: nothing is trained again
-    if described.labels != planned.labels:
-        described.labels = planned.labels
-        described.write(directory)
     if described.columns != planned.columns:
-        described.columns = planned.columns
         described.table = None
-        described.write(directory)
-    return described
+    given = {"labels": planned.labels, "columns": planned.columns}
+    updated = described.model_copy(update=given)
+    if updated != described:
+        updated.write(directory)
+    return updated
 
 
 def _jobs(runs: Sequence[Sequence[int]]) -> int:

@@ -82,6 +82,7 @@ def test_each_job_is_a_recorded_run_and_the_same_sweep_calls_nothing_again(loop)
     again = here(f"{loop.name}:train", grid, seeds=2, overrides=["depth=2"])
     assert again.rows == first.rows
     assert Path("calls").read_text() == "x" * 8
+    assert [*first.described.code.kept] == [loop.name]
     assert verify_sweep(first.path) == []
     assert len(dyn.picture(first, y="final_loss", x="lr").charts) == 1
     with pytest.raises(UsageError, match="holds another sweep"):
