@@ -145,14 +145,16 @@ class CallTask(Task):
                 if not recorders:
                     writer = self.writer(config, {}, again=again, force=force)
                     _write(writer, returned, time.monotonic() - began)
-        except KeyboardInterrupt as interrupted:
-            error = interrupted
-            told = f"{self.directory} was interrupted: the same call begins again"
-            raise Interrupted(told, stop.received or signal.SIGINT) from None
-        except Exception as failed:
+        except (Exception, KeyboardInterrupt) as failed:
             error = failed
+            # native code that is interrupted while it is imported raises an ImportError
+            if stop.received is not None or isinstance(failed, (KeyboardInterrupt, Interrupted)):
+                number = stop.received or signal.SIGINT
+                if isinstance(failed, Interrupted):  # by training inside of the function
+                    number = failed.number
+                told = f"{self.directory} was interrupted: the same call begins again"
+                raise Interrupted(told, number) from None
             why = place_of(failed) or f"{type(failed).__name__}: {failed}"
-            files.make_directory(self.directory)
             lines = "".join(traceback.format_exception(failed))
             files.save(self.directory / layout.TRACEBACK, lines.encode(errors="replace"))
             told = f"{self.directory}: {why} ({layout.TRACEBACK} there says more)"

@@ -47,16 +47,18 @@ def guarded(run: Callable[[], Any]) -> int:
         with contextlib.suppress(OSError):  # nobody listens
             error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt) as error:
-        if isinstance(error.__cause__, EOFError):  # click takes any for the end of a dialogue
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        aborted = isinstance(error, (click.Abort, KeyboardInterrupt))
+        if aborted and isinstance(error.__cause__, EOFError):  # click takes any for an end of input
             raise error.__cause__ from None
-        _show_traceback()
-        # click raises Abort from an error that says more
-        _say(str(error.__cause__ or error) or "interrupted")
-        number = stop.received or signal.SIGINT
-        _requeue(number)
-        return 128 + number
-    except (Exception, SystemExit) as error:
+        # native code that is interrupted while it is imported raises an ImportError
+        if aborted or stop.received is not None:
+            _show_traceback()
+            # click raises Abort from an error that says more
+            _say(str(error.__cause__ or (error if aborted else "")) or "interrupted")
+            number = stop.received or signal.SIGINT
+            _requeue(number)
+            return 128 + number
         if (text := _explained(error)) is None:
             raise
         _show_traceback()
