@@ -115,9 +115,11 @@ def run_sweep(
         failed: dict[str, str] = {}
         train = partial(train_all, executor=executor, workers=workers, under_way=tell)
         with (
-            _stoppable(max_seconds, messages),
+            _stoppable(max_seconds, messages) as timer,
             closing(_trained(directory, planned, described, todo, train, messages)) as trained,
         ):
+            if max_seconds is not None:
+                timer.start()
             for numbers, why in trained:
                 ended += len(numbers)
                 tell(0)
@@ -136,26 +138,34 @@ def run_sweep(
 
 
 @contextmanager
-def _stoppable(seconds: float | None, messages: Callable[[str], None] | None) -> Iterator[None]:
-    """Say how a sweep that is interrupted goes on; interrupt it when so many seconds are over."""
+def _stoppable(
+    seconds: float | None, messages: Callable[[str], None] | None
+) -> Iterator[threading.Timer]:
+    """Say how a sweep that is interrupted goes on; give the timer that interrupts it."""
     timer = threading.Timer(seconds or 0, os.kill, (os.getpid(), signal.SIGINT))
+    former = signal.getsignal(signal.SIGINT)
     if seconds is not None:
         if threading.current_thread() is not threading.main_thread():
             raise UsageError("max_seconds is for the main thread, which signals reach")
-        timer.start()
+        # a command in the background ignores it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     try:
-        yield
+        yield timer
     except (Interrupted, KeyboardInterrupt) as error:  # the latter between two runs
-        if seconds is not None and time.monotonic() - began >= seconds:
+        number = getattr(error, "number", signal.SIGINT)
+        over = seconds is not None and time.monotonic() - began >= seconds
+        if over and number == signal.SIGINT:
             if messages is not None:
                 messages(f"{seconds:g} s are over; the same command goes on")
         elif isinstance(error, Interrupted):
-            raise Interrupted(STOPPED, error.number) from error
+            raise Interrupted(STOPPED, number) from error
         else:
             raise KeyboardInterrupt(STOPPED) from None
     finally:
         timer.cancel()
+        if seconds is not None:
+            signal.signal(signal.SIGINT, former)
 
 
 def _measuring_workers(

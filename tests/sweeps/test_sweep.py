@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -177,6 +178,19 @@ def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr(loop.TrainingLoop, "_advance", interrupting)
     with pytest.raises(Interrupted):
         sweep_of(tmp_path / "stopped", **arguments)
+    calls.clear()
+    timers = []
+    told = []
+    monkeypatch.setattr(threading.Timer, "start", lambda timer: timers.append(timer.args))
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of a command in the background
+    try:
+        _, late = sweep_of(
+            tmp_path / "stopped", **arguments, max_seconds=1e-9, messages=told.append
+        )
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert (late.finished, told) == (False, ["1e-09 s are over; the same command goes on"])
+    assert timers == [(os.getpid(), signal.SIGINT)]
     monkeypatch.setattr(loop.TrainingLoop, "_advance", advance)
     _, stopped = sweep_of(tmp_path / "stopped", **arguments)
 
