@@ -70,9 +70,9 @@ QUANTILES = ((0.05, 0.95), (0.25, 0.75))
 """The ends of each band of many jobs."""
 FEW_JOBS = 10
 """Of fewer jobs the band goes from the least to the largest."""
-CROWDED = 100
+CROWDED = 0.012
 ALONG = 9
-"""Points of a line from which on not all have markers, and markers that are left."""
+"""Share of a panel's width between points that do not all have markers, and markers left in it."""
 NEAR = 3.0
 """A bound is drawn up to so many times the largest value, and from such a share of the least."""
 FEW = 40
@@ -517,9 +517,10 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
     _draw_levels(axes, chart.near)
     for line, handle in zip(lines, handles, strict=True):
         x = np.asarray(handle.get_xdata(), np.float64)
-        if line.marker and len(x) > CROWDED and not line.path:
-            across = axes.transData.transform(np.column_stack([x, x]))[:, 0]
-            width = axes.get_window_extent().width
+        across = axes.transData.transform(np.column_stack([x, x]))[:, 0]
+        width = axes.get_window_extent().width
+        crowded = len(x) > ALONG and np.median(np.diff(across)) < CROWDED * width
+        if line.marker and crowded and not line.path:
             _, first = np.unique(ALONG * across // width, return_index=True)
             handle.set_markevery(first.tolist())
     if chart.legend:
