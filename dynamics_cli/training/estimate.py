@@ -198,6 +198,12 @@ def check_problem(config: RunConfig) -> None:
         problem = build_problem(config)
         config.architecture.refuse_unknown_weights(problem.shapes)
         problem.step_factors()
+        rise = getattr(getattr(config.optimizer, "schedule", None), "warm_up", 0)
+        if rise > problem.iterations:
+            raise InputError(
+                f"optimizer.schedule: warm_up lasts {rise} iterations, longer than the run"
+                f" ({problem.iterations}), so that the step size never reaches lr"
+            )
         _ = problem.measures
         recorded_parameters(problem)
         _, *later = legs_of([problem])

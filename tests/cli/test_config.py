@@ -50,6 +50,10 @@ def test_problems_of_all_files(dyn, place):
         "Error: b.yaml:6: optimizer.lr: must be > 0, not 0",
         "Error: c.yaml: there is no such file, nor a bundled config of this name",
     ]
+    rising = CONFIG.replace("lr: 0.01", "lr: 0.01, schedule: {kind: cosine, warm_up: 9999}")
+    (place / "d.yaml").write_text(rising)
+    told = "d.yaml:6: optimizer.schedule: warm_up lasts 9999 iterations, longer than the run"
+    assert told in dyn("config", "check", "d.yaml").err
     found = dyn("config", "check", "a.yaml", "toy.yaml", "--json")
     assert found.code == 3
     assert found.json == [
