@@ -143,9 +143,6 @@ def run_and_show(
         if ended := counted(counts):
             lines["jobs"] += f": {ended}"
         emit(pairs(lines))
-    lost = [row for row in done.rows if row["status"] in ("diverged", "failed")]
-    if lost:
-        endings = [end for end in ("diverged", "failed") if counts[end]]
-        told = f"{counts[endings[0]]} of {len(done.rows)} jobs {endings[0]}"
-        told += "".join(f", {counts[end]} {end}" for end in endings[1:])
-        raise PartialFailure(f"{told}, the first: {lost[0]['message']}")
+    if lost := [row["message"] for row in done.rows if row["status"] != "complete"]:
+        told = counted(counts | {"complete": 0})
+        raise PartialFailure(f"{told} of {len(done.rows)} jobs, the first: {lost[0]}")

@@ -52,7 +52,7 @@ def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(dyn, pla
     assert answer.code == 6
     assert (
         answer.err
-        == "Error: 4 of 6 jobs failed, the first: optimizer.batch_size is 3, the training set has 2"
+        == "Error: 4 failed of 6 jobs, the first: optimizer.batch_size is 3, the training set has 2"
         " samples\n"
     )
     assert "2 complete, 4 failed" in answer.out
@@ -71,7 +71,7 @@ def test_a_sweep_that_diverges_gives_exit_code_6_and_a_message_for_each_job(dyn,
     rows = Sweep(place / "s").rows
     messages = [f"the loss is not finite at iteration {row['iterations']}" for row in rows]
     assert [row["message"] for row in rows] == messages
-    assert answer.err == f"Error: 2 of 2 jobs diverged, the first: {messages[0]}\n"
+    assert answer.err == f"Error: 2 diverged of 2 jobs, the first: {messages[0]}\n"
     assert all(f"  1 x {message}\n" in dyn("show", "s").out for message in messages)
     again = dyn("sweep", "toy.yaml", "--grid", "optimizer.lr=100,1e30", *diverges)
     assert (again.code, again.err) == (6, answer.err)

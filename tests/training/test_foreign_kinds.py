@@ -142,7 +142,7 @@ def test_sys_exit_in_a_kind_is_a_failure_of_it(method, swept):
         code, CONFIG, *grid, command="sweep" if swept else "train", exits=6 if swept else 7
     )
     assert re.search(r"mine.py, line \d+: SystemExit", done.stderr)
-    assert not swept or "2 of 2 jobs failed" in done.stderr
+    assert not swept or "2 failed of 2 jobs" in done.stderr
 
 
 LOSS = """\
