@@ -1,6 +1,8 @@
 """Sweeps in pieces: shards, unfinished sweeps that are looked into, plans."""
 
 import dynamics_cli
+from dynamics_cli.runs.run import Run
+from dynamics_cli.sweeps import directory as of_sweeps
 from dynamics_cli.training.many import train
 
 from .conftest import CONFIG, ROOT
@@ -30,7 +32,11 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(dyn, place, monkeypat
         cut_short(patched, after=2)
         assert dyn(*sweep).code != 0
     (directory,) = (place / "outputs/sweeps").iterdir()
-    shown = dyn("show", directory.name, "--json").json
+    opened = []
+    with monkeypatch.context() as patched:
+        patched.setattr(of_sweeps, "Run", lambda path: opened.append(path) or Run(path))
+        shown = dyn("show", directory.name, "--json").json
+    assert len(opened) == len({*opened}) == 2  # each once
     assert (shown["status"], shown["ended"], shown["jobs"], shown["complete"]) == (
         "unfinished",
         12,
