@@ -77,17 +77,23 @@ SETTINGS = {
     "attention written out": setting(torch.backends.cuda.enable_flash_sdp, False, True),
     "no oneDNN": setting(partial(setattr, torch.backends.mkldnn, "enabled"), False, True),
 }
-TOGETHER = "all at once"
-"""A setting that is not put aside is found by itself in `long`, and among the others too."""
-NAMES = [TOGETHER, *(pytest.param(name, marks=pytest.mark.long) for name in SETTINGS)]
+TOGETHER = "all but one at once"
+ALONE = "inference mode"
+"""Whoever leaves it computes gradients too, so that beside it "no gradients" is not seen."""
+NAMES = [
+    TOGETHER,
+    ALONE,
+    *(pytest.param(name, marks=pytest.mark.long) for name in SETTINGS if name != ALONE),
+]
 
 
 @contextmanager
 def changed(name):
     """Set what the user may have set."""
     with ExitStack() as stack:
-        for one in SETTINGS if name == TOGETHER else [name]:
-            stack.enter_context(SETTINGS[one]())
+        for one, setting_of_one in SETTINGS.items():
+            if one == name or (name == TOGETHER and one != ALONE):
+                stack.enter_context(setting_of_one())
         yield
 
 
