@@ -182,6 +182,11 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
+def plural(count: int, noun: str) -> str:
+    """Return `1 label`, `2 labels`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def number(value: float | None) -> str:
     """Return a number of six digits at most; a dash for None."""
     if value is None:

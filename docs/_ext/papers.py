@@ -29,14 +29,13 @@ from dynamics_cli.pages.papers import (
     figure_parts,
     numbers,
     paper_parts,
-    plural,
 )
 from dynamics_cli.reproduction.claims import DEPENDS, ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, SEEDS, beside, figures_in, read_document
 from dynamics_cli.reproduction.entries import PaperEntry
 from dynamics_cli.reproduction.publish import published
 from dynamics_cli.reproduction.settings import chosen_by_outcome
-from dynamics_cli.text import duration
+from dynamics_cli.text import duration, plural
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

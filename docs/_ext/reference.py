@@ -17,7 +17,7 @@ from dynamics_cli import kit
 from dynamics_cli.config import describe
 from dynamics_cli.kinds import Kind, all_kinds, formulas, get_kind
 from dynamics_cli.kinds.registry import SECTIONS
-from dynamics_cli.pages.release import table
+from dynamics_cli.pages.release import markdown as table
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

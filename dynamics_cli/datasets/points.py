@@ -14,6 +14,7 @@ from dynamics_cli.datasets.files.tables import read_samples
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Dataset, Samples, Streams, make_samples
 from dynamics_cli.kinds.base import Finding, Fraction, PositiveInt, Sections
+from dynamics_cli.text import plural
 
 Coordinates = Annotated[list[float], Field(min_length=1)]
 Labels = Annotated[list[float], Field(min_length=1)]
@@ -82,13 +83,6 @@ def _same_length(
             ("dataset", key),
             f"has {values}, but {inputs_key} has {samples}; there must be one label per sample",
         )
-
-
-def plural(number: int, noun: str) -> str:
-    """Return `1 label`, `2 labels`."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun}s"
 
 
 class File(Dataset, kind="file"):

@@ -41,7 +41,7 @@ from dynamics_cli.reproduction.settings import chosen_by_outcome, named, origins
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, manifest
 from dynamics_cli.runs.verify import verify_run
-from dynamics_cli.text import duration, number
+from dynamics_cli.text import duration, number, plural
 
 PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 """Endings of pictures that a page can hold, the better one first."""
@@ -87,7 +87,7 @@ class Reproduced:
         claims = seeds_of(file, self.document)
         if not claims:
             claims = [ClaimOverSeeds.from_dict(claim) for claim in self.document["claims"]]
-        self.entry = catalogue.listed(self.document["figure"])
+        self.entry = catalogue.entry_of(self.document["figure"])
         claims = explained(claims, self.entry.missed)
         self.claims = sorted(claims, key=lambda claim: KINDS.index(claim.first.kind))
         self.audit = audit_of(file, self.document)
@@ -179,11 +179,6 @@ def prose(text: str) -> Html:
 def badge(said: str, verdict: str = "") -> Html:
     """Return a word, or a verdict, in the colours of a verdict."""
     return tag("span", said, class_=f"verdict {STYLES.get(verdict or said, 'partly')}")
-
-
-def plural(count: int, noun: str) -> str:
-    """Return `1 claim`, `2 claims`."""
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def causes(claims: Iterable[ClaimOverSeeds]) -> str:

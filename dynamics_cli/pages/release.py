@@ -96,7 +96,7 @@ def _figures(made: Sequence[_Made]) -> str:
         ]
         for each in made
     ]
-    return table(["figure", "command", "seconds", "machine", "claims"], rows)
+    return markdown(["figure", "command", "seconds", "machine", "claims"], rows)
 
 
 def _checklist(key: str, made: Sequence[_Made]) -> str:
@@ -127,10 +127,10 @@ def _checklist(key: str, made: Sequence[_Made]) -> str:
     compute.append(["total", len(every), f"{_seconds(every):.1f}", ""])
     header = ["figure", "statement", "expected", "measured", "verdict", "seeds"]
     parts = {
-        "Settings and their origin": table(["figure", "config", "origin", "settings"], origins),
-        "Claims, seeds and 95 % intervals": table(header, claims),
-        "Compute": table(["figure", "runs", "seconds of training", "machine"], compute),
-        "Data": table(["data", "licence", "SHA-256"], data),
+        "Settings and their origin": markdown(["figure", "config", "origin", "settings"], origins),
+        "Claims, seeds and 95 % intervals": markdown(header, claims),
+        "Compute": markdown(["figure", "runs", "seconds of training", "machine"], compute),
+        "Data": markdown(["data", "licence", "SHA-256"], data),
         "What was not reproduced": "\n".join(f"- {line}" for line in missed) or "Nothing.",
     }
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items())
@@ -145,7 +145,7 @@ def _data(run: Run) -> list[tuple[str, ...]]:
     return [(kind, getattr(dataset, "licence", "say it here"), "-")]
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table of Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     cells = ([re.sub(r"(?<!\\)\|", r"\|", cell(value)) for value in row] for row in lines)

@@ -106,7 +106,7 @@ def load_figure(figure_id: str) -> Figure:
     return replace(figure.bound(module), title=entry.title, missed=entry.missed)
 
 
-def listed(name: str) -> FigureEntry:
+def entry_of(name: str) -> FigureEntry:
     """Return the entry of a figure, or of a variant's; an empty one where no index lists it."""
     figure_id = figure_names().get(name)
     return FigureEntry("", 0.0, "") if figure_id is None else find(figure_id)

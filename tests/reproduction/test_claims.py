@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.reproduction.catalogue import listed
+from dynamics_cli.reproduction.catalogue import entry_of
 from dynamics_cli.reproduction.claims import (
     ClaimOverSeeds,
     Interval,
@@ -159,6 +159,6 @@ def test_claims_that_are_missed_say_why():
         [failed], width=200
     )
     assert "because" not in failed.as_dict()
-    assert listed("boursier2022-fig1-flow") == listed("boursier2022-fig1")
-    assert listed("boursier2022-fig1").missed["fact-1"].cause == "paper"
-    assert listed("nobody2030-fig1").missed == {}
+    assert entry_of("boursier2022-fig1-flow") == entry_of("boursier2022-fig1")
+    assert entry_of("boursier2022-fig1").missed["fact-1"].cause == "paper"
+    assert entry_of("nobody2030-fig1").missed == {}
