@@ -93,7 +93,7 @@ def code(loop: str | None = None) -> tuple[dict[str, Any], dict[str, bytes]]:
         name: KindSource(name, {name: _nameless(sources[name].decode(errors="replace")).encode()})
         for name in sorted(sources.keys() - left_out)
     }
-    kept, copies = copied(nameless)
+    kept, copies = kept_copies(nameless)
     about = {
         **entry,
         "script": None if text is None else _file_name(script),
@@ -105,7 +105,7 @@ def code(loop: str | None = None) -> tuple[dict[str, Any], dict[str, bytes]]:
     return {key: value for key, value in about.items() if value not in (None, {})}, copies
 
 
-def copied(
+def kept_copies(
     sources: Mapping[str, KindSource],
 ) -> tuple[dict[str, dict[str, str]], dict[str, bytes]]:
     """Return the entries of sources that a run keeps, as `Source`, and the copies by their path."""

@@ -19,7 +19,7 @@ from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.config.changes import segments_of
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds.registry import foreign_sources
-from dynamics_cli.runs.code import code, copied, part_of
+from dynamics_cli.runs.code import code, kept_copies, part_of
 from dynamics_cli.runs.info import (
     ENDS,
     Info,
@@ -105,7 +105,7 @@ class RunWriter:
             RunError: the disk is full or not writable.
         """
         text = config_text(config)
-        kinds, parts = copied(foreign_sources([leg.config for leg in segments_of(config)]))
+        kinds, parts = kept_copies(foreign_sources([leg.config for leg in segments_of(config)]))
         aside = make_room(directory, force=force)
         entry, copies = code(loop)
         if "asked" in (info or {}):  # the sweep has the rest
