@@ -114,9 +114,8 @@ class OfBlocks(OfMode):
     """The base of measures of all weights, or of blocks of them."""
 
     blocks: Literal["layer"] | Annotated[dict[str, str], Field(min_length=1)] | None = None
-    """`layer` measures each trained array of weights by itself, in the order of the network (of a
-    Hessian its diagonal block); a mapping, blocks of weights whose names match patterns, `{head:
-    "weight_3*", rest: "*_[12]"}`.
+    """`layer` measures each trained array of weights by itself, in the order of the network; a
+    mapping, blocks of weights whose names match patterns, `{head: "weight_3*", rest: "*_[12]"}`.
     """
 
     @property
@@ -188,7 +187,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     They are drawn beside `2 / η` of the step η. By Lanczos iterations that begin at the vectors of
     the state before, to a relative residual of 1e-6. An eigenvalue that occurs several times is
-    there as often.
+    there as often. Of `blocks`, those of the diagonal blocks of the Hessian.
     """
 
     sign: ClassVar[float] = 1.0
@@ -393,7 +392,7 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
     """Trace of the Hessian of the training loss, exact or estimated (Hutchinson 1989).
 
     `tr H = E v^T H v` for vectors of independent random signs; the mean over `probes` of them is
-    recorded.
+    recorded. Of `blocks`, those of the diagonal blocks.
     """
 
     bounded = False
