@@ -72,7 +72,9 @@ FEW_JOBS = 10
 """Of fewer jobs the band goes from the least to the largest."""
 CROWDED = 0.012
 ALONG = 9
-"""Share of a panel's width between points that do not all have markers, and markers left in it."""
+"""Share of a panel's width between points of a line that do not all have markers, and markers left
+in it.
+"""
 NEAR = 3.0
 """A bound is drawn up to so many times the largest value, and from such a share of the least."""
 FEW = 40
@@ -516,11 +518,13 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
             _draw_plateau(axes, plateau)
     _draw_levels(axes, chart.near)
     for line, handle in zip(lines, handles, strict=True):
+        # a marker may be left out where a line shows its point
+        if not line.marker or line.path or handle.get_linestyle() == "None":
+            continue
         x = np.asarray(handle.get_xdata(), np.float64)
         across = axes.transData.transform(np.column_stack([x, x]))[:, 0]
         width = axes.get_window_extent().width
-        crowded = len(x) > ALONG and np.median(np.diff(across)) < CROWDED * width
-        if line.marker and crowded and not line.path:
+        if len(x) > ALONG and np.median(np.diff(across)) < CROWDED * width:
             _, first = np.unique(ALONG * across // width, return_index=True)
             handle.set_markevery(first.tolist())
     if chart.legend:

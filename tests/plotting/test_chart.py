@@ -166,3 +166,13 @@ def test_marks_are_numbered_and_listed_once():
     assert [text for text in texts if text.isdigit()] == ["1", "2", "1"]
     said = " ".join(text.get_text() for text in figure.findobj(Text))
     assert said.count("1: lr 0.04") == 1
+
+
+def test_markers_are_thinned_along_a_line_and_never_where_they_stand_alone():
+    x = np.linspace(0, 1, 200)
+    along = Line(x=x, y=x, marker="o")
+    alone = Line(x=x, y=1 - x, marker="x", points=True)
+    axes, _ = drawn(along, alone)
+    first, second = axes.lines[:2]
+    assert 2 < len(first.get_markevery()) < 20
+    assert second.get_markevery() is None
