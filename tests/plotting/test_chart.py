@@ -170,9 +170,8 @@ def test_marks_are_numbered_and_listed_once():
 
 def test_markers_are_thinned_along_a_line_and_never_where_they_stand_alone():
     x = np.linspace(0, 1, 200)
-    along = Line(x=x, y=x, marker="o")
-    alone = Line(x=x, y=1 - x, marker="x", points=True)
-    axes, _ = drawn(along, alone)
-    first, second = axes.lines[:2]
+    along = Line(x=x, y=x, marker="o", name="along")
+    alone = Line(x=x, y=1 - x, marker="x", points=True, name="alone")
+    _, (first, second) = drawn(along, alone)
     assert 2 < len(first.get_markevery()) < 20
     assert second.get_markevery() is None
