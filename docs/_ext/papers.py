@@ -62,7 +62,7 @@ def import_figures(folder: Path) -> Iterator[str]:
         if not source.is_file():
             continue
         document = read_document(source)
-        target = FULL if document["preset"] == "full" else FIGURES
+        target = FULL if document.preset == "full" else FIGURES
         target.mkdir(exist_ok=True)
         files = dict(published(source, document, small=True))
         for name, data in files.items():
@@ -85,12 +85,12 @@ class Committed(Reproduced):
     @property
     def place(self) -> str:
         """Its section on the page of its paper."""
-        return f"{self.document['paper']}.html#{self.name}"
+        return f"{self.document.paper}.html#{self.name}"
 
     @property
     def link(self) -> Html:
         """Its name, and the notes of its paper."""
-        paper = self.document["paper"]
+        paper = self.document.paper
         return joined([super().link, " ", tag("a", "notes", href=f"{paper}.html#{paper}-notes")])
 
     def config(self, name: str) -> Html:
@@ -99,9 +99,9 @@ class Committed(Reproduced):
 
     def pictures(self) -> Iterator[Html]:
         """Yield its pictures above its caption, as Markdown."""
-        caption = self.document["caption"]
+        caption = self.document.caption
         said = inline(with_formulas(caption))
-        for file in self.document["files"]:
+        for file in self.document.files:
             if file.endswith(".png"):
                 # 300 dots an inch, for a screen
                 width = int.from_bytes((self.file.parent / file).read_bytes()[16:20], "big") // 2
@@ -212,7 +212,7 @@ def figure_section(name: str, title: str, figure: Committed | None) -> str:
     else:
         parts += figure_parts(figure)
         if (full := figure.full) is not None:
-            took = duration(full.document["provenance"]["seconds"])
+            took = duration(full.document.provenance.seconds or 0)
             table_of = claims_table([(full, claim) for claim in full.claims])
             title = f"With --preset full, {took}: {summary(full.claims)}"
             inside = _paragraphs([*full.pictures(), table_of, numbers(full)])
@@ -249,7 +249,7 @@ def config_anchor(config: str) -> str:
 
 def configs_section(key: str, of_paper: Iterable[Committed]) -> str:
     """Return the configs that figures of a paper are made of, folded."""
-    names = dict.fromkeys(run["config"] for figure in of_paper for run in figure.document["runs"])
+    names = dict.fromkeys(run.config for figure in of_paper for run in figure.document.runs)
     if not names:
         return ""
     parts = [
@@ -283,7 +283,7 @@ def front_page(made: Mapping[str, Committed]) -> str:
     tallies = []
     for key, entry in PAPERS.items():
         link = tag("a", short(key, entry), href=f"{key}.html")
-        of_paper = [claim for figure, claim in claims if figure.document["paper"] == key]
+        of_paper = [claim for figure, claim in claims if figure.document.paper == key]
         stated = [claim for claim in of_paper if claim.first.kind == "claim"]
         several = [claim.verdict for claim in stated if len(claim.each) > 1]
         rows.append(
@@ -303,7 +303,7 @@ def front_page(made: Mapping[str, Committed]) -> str:
         verdict: [pair for pair in claims if pair[1].verdict == verdict] for verdict in VERDICTS
     }
     outcome = [
-        f"[{name}]({figure.document['paper']}.md#{name})"
+        f"[{name}]({figure.document.paper}.md#{name})"
         for name, figure in made.items()
         if chosen_by_outcome(figure.origins)
     ]

@@ -11,9 +11,8 @@ import json
 import mimetypes
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files as resources
-from typing import Any
 
-from dynamics_cli.reproduction.document import command
+from dynamics_cli.reproduction.document import FigureDocument
 from dynamics_cli.reproduction.entries import PaperEntry
 
 CRATE = "ro-crate-metadata.json"
@@ -21,16 +20,17 @@ WORKFLOW = "reproduce.sh"
 SPECIFICATION = "https://w3id.org/ro/crate/1.2"
 
 
-def script(documents: Mapping[str, Mapping[str, Any]]) -> bytes:
+def script(documents: Mapping[str, FigureDocument]) -> bytes:
     """Return the script that makes all figures again, given their JSON by name."""
-    return "\n".join(["#!/bin/bash -e", *map(command, documents.values()), ""]).encode()
+    commands = (document.command for document in documents.values())
+    return "\n".join(["#!/bin/bash -e", *commands, ""]).encode()
 
 
 def crate(
     entry: PaperEntry,
     cited: str,
     made: Mapping[str, Sequence[str]],
-    documents: Mapping[str, Mapping[str, Any]],
+    documents: Mapping[str, FigureDocument],
     contents: Mapping[str, bytes],
 ) -> bytes:
     """Return the metadata of the site of a paper.
@@ -58,17 +58,17 @@ def crate(
         described = {"name": name, "encodingFormat": form, "contentSize": str(len(data))}
         known[name] = {"@id": name, "@type": "File", **described, **known.get(name, {})}
     for name, document in documents.items():
-        configs = tuple(run["config"] for run in document["runs"])
+        configs = tuple(run.config for run in document.runs)
         results = (f"figures/{name}.", f"{name}.")
         known[f"#{name}"] = {
             "@id": f"#{name}",
             "@type": "CreateAction",
-            "name": document.get("title") or name,
-            "description": command(document),
+            "name": document.title or name,
+            "description": document.command,
             "instrument": {"@id": WORKFLOW},
             "object": _ids(place for place in contents if place.endswith(configs)),
             "result": _ids(place for place in contents if place.startswith(results)),
-            "endTime": document["provenance"]["started"],  # the time when it was drawn
+            "endTime": document.provenance.started,  # the time when it was drawn
         }
     graph = {"@context": f"{SPECIFICATION}/context", "@graph": [*known.values()]}
     return (json.dumps(graph, indent=1, ensure_ascii=False) + "\n").encode()

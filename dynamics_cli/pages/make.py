@@ -145,6 +145,6 @@ def _document(name: str) -> Path:
     """Return the JSON of a figure. Raises RunError: it has not been reproduced yet."""
     document = figures_folder() / f"{name}.json"
     if not document.is_file():
-        again = f"`{command({'figure': name})}` does it"
+        again = f"`{command(name)}` does it"
         raise RunError(f"{name} has not been reproduced yet (there is no {document}): {again}")
     return document

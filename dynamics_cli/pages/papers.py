@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from dynamics_cli.config.dump import flat
 from dynamics_cli.errors import RunError, UsageError
@@ -26,8 +26,9 @@ from dynamics_cli.reproduction.claims import DEPENDS, KINDS, ClaimOverSeeds, exp
 from dynamics_cli.reproduction.document import (
     AUDIT,
     OTHER_RUNS,
+    FigureDocument,
+    FigureRun,
     beside,
-    command,
     config_files,
     figures_folder,
     file_of,
@@ -84,10 +85,8 @@ class Reproduced:
         self.name = file.stem
         self.file = file
         self.document = read_document(file)
-        claims = seeds_of(file, self.document)
-        if not claims:
-            claims = [ClaimOverSeeds.from_dict(claim) for claim in self.document["claims"]]
-        self.entry = catalogue.entry_of(self.document["figure"])
+        claims = seeds_of(file, self.document) or self.document.over_seeds
+        self.entry = catalogue.entry_of(self.document.figure)
         claims = explained(claims, self.entry.missed)
         self.claims = sorted(claims, key=lambda claim: KINDS.index(claim.first.kind))
         self.audit = audit_of(file, self.document)
@@ -101,7 +100,7 @@ class Reproduced:
     @property
     def title(self) -> str:
         """The title, as the index of papers has it."""
-        return str(self.document.get("title", ""))
+        return self.document.title
 
     @property
     def place(self) -> str:
@@ -128,11 +127,10 @@ class Reproduced:
         Raises CorruptRunError: a file is not the one that was written with the JSON.
         """
         document = self.document
-        caption = document.get("caption", "")
-        yield tag("p", prose(with_formulas(caption)))
-        for name in document["sha256"]:
+        yield tag("p", prose(with_formulas(document.caption)))
+        for name in document.files:
             path = self.file.parent / name
-            better = path.suffix == ".svg" and path.with_suffix(".png").name in document["sha256"]
+            better = path.suffix == ".svg" and path.with_suffix(".png").name in document.files
             if path.suffix not in (*PICTURES, ".csv") or better:
                 continue
             data = file_of(self.file, document, name)
@@ -144,8 +142,8 @@ class Reproduced:
                     raise CorruptRunError(path, f"it is no table: {error}") from error
                 yield folded("The table", table(header, rows[:ROWS], self.title), opened=True)
             else:
-                yield image(data, f"{self.title}. {caption}", PICTURES[path.suffix])
-        if not any(Path(name).suffix in PICTURES for name in document["sha256"]):
+                yield image(data, f"{self.title}. {document.caption}", PICTURES[path.suffix])
+        if not any(Path(name).suffix in PICTURES for name in document.files):
             yield tag(
                 "p",
                 "The picture was written in a format that no page can hold; --format png writes"
@@ -391,7 +389,7 @@ def _seed_by_outcome(settings: Sequence[str], claims: Sequence[ClaimOverSeeds]) 
 
 def numbers(figure: Reproduced) -> Html | None:
     """Return the further numbers of a figure; None without any."""
-    known = figure.document.get("numbers", {})
+    known = figure.document.numbers
     if not known:
         return None
     lines = items(f"{name}: {number(value)}" for name, value in known.items())
@@ -401,8 +399,8 @@ def numbers(figure: Reproduced) -> Html | None:
 def _damage(page: Page, figure: Reproduced) -> Html | None:
     """Return what is damaged in the runs of a figure that are still there."""
     told = []
-    runs = figure.document["runs"]
-    for directory in dict.fromkeys(run_path(figure.file, run["path"]) for run in runs):
+    runs = figure.document.runs
+    for directory in dict.fromkeys(run_path(figure.file, run.path) for run in runs):
         if directory.exists():
             for finding in verify_run(directory):
                 told.append(f"{finding.file} is damaged: {finding.problem}")
@@ -441,30 +439,30 @@ def _again(figure: Reproduced) -> Html:
         made += f" in {duration(entry.seconds)}"
         variants = (f"; --variant {name} draws it from other runs" for name in entry.variants)
         made += "".join(variants)
-    configs = dict.fromkeys(run["config"] for run in figure.document["runs"])
+    configs = dict.fromkeys(run.config for run in figure.document.runs)
     links = Html(", ".join(map(figure.config, configs)))
-    again = tag("code", command(figure.document))
+    again = tag("code", figure.document.command)
     return tag("p", again, f"{made}.", " Configs: " * bool(configs), links)
 
 
-def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
+def _runs(document: FigureDocument) -> Iterator[Html]:
     rows = [
         [
-            run["role"],
-            named(run["config"]),
-            " ".join(run.get("overrides", [])),
-            run["seed"],
-            run.get("replicas", 1),
-            Path(run["path"]).name,
-            (run["hash"] or "")[:10],
+            run.role,
+            named(run.config),
+            " ".join(run.overrides),
+            run.seed,
+            run.replicas,
+            Path(run.path).name,
+            (run.hash or "")[:10],
         ]
-        for run in document["runs"]
+        for run in document.runs
     ]
     header = ["role", "config", "changes", "seed", "networks", "run", "hash"]
     yield table(header, rows[:ROWS], "Runs") if rows else tag("p", "No network is trained.")
     if rows:
         yield tag("p", "A run has its own page: ", tag("code", f"dyn page {rows[0][5]}"))
-    made = document["provenance"]
+    made = document.as_dict()["provenance"]
     kept = flat({key: value for key, value in made.items() if key != "obtained"})
     yield table([], kept.items(), "Where, when and with what it was made")
 
@@ -567,8 +565,8 @@ def _contents(
         yield "NOTES.md", notes.read_bytes()
     for figure in figures:
         own = config_files(figure.document)
-        for run in figure.document["runs"]:
-            yield _place(run["config"]), _config(figure.file, run["config"], own)
+        for run in figure.document.runs:
+            yield _place(run.config), _config(figure.file, run.config, own)
 
 
 def _link(place: str) -> Html:
@@ -620,10 +618,10 @@ def _verdicts(figures: Sequence[Reproduced]) -> Iterator[Html | None]:
 
 def _configs(figures: Sequence[Reproduced]) -> Iterator[Html]:
     """Yield the configs with the figures that use them, and the seeds of their networks."""
-    used: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    used: dict[str, list[tuple[str, FigureRun]]] = {}
     for figure in figures:
-        for run in figure.document["runs"]:
-            used.setdefault(run["config"], []).append((figure.name, run))
+        for run in figure.document.runs:
+            used.setdefault(run.config, []).append((figure.name, run))
     rows = [
         [_link(_place(config)), ", ".join(dict(runs)), seeds_in(run for _, run in runs)]
         for config, runs in used.items()
@@ -632,10 +630,10 @@ def _configs(figures: Sequence[Reproduced]) -> Iterator[Html]:
     yield table(["config", "figures", "seeds"], rows, "Configs of the networks")
 
 
-def seeds_in(runs: Iterable[Mapping[str, Any]]) -> str:
-    """Return the seeds of the networks of runs, given their entries: `0, 3 to 9`."""
+def seeds_in(runs: Iterable[FigureRun]) -> str:
+    """Return the seeds of the networks of runs: `0, 3 to 9`."""
     parts: list[tuple[int, int]] = []
-    for first, count in sorted((run["seed"], run.get("replicas", 1)) for run in runs):
+    for first, count in sorted((run.seed, run.replicas) for run in runs):
         last = first + count - 1
         if parts and first <= parts[-1][1] + 1:
             parts[-1] = parts[-1][0], max(parts[-1][1], last)
@@ -648,11 +646,12 @@ def _made(figures: Sequence[Reproduced]) -> dict[str, list[str]]:
     """Return versions, commit, threads, platform and dates of figures; all where they differ."""
     made: dict[str, dict[str, None]] = {}
     for figure in figures:
-        provenance = figure.document["provenance"]
-        entries = {f"version of {name}": text for name, text in provenance["versions"].items()}
-        for key in ("commit", "platform", "threads"):
-            entries[key] = provenance.get(key)
-        entries["date"] = str(provenance["started"])[:10]
+        provenance = figure.document.provenance
+        entries: dict[str, object] = {
+            **{f"version of {name}": text for name, text in provenance.versions.items()},
+            **provenance.model_dump(include={"commit", "platform", "threads"}),
+            "date": provenance.started[:10],
+        }
         for key, value in entries.items():
             if value is not None:
                 made.setdefault(key, {})[str(value)] = None

@@ -14,7 +14,7 @@ from typing import Any
 from dynamics_cli.pages.papers import Reproduced, seeds_in
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.claims import summary
-from dynamics_cli.reproduction.document import command, run_path
+from dynamics_cli.reproduction.document import run_path
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.text import cell
@@ -29,25 +29,25 @@ class _Made(Reproduced):
     @cached_property
     def runs(self) -> dict[Path, Run]:
         """Its runs that are still there, by their directories."""
-        paths = dict.fromkeys(run_path(self.file, run["path"]) for run in self.document["runs"])
+        paths = dict.fromkeys(run_path(self.file, run.path) for run in self.document.runs)
         return {path: Run(path, any_config=True) for path in paths if path.is_dir()}
 
     @property
     def seconds(self) -> float:
         """Seconds of its command, had it trained all of its runs."""
-        made = self.document["provenance"]
-        ways = zip(self.document["runs"], made.get("obtained", []), strict=False)
-        reused = {run_path(self.file, run["path"]) for run, way in ways if way["reused"]}
-        return float(made["seconds"]) + _seconds(
+        made = self.document.provenance
+        ways = zip(self.document.runs, made.obtained, strict=False)
+        reused = {run_path(self.file, run.path) for run, way in ways if way.reused}
+        return (made.seconds or 0.0) + _seconds(
             {path: run for path, run in self.runs.items() if path in reused}
         )
 
     @property
     def machine(self) -> str:
-        made = self.document["provenance"]
-        devices = dict.fromkeys(run.get("device") or "cpu" for run in self.document["runs"])
-        threads = f"{made['threads']} threads" if made.get("threads") else "threads not known"
-        return ", ".join([made.get("platform") or "machine not known", threads, *devices])
+        made = self.document.provenance
+        devices = dict.fromkeys(run.device or "cpu" for run in self.document.runs)
+        threads = f"{made.threads} threads" if made.threads else "threads not known"
+        return ", ".join([made.platform or "machine not known", threads, *devices])
 
 
 def _seconds(runs: dict[Path, Run]) -> float:
@@ -89,7 +89,7 @@ def _figures(made: Sequence[_Made]) -> str:
     rows = [
         [
             each.name,
-            f"`{command(each.document)}`",
+            f"`{each.document.command}`",
             f"{each.seconds:.1f}",
             each.machine,
             summary(each.claims),
@@ -113,7 +113,7 @@ def _checklist(key: str, made: Sequence[_Made]) -> str:
         name = each.name
         origins += [[name, Path(config).stem, *row] for config, *row in each.origins]
         for claim in each.claims:
-            seeds = claim.count or f"seed {seeds_in(each.document['runs'])}"
+            seeds = claim.count or f"seed {seeds_in(each.document.runs)}"
             first = claim.first
             row = [name, first.statement, first.expected, claim.shown, claim.verdict, seeds]
             claims.append(row)

@@ -263,8 +263,10 @@ class SeedForm(BaseModel):
 
 
 class ClaimForm(Claim):
-    """A claim in a file, perhaps with the results of several seeds."""
+    """A claim in a file, as `ClaimOverSeeds.as_dict` writes it."""
 
+    held: int = 0
+    interval: list[float] = []
     per_seed: Annotated[list[SeedForm], Field(min_length=1)] = []
 
 
@@ -362,8 +364,9 @@ class ClaimOverSeeds:
         return document
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
-        """Return the claim that `as_dict` wrote."""
+    def of_file(cls, claim: ClaimForm) -> ClaimOverSeeds:
+        """Return the claim that a file holds; its numbers over seeds are computed anew."""
+        document = claim.model_dump(exclude_unset=True)
         seeds = document.get("per_seed", [{}])
         return cls(tuple(Claim(**{**document, **of_seed}) for of_seed in seeds))
 

@@ -31,7 +31,7 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import is_locked
-from dynamics_cli.runs.store.sealed import FileName, read_sealed, seal
+from dynamics_cli.runs.store.sealed import FileName, read_form, seal
 from dynamics_cli.runs.verify import Fault, faults_of_copies, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, read_sweep, verify_sweep
 from dynamics_cli.sweeps.find import (
@@ -47,11 +47,9 @@ AUDIT = ".audit"
 SEEDS = ".seeds"
 """Stand before `.json` in the names of a table of nulls, and of claims over seeds."""
 OTHER_RUNS = "it was made of other runs than the figure, or has other claims"
-BY_CHANCE = ("reused", "seconds")
-"""Keys of a run's entry that differ from time to time for equal runs."""
 
 
-class _RunForm(BaseModel):
+class FigureRun(BaseModel):
     """A run of a figure; its directory is looked at, and nothing is written there."""
 
     role: str
@@ -60,7 +58,11 @@ class _RunForm(BaseModel):
     replicas: Annotated[int, Field(ge=1)] = 1
     seed: int
     path: str
+    """Relative to the folder of the figure where both are in one folder that may move."""
+    replica: int | None = None
     hash: str | None
+    device: str | None = None
+    backend: str | None = None
 
     @field_validator("path")
     @classmethod
@@ -70,36 +72,65 @@ class _RunForm(BaseModel):
         return path
 
 
-class _ProvenanceForm(BaseModel):
+class _Way(BaseModel):
+    """How a run was obtained, which differs from time to time for equal runs."""
+
+    role: str
+    reused: bool
+    seconds: float
+
+
+class FigureProvenance(BaseModel):
+    """Times and versions of a figure, and how its runs were obtained, in their order."""
+
     started: str
     versions: dict[str, str]
     commit: str | None = None
     platform: str | None = None
     threads: int | None = None
-    seconds: float | None = None
     code: Code = Code()
+    seconds: int | float | None = None
+    obtained: list[_Way] = []
 
 
-class _DocumentForm(BaseModel):
+class FigureDocument(BaseModel):
     """The JSON of a figure, or of its claims over seeds."""
 
     figure: FileName
+    paper: str = ""
     preset: str
     overrides: list[str]
-    provenance: _ProvenanceForm
+    provenance: FigureProvenance
+    seeds: int = 1
+    diverged: list[int] = []
+    """Seeds of runs that diverged."""
     title: str = ""
     caption: str = ""
     numbers: dict[str, float | None] = {}
     claims: list[ClaimForm]
     files: list[FileName]
     sha256: dict[FileName, str]
-    runs: list[_RunForm]
+    runs: list[FigureRun]
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.files != [*self.sha256]:
             raise ValueError("files: each needs a checksum")
         return self
+
+    @property
+    def command(self) -> str:
+        """The command that makes the figure again."""
+        return command(self.figure, self.preset, self.overrides)
+
+    @property
+    def over_seeds(self) -> list[ClaimOverSeeds]:
+        """Its claims as each seed gave them."""
+        return [ClaimOverSeeds.of_file(claim) for claim in self.claims]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entries that were given, or read."""
+        return self.model_dump(exclude_unset=True, by_alias=True)
 
 
 def figures_folder(out: str | Path | None = None) -> Path:
@@ -125,24 +156,19 @@ def document_of(
     `about` describes the figure. Added are the SHA-256 of the files, the runs with their identity,
     and last a checksum of the whole. Times and versions stand under `provenance`.
     """
-    described = []
-    obtained = []
-    for run in runs:
-        entry = {**run.as_dict(), "path": _place(run.run.path, folder)}
-        by_chance = {key: entry.pop(key) for key in BY_CHANCE}
-        described.append(entry)
-        obtained.append({"role": run.role, **by_chance})
+    entries = [run.as_dict() for run in runs]
+    places = [{"path": _place(run.run.path, folder)} for run in runs]
     document = {
         **about,
-        "provenance": {**about["provenance"], "obtained": obtained},
+        "provenance": {**about["provenance"], "obtained": entries},
         "files": list(pictures),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in pictures.items()},
-        "runs": described,
+        "runs": [{**entry, **place} for entry, place in zip(entries, places, strict=True)],
     }
-    return seal(document)
+    return seal(FigureDocument.model_validate(document).as_dict())
 
 
-def read_document(path: Path) -> dict[str, Any]:
+def read_document(path: Path) -> FigureDocument:
     """Read the JSON of a figure.
 
     Raises:
@@ -150,81 +176,80 @@ def read_document(path: Path) -> dict[str, Any]:
         RunError: a later version of dyn wrote it.
     """
     with unreadable_as_corrupt(path):
-        return read_sealed(path, form=_DocumentForm)
+        return read_form(path, FigureDocument)
 
 
-def command(document: Mapping[str, Any]) -> str:
-    """Return the command that makes a figure again."""
-    name = str(document["figure"])
+def command(name: str, preset: str = "default", overrides: Sequence[str] = ()) -> str:
+    """Return the command that makes a figure, or a variant of one, again."""
     figure = catalogue.figure_names().get(name, name)
     words = ["dyn", *catalogue.loading(figure), "reproduce", figure]
     if name != figure:
         words += ["--variant", name.removeprefix(f"{figure}-")]
-    if document.get("preset") == "full":
+    if preset == "full":
         words += ["--preset", "full"]
-    for change in document.get("overrides", []):
-        words += ["--set", str(change)]
+    for change in overrides:
+        words += ["--set", change]
     return shlex.join(words)
 
 
-def config_files(document: Mapping[str, Any]) -> dict[str, Path]:
+def config_files(document: FigureDocument) -> dict[str, Path]:
     """Return the files of a figure's configs by the names in its JSON.
 
     A config is one of the bundled papers, or one that the figure's own module names; without that
     module it has no file.
     """
     known = {path.relative_to(CONFIGS).as_posix(): path for path in bundled_configs().values()}
-    name = document["figure"]
+    name = document.figure
     figure_id = catalogue.figure_names().get(name)
-    if figure_id is not None and any(run["config"] not in known for run in document["runs"]):
+    configs = dict.fromkeys(run.config for run in document.runs)
+    if figure_id is not None and not configs.keys() <= known.keys():
         figure = catalogue.load_figure(figure_id)
         if name != figure_id:
             figure = figure.as_variant(name.removeprefix(f"{figure_id}-"))
-        for run in figure.wanted(document["preset"]).values():
+        for run in figure.wanted(document.preset).values():
             # an earlier version wrote the path of the file
             known |= dict.fromkeys([run.config, named(run.config)], CONFIGS / run.config)
-    configs = dict.fromkeys(run["config"] for run in document["runs"])
     return {config: known[config] for config in configs if config in known}
 
 
-def file_of(path: Path, document: Mapping[str, Any], name: str) -> bytes:
+def file_of(path: Path, document: FigureDocument, name: str) -> bytes:
     """Return the contents of a file of a figure, given its JSON in `path`.
 
     Raises CorruptRunError: it is not the file that was written with the JSON.
     """
-    again = f"`{command(document)}` makes it again"
+    again = f"`{document.command}` makes it again"
     file = path.parent / name
     try:
         contents = regular(file)
     except OSError as error:
         raise CorruptRunError(file, f"it cannot be read: {error.strerror}", again) from error
-    if hashlib.sha256(contents).hexdigest() != document["sha256"][name]:
+    if hashlib.sha256(contents).hexdigest() != document.sha256[name]:
         raise CorruptRunError(file, f"it is not what was written with {path.name}", again)
     return contents
 
 
-def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
+def seeds_of(path: Path, document: FigureDocument) -> list[ClaimOverSeeds]:
     """Return the claims of a figure over seeds, given its JSON; none without any of this figure.
 
     Raises CorruptRunError: the file of seeds is damaged.
     """
     if not (file := beside(path, SEEDS)).exists():
         return []
-    claims = [ClaimOverSeeds.from_dict(claim) for claim in read_document(file)["claims"]]
-    if [claim.first.model_dump() for claim in claims] != document["claims"]:
+    claims = read_document(file).over_seeds
+    if [claim.first for claim in claims] != [claim.first for claim in document.over_seeds]:
         return []
     return claims
 
 
-def audit_belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
+def audit_belongs(audit: Audit, document: FigureDocument) -> bool:
     """Return whether an audit is of the runs of a figure and of its verdicts, given its JSON.
 
     An audit of before has no hashes of runs.
     """
-    hashes = {run["role"]: run["hash"] for run in document["runs"]}
+    hashes = {run.role: run.hash for run in document.runs}
     verdicts = {claim.id: claim.verdict for claim in audit.claims}
-    drawn = [claim for claim in document["claims"] if claim["kind"] == "claim"]
-    same = verdicts == {claim["id"]: claim["verdict"] for claim in drawn}
+    drawn = [claim for claim in document.claims if claim.kind == "claim"]
+    same = verdicts == {claim.id: claim.verdict for claim in drawn}
     return same and audit.hashes in (None, hashes)
 
 
@@ -277,9 +302,9 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
     except RunError as error:
         yield Fault.of(error, file)
         return
-    runs = list(document["runs"])
-    yield from faults_of_copies(file.parent, document["provenance"].get("code", {}).get("kept", {}))
-    for name in document["files"]:
+    runs = [*document.runs]
+    yield from faults_of_copies(file.parent, document.provenance.code.kept.values())
+    for name in document.files:
         try:
             file_of(file, document, name)
         except CorruptRunError as error:
@@ -290,7 +315,7 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
                 runs += _runs_beside(file, what, document)
             except RunError as error:
                 yield Fault.of(error, extra)
-    places = ((run_path(file, run["path"]), run["hash"]) for run in runs)
+    places = ((run_path(file, run.path), run.hash) for run in runs)
     for directory, identity in dict.fromkeys(places):
         if not directory.exists():
             yield Fault(
@@ -305,13 +330,13 @@ def _faults(file: Path, check_run: Callable[[Path], list[Fault]]) -> Iterator[Fa
                 )
 
 
-def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _runs_beside(file: Path, what: str, document: FigureDocument) -> list[FigureRun]:
     """Return the runs of the claims over seeds beside a figure; runs of audits are not kept.
 
     Raises CorruptRunError: the file is damaged, or was made of other runs than the figure.
     """
     extra = beside(file, what)
-    figure = document["figure"]
+    figure = document.figure
     if what == AUDIT:
         audit = read_audit(extra)
         if audit is not None and not audit_belongs(audit, document):
@@ -321,7 +346,7 @@ def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dic
     if not seeds_of(file, document):
         again = f"`dyn reproduce {figure} --seeds N` makes it again"
         raise CorruptRunError(extra, OTHER_RUNS, again)
-    return list(read_document(extra)["runs"])
+    return read_document(extra).runs
 
 
 def verify(*paths: str | Path) -> Table:
@@ -374,8 +399,9 @@ def _code_of(path: Path) -> dict[str, Any]:
     """
     if is_sweep(path):
         return read_sweep(path).code.model_dump()
-    content = read_info(path) if path.is_dir() else read_document(path)
-    code: dict[str, Any] = content.get("provenance", {}).get("code", {})
+    if not path.is_dir():
+        return read_document(path).provenance.code.model_dump()
+    code: dict[str, Any] = read_info(path).get("provenance", {}).get("code", {})
     return code
 
 

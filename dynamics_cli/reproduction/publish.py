@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from dynamics_cli.reproduction.audits import Audit, read_audit
 from dynamics_cli.reproduction.document import (
     AUDIT,
     SEEDS,
+    FigureDocument,
     audit_belongs,
     beside,
     file_of,
@@ -34,7 +34,7 @@ def _without_paths(reason: str) -> str:
     return re.sub(r"/\S*/", "", reason.partition("; everything up to it is kept")[0])
 
 
-def audit_of(file: Path, document: Mapping[str, Any]) -> Audit | None:
+def audit_of(file: Path, document: FigureDocument) -> Audit | None:
     """Return the audit beside the JSON of a figure, whose reasons name no directories.
 
     None without one of the same runs and verdicts.
@@ -53,7 +53,7 @@ def audit_of(file: Path, document: Mapping[str, Any]) -> Audit | None:
 
 def published(
     file: Path,
-    document: Mapping[str, Any],
+    document: FigureDocument,
     place: Callable[[str], str] = str,
     *,
     small: bool = False,
@@ -65,33 +65,31 @@ def published(
 
     Raises RunError: a file is damaged or gone.
     """
-    digests = document["sha256"]
+    digests = document.sha256
     if small:
         digests = {name: digests[name] for name in digests if name.endswith(SMALL)}
     for name in digests:
         yield name, file_of(file, document, name)
-    code = {} if small else document["provenance"].get("code", {})
-    for kept in code.get("kept", {}).values():
-        copy = f"{kept['copy']}/{kept['from']}"
+    for source in () if small else document.provenance.code.kept.values():
+        copy = f"{source.copy_}/{source.origin}"
         with unreadable_as_corrupt(path := file.parent / copy):
             yield copy, regular(path)
 
-    def elsewhere(document: Mapping[str, Any], **changes: object) -> bytes:
-        made = document["provenance"]
+    def elsewhere(document: FigureDocument, **changes: object) -> bytes:
+        content = document.as_dict()
+        made = content["provenance"]
         kept = {key: made[key] for key in PROVENANCE if key in made}
-        if code:
-            kept["code"] = made.get("code", {})
-        runs = []
-        for run in document["runs"]:
-            path = run["path"]
-            if Path(path).is_absolute():
-                path = Path(path).name
-            runs.append({**run, "config": place(run["config"]), "path": path})
-        return seal({**document, "provenance": kept, "runs": runs, **changes})
+        if not small and made.get("code"):
+            kept["code"] = made["code"]
+        for run in content["runs"]:
+            run["config"] = place(run["config"])
+            if Path(run["path"]).is_absolute():
+                run["path"] = Path(run["path"]).name
+        return seal({**content, "provenance": kept, **changes})
 
     yield file.name, elsewhere(document, files=list(digests), sha256=digests)
     if seeds_of(file, document):
         seeds = beside(file, SEEDS)
-        yield seeds.name, elsewhere({**read_document(seeds), "runs": []})
+        yield seeds.name, elsewhere(read_document(seeds), runs=[])
     if (audit := audit_of(file, document)) is not None:
         yield beside(file, AUDIT).name, seal(audit.model_dump())

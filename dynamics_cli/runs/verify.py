@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dynamics_cli.errors import DamageWarning, DynError
 from dynamics_cli.process import ignored_warnings
 from dynamics_cli.runs.changes import changed_files, sha256_of_copy, told_of_file
+from dynamics_cli.runs.code import Source
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import COPIED, RunForm, read_config
+from dynamics_cli.runs.info import COPIED, Info, RunForm, read_config
 from dynamics_cli.runs.run import Run, is_rewritten, stamp
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import (
@@ -19,7 +19,7 @@ from dynamics_cli.runs.store.checkpoints import (
     kept_checkpoints,
     read_checkpoint,
 )
-from dynamics_cli.runs.store.sealed import read_sealed
+from dynamics_cli.runs.store.sealed import read_form
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,11 @@ def _faults(directory: Path) -> Iterator[Fault]:
         read_config(directory, run.info)
     except DynError as error:
         yield Fault.of(error, directory / layout.CONFIG)
-    code = run.info.get("provenance", {}).get("code", {})
-    yield from faults_of_copies(directory, {**run.info.get("kinds", {}), **code.get("kept", {})})
+    told = RunForm.model_validate(run.info)
+    of_code = {} if told.provenance is None else told.provenance.code.kept
+    yield from faults_of_copies(directory, [*told.kinds.values(), *of_code.values()])
     yield from (Fault(file, told_of_file("it")) for file in changed_files(run.info))
-    if not run.finished and read_sealed(directory / layout.INFO, form=RunForm).get("rows"):
+    if not run.finished and read_form(directory / layout.INFO, RunForm).rows:
         yield Fault(directory / layout.INFO, f"it counts more rows than there are, {COPIED}")
     yield from _checkpoints(directory, run.info)
     try:
@@ -75,7 +76,7 @@ def _faults(directory: Path) -> Iterator[Fault]:
             yield Fault.of(error, directory)
 
 
-def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Fault]:
+def _checkpoints(directory: Path, info: Info) -> Iterator[Fault]:
     """Yield the faults of all checkpoints; the one before takes the place of the last."""
     found = {}
     before = layout.CHECKPOINT_BEFORE
@@ -98,9 +99,9 @@ def _checkpoints(directory: Path, info: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault(short, f"it {TOO_SHORT} (the checkpoint before takes its place)")
 
 
-def faults_of_copies(directory: Path, sources: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
+def faults_of_copies(directory: Path, sources: Iterable[Source]) -> Iterator[Fault]:
     """Yield a finding for each copied source that has changed, of a kind, a script or a change."""
-    for place, sha256 in {(source["copy"], source["sha256"]) for source in sources.values()}:
+    for place, sha256 in {(source.copy_, source.sha256) for source in sources}:
         folder = directory / layout.PARTS / Path(place).name
         try:
             if sha256_of_copy(folder) != sha256:

@@ -663,7 +663,7 @@ def verify_sweep(
     damaged = {path for path, faults in wrong.items() if faults}
     try:
         sweep = Sweep(directory)
-        kept = sweep.described.model_dump(by_alias=True)["code"]["kept"]
+        kept = sweep.described.code.kept.values()
         findings = [*faults_of_copies(directory, kept), *_faults(sweep, damaged)]
     except RunError as error:
         findings = [Fault.of(error, directory)]

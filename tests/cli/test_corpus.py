@@ -70,7 +70,7 @@ def test_a_sweep_is_opened_drawn_and_verified(corpus, dyn):
 def test_a_figure_is_opened_with_its_audit_and_drawn_on_a_page(corpus, dyn):
     """Its runs were not kept: `verify` would ask for them."""
     (figure,) = (corpus / "figures").glob("*-fig?.json")
-    assert read_document(figure)["claims"]
+    assert read_document(figure).claims
     assert read_audit(figure.with_suffix(".audit.json")).figure == figure.stem
     assert dyn("page", figure, "--output", "page.html").code == 0
 

@@ -24,7 +24,7 @@ def test_a_repository_from_nothing_to_its_site(tmp_path, monkeypatch, dyn):
     assert not any("+" in number for number in pins.values())
 
     assert dyn("reproduce", "paper2026", "--strict", "-q").code == 0  # without --with
-    assert command({"figure": "paper2026-fig1"}) == "dyn reproduce paper2026-fig1"
+    assert command("paper2026-fig1") == "dyn reproduce paper2026-fig1"
     document = Path("outputs/figures/paper2026-fig1.json").read_text()
     assert json.loads(document)["runs"][0]["config"] == "paper2026/configs/two_points.yaml"
     assert str(tmp_path) not in document

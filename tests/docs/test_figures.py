@@ -17,7 +17,7 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.reproduction.audits import read_audit
 from dynamics_cli.reproduction.catalogue import load_figure
-from dynamics_cli.reproduction.claims import ClaimOverSeeds, Interval
+from dynamics_cli.reproduction.claims import Interval
 from dynamics_cli.reproduction.document import (
     AUDIT,
     SEEDS,
@@ -61,20 +61,22 @@ def made(papers):
 
 @pytest.mark.parametrize("figure", MADE)
 def test_a_figure_is_committed_whole(figure):
-    document = read_document(FIGURES / f"{figure}.json")  # the checksum of the document holds
-    assert (document["figure"], document["paper"]) == (figure, figure.partition("-")[0])
-    assert (document["preset"], document["overrides"]) == ("default", [])
-    assert f"{figure}.png" in document["files"]
-    for name in document["files"]:
+    file = FIGURES / f"{figure}.json"
+    document = read_document(file)  # the checksum of the document holds
+    assert seal(document.as_dict()) == file.read_bytes()
+    assert (document.figure, document.paper) == (figure, figure.partition("-")[0])
+    assert (document.preset, document.overrides) == ("default", [])
+    assert f"{figure}.png" in document.files
+    for name in document.files:
         file_of(FIGURES / name, document, name)
-    assert document["caption"]
-    assert document["claims"]
+    assert document.caption
+    assert document.claims
 
 
 def test_nothing_else_is_there_and_it_is_small():
     documents = [read_document(file) for file in figures_in(FIGURES)]
-    assert [one["figure"] for one in documents] == sorted(MADE)
-    expected = {name for one in documents for name in (f"{one['figure']}.json", *one["files"])}
+    assert [one.figure for one in documents] == sorted(MADE)
+    expected = {name for one in documents for name in (f"{one.figure}.json", *one.files)}
     expected |= {file.name for what in (AUDIT, SEEDS) for file in FIGURES.glob(f"*{what}.json")}
     assert {file.name for file in FIGURES.iterdir()} == expected
     assert sum(file.stat().st_size for file in FIGURES.iterdir()) <= LARGEST
@@ -102,6 +104,7 @@ def test_an_audit_has_the_claims_of_its_figure(file):
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{SEEDS}.json")), ids=lambda file: file.name)
 def test_claims_over_seeds_are_those_of_their_figure(file):
+    assert seal(read_document(file).as_dict()) == file.read_bytes()
     figure = FIGURES / file.name.replace(SEEDS, "")
     assert seeds_of(figure, read_document(figure)), (
         f"stale: dyn reproduce {figure.stem} --seeds 10, import both again"
@@ -111,8 +114,7 @@ def test_claims_over_seeds_are_those_of_their_figure(file):
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{SEEDS}.json")), ids=lambda file: file.name)
 def test_no_claim_is_reproduced_over_seeds_while_its_median_is_outside_of_its_range(file):
     outside = []
-    for document in read_document(file)["claims"]:
-        claim = ClaimOverSeeds.from_dict(document)
+    for claim in read_document(file).over_seeds:
         low, high = claim.first.low, claim.first.high
         if claim.verdict == "reproduced" and not Interval(low, high).holds(claim.measured):
             outside.append(claim.first.id)
@@ -156,7 +158,7 @@ def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures():
             figure = ""
         elif figure and not cells[0].startswith("---"):
             document = read_document(FIGURES / f"{figure}.json")
-            said = [(number(one["measured"]), one["verdict"]) for one in document["claims"]]
+            said = [(number(one.measured), one.verdict) for one in document.claims]
             assert any(
                 (float(cells[2]), cells[3].removesuffix(" (theory)"))
                 == (float(f"{float(value):.3g}"), verdict)
@@ -196,15 +198,15 @@ def test_a_full_preset_decides_what_the_default_leaves_undecided(papers, made):
     undecided = 0
     for file in files:
         full = read_document(file)
-        assert (full["preset"], full["overrides"]) == ("full", [])
-        for name in full["files"]:
+        assert (full.preset, full.overrides) == ("full", [])
+        for name in full.files:
             file_of(file, full, name)
         figure = made[file.stem]
-        verdicts = {one["id"]: one["verdict"] for one in full["claims"]}
+        verdicts = {one.id: one.verdict for one in full.claims}
         for one in figure.claims:
             key = one.first.id
-            default = next(claim for claim in figure.document["claims"] if claim["id"] == key)
-            if default["verdict"] == "undecided":
+            default = next(claim for claim in figure.document.claims if claim.id == key)
+            if default.verdict == "undecided":
                 undecided += 1
                 assert one.verdict == verdicts[key] != "undecided"
         section = papers.figure_section(file.stem, figure.title, figure)
@@ -214,7 +216,7 @@ def test_a_full_preset_decides_what_the_default_leaves_undecided(papers, made):
 
 
 def test_a_full_preset_leaves_out_claims_that_said_something_else(papers, made):
-    left = {claim["id"] for claim in read_document(papers.FULL / "phuong2021-fig3.json")["claims"]}
+    left = {claim.id for claim in read_document(papers.FULL / "phuong2021-fig3.json").claims}
     left -= {claim.first.id for claim in made["phuong2021-fig3"].full.claims}
     assert left == {"others-right", "depth", "blue-left"}  # shares of layers, now of pairs of them
 
@@ -269,7 +271,7 @@ def folder(papers, tmp_path, monkeypatch):
 
 
 def change(file, **entries):
-    file.write_bytes(seal({**read_document(file), **entries}))
+    file.write_bytes(seal({**read_sealed(file), **entries}))
 
 
 def test_an_import_of_what_is_committed_changes_nothing(papers, folder):
@@ -288,13 +290,13 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers, folder):
     pdf = b"%PDF"
     (folder / "boursier2022-fig2.pdf").write_bytes(pdf)
     digests = {
-        **document["sha256"],
+        **document.sha256,
         "boursier2022-fig2.pdf": hashlib.sha256(pdf).hexdigest(),
     }
     provenance = {
-        **document["provenance"],
+        **document.as_dict()["provenance"],
         "platform": "Linux-6.1-host",
-        "obtained": [{"seconds": 0.5}],
+        "obtained": [{"role": "run", "reused": False, "seconds": 0.5}],
     }
     change(file, files=list(digests), sha256=digests, provenance=provenance)
     audit = read_sealed(folder / "boursier2022-fig2.audit.json")
@@ -310,7 +312,7 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers, folder):
 
 def test_an_import_refuses_an_edited_document_and_leaves_out_what_is_stale(papers, folder):
     file = folder / "boursier2022-fig2.json"
-    change(file, claims=read_document(file)["claims"][1:-2])
+    change(file, claims=read_sealed(file)["claims"][1:-2])
     lines = list(papers.import_figures(folder))
     assert len(lines) == 2
     assert all("stale" in line for line in lines)

@@ -55,12 +55,10 @@ class Numbers:
 
     def read(self, claim):
         """Add a claim of the JSON of a figure, or of that of its seeds."""
-        self.values |= {claim[name] for name in ("measured", "low", "high") if claim.get(name)}
-        self.of_seeds |= {
-            one["measured"] for one in claim.get("per_seed", ()) if one["measured"] is not None
-        }
-        for name in ("statement", "expected", "source", "note", "always"):
-            self.values |= in_words(claim.get(name, ""))
+        self.values |= {value for value in (claim.measured, claim.low, claim.high) if value}
+        self.of_seeds |= {one.measured for one in claim.per_seed if one.measured is not None}
+        for text in (claim.statement, claim.expected, claim.source, claim.note, claim.always):
+            self.values |= in_words(text)
 
 
 def in_words(text):
@@ -89,14 +87,14 @@ def _of_figure(file):
     if (seeds := beside(file, SEEDS)).is_file():
         documents.append(read_document(seeds))
     for one in documents:
-        for claim in one["claims"]:
+        for claim in one.claims:
             found.read(claim)
-    found.values |= set(document["numbers"].values())
-    texts = [*document["numbers"]]
+    found.values |= set(document.numbers.values())
+    texts = [*document.numbers]
     if (table := file.with_suffix(".csv")).is_file():
         texts.append(table.read_text(encoding="utf-8"))
-    for run in document["runs"]:
-        texts += [json.dumps(run["overrides"]), *_config(CONFIGS / run["config"])]
+    for run in document.runs:
+        texts += [json.dumps(run.overrides), *_config(CONFIGS / run.config)]
     for text in texts:
         found.values |= in_words(text)
     return found
@@ -236,7 +234,7 @@ def test_notes_quote_numbers_of_the_figures(paper):
 @pytest.mark.parametrize("paper", CHECKED)
 def test_captions_quote_numbers_of_their_figures(paper):
     for name, numbers in numbers_of(paper).items():
-        caption = read_document(FIGURES / f"{paper}-{name}.json")["caption"]
+        caption = read_document(FIGURES / f"{paper}-{name}.json").caption
         assert strays(caption, numbers.values) == [], name
 
 

@@ -129,9 +129,9 @@ def test_the_folder_of_a_paper_stands_for_the_paper(tmp_path, monkeypatch):
             ask(name)
     registry.use(tmp_path / "mine2026")
     assert "mine2026" in page("mine2026").title
-    again = command({"figure": "mine2026-fig1"})
+    again = command("mine2026-fig1")
     assert again == "dyn --with mine2026 reproduce mine2026-fig1"
-    assert command({"figure": "boursier2022-fig2"}) == "dyn reproduce boursier2022-fig2"
+    assert command("boursier2022-fig2") == "dyn reproduce boursier2022-fig2"
 
 
 def test_the_runs_of_a_grid_are_found_by_their_values():

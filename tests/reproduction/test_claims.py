@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dynamics_cli.reproduction.catalogue import entry_of
 from dynamics_cli.reproduction.claims import (
+    ClaimForm,
     ClaimOverSeeds,
     Interval,
     around,
@@ -65,6 +66,11 @@ def judged(document):
     ]
 
 
+def of_file(document):
+    """Return the claim that a file holds."""
+    return ClaimOverSeeds.of_file(ClaimForm.model_validate(document, strict=True))
+
+
 def _fits(low, high, measured):
     if measured is None or low is high is None:
         return False
@@ -93,7 +99,7 @@ def test_claims_are_judged_again_from_their_json_alone(expecting, seeds):
     for one in over_seeds(told):
         document = json.loads(seal(one.as_dict()))
         assert judged(document) == [of_seed.verdict for of_seed in one.each]
-        assert ClaimOverSeeds.from_dict(document).as_dict() == one.as_dict()
+        assert of_file(document).as_dict() == one.as_dict()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +153,7 @@ def test_claims_that_are_not_decided_count_neither_way():
     assert (mixed.verdict, mixed.measured) == ("reproduced", 0.0)  # of the seeds that decide
     (never,) = over_seeds([[unmet]] * 4)
     assert (never.count, never.verdict) == ("", "premise not met")
-    assert ClaimOverSeeds.from_dict(never.as_dict()) == never
+    assert of_file(never.as_dict()) == never
 
 
 def test_claims_that_are_missed_say_why():

@@ -222,9 +222,9 @@ def test_seeds_are_those_of_the_config_and_the_next_ones():
     assert [file.name for file in result.files[-2:]] == ["small-fig1.seeds.json", "small-fig1.json"]
     of_seeds = read_document(result.files[-2])
     document = read_document(result.files[-1])
-    assert (of_seeds["seeds"], len(of_seeds["runs"]), len(document["runs"])) == (4, 8, 2)
-    assert [one["measured"] for one in of_seeds["claims"][0]["per_seed"]] == values
-    assert document["claims"] == [one.model_dump() for one in result.claims]
+    assert (of_seeds.seeds, len(of_seeds.runs), len(document.runs)) == (4, 8, 2)
+    assert [one.measured for one in of_seeds.claims[0].per_seed] == values
+    assert document.as_dict()["claims"] == [one.model_dump() for one in result.claims]
     assert seeds_of(result.files[-1], document) == result.over_seeds
     shutil.rmtree(result.runs[-1].run.path)
     assert [found.file for found in verify_figure(result.files[-1])] == [result.runs[-1].run.path]
@@ -232,7 +232,7 @@ def test_seeds_are_those_of_the_config_and_the_next_ones():
     assert (
         seeds_of(of_one.files[-1], document) == result.over_seeds
     )  # as they were: it is the same figure
-    other = {**document, "claims": document["claims"][:1]}
+    other = document.model_copy(update={"claims": document.claims[:1]})
     assert seeds_of(of_one.files[-1], other) == []
     result.files[-2].write_bytes(b"{}")
     assert result.files[-2] in [found.file for found in verify_figure(result.files[-1])]
@@ -294,6 +294,6 @@ def test_a_later_seed_that_diverges_counts_as_not_reproduced():
     for over in result.over_seeds:
         assert [one.measured is None for one in over.each] == [False, True, False, False]
         assert over.count.startswith("3 of 4")
-    assert read_document(result.files[-2])["diverged"] == [8, 8]
+    assert read_document(result.files[-2]).diverged == [8, 8]
     with pytest.raises(RunError, match="diverged"):
         drawn("small-fig1", overrides=[*changes, "seed=8"])
