@@ -78,8 +78,8 @@ def test_changes_can_be_set_and_are_written_out(tmp_path):
         ("at: 5\n    optimizer.lrr: 3", "6: changes[0].optimizer.lrr: unknown key of kind 'sgd'"),
         ("at: 5\n    optimizer.lr: -1", "6: changes[0].optimizer.lr: must be > 0, not -1"),
         ("at: 5\n    loss: {kind: msee}", "6: changes[0].loss.kind: unknown kind 'msee'"),
-        ("at: 5\n    optimizer.iterations: 7", "6: changes[0].optimizer.iterations: is that of"),
-        ("at: 5\n    record.measures: []", "6: changes[0].record.measures: is that of the whole"),
+        ("at: 5\n    optimizer.iterations: 7", "6: changes[0].optimizer.iterations: belongs to"),
+        ("at: 5\n    record.measures: []", "6: changes[0].record.measures: belongs to"),
         (
             "at: 5\n    optimizer: {kind: gradient_flow}",
             "6: changes[0].optimizer.kind: gradient flow can neither begin nor end on the way",
