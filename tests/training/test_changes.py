@@ -321,7 +321,7 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     plan = plan_run(load_config(child), in_memory / "c")
     found = parent_of(plan.config, plan.legs, parent)
     assert found is not None
-    assert found.iteration == 12
+    assert found.checkpoint.iteration == 12
     damaged = parent / "checkpoints" / "12.npz"
     contents = bytearray(damaged.read_bytes())
     contents[200] ^= 1
@@ -329,7 +329,7 @@ def test_a_parent_with_other_data_or_damage_is_none(in_memory):
     assert [fault.file for fault in verify_run(parent)] == [damaged]
     found = parent_of(plan.config, plan.legs, parent)
     assert found is not None
-    assert found.iteration == 8
+    assert found.checkpoint.iteration == 8
     losses = parent / "losses.npy"
     contents = bytearray(losses.read_bytes())
     contents[130] ^= 1
