@@ -69,6 +69,8 @@ _LATEX = str.maketrans(
         **{"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"},
     }
 )
+Made = Mapping[str, Sequence[str]]
+"""What made figures -> its values, all where they differ."""
 
 
 class Reproduced:
@@ -511,11 +513,12 @@ def site(paper: str, out: str | Path) -> list[Path]:
         raise RunError(
             f"no figure of {paper} has been reproduced yet: `dyn reproduce {paper}` does it"
         )
-    contents = dict(_contents(paper, papers[paper], figures))
+    made = _made(figures)
+    cited = _citation(papers[paper], figures, made)
+    contents = dict(_contents(paper, papers[paper], figures, made, cited))
     documents = {figure.name: figure.document for figure in figures}
     contents[WORKFLOW] = script(documents)
-    cited = _citation(papers[paper], figures)
-    contents[CRATE] = crate(papers[paper], cited, _made(figures), documents, contents)
+    contents[CRATE] = crate(papers[paper], cited, made, documents, contents)
     return manifest.write_listed(Path(out), contents)
 
 
@@ -523,11 +526,11 @@ def site(paper: str, out: str | Path) -> list[Path]:
 
 
 def _contents(
-    key: str, entry: PaperEntry, figures: Sequence[Reproduced]
+    key: str, entry: PaperEntry, figures: Sequence[Reproduced], made: Made, cited: str
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name in the site and the contents of each file."""
     notes = _notes(key)
-    cited = _citation(entry, figures)
+    bibtex = _bibtex(key, entry, made)
     further = ["claims.csv", "citation.bib", WORKFLOW, CRATE, *(["NOTES.md"] if notes else [])]
 
     index = Page("index", f"Reproduction of {key}")
@@ -536,9 +539,9 @@ def _contents(
         *_verdicts(figures),
         tag("h2", "Cite"),
         tag("p", cited),
-        tag("pre", _bibtex(key, entry, figures)),
+        tag("pre", bibtex),
         *_configs(figures),
-        *_environment(figures),
+        *_environment(made),
         tag("h2", "Files"),
         items(map(_link, further)),
     ]
@@ -560,7 +563,7 @@ def _contents(
         yield from of_figure.items()
 
     yield "claims.csv", _claims_csv(figures)
-    yield "citation.bib", _bibtex(key, entry, figures).encode("utf-8", "backslashreplace")
+    yield "citation.bib", bibtex.encode("utf-8", "backslashreplace")
     if notes is not None:
         yield "NOTES.md", notes.read_bytes()
     for figure in figures:
@@ -642,7 +645,7 @@ def seeds_in(runs: Iterable[FigureRun]) -> str:
     return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in parts)
 
 
-def _made(figures: Sequence[Reproduced]) -> dict[str, list[str]]:
+def _made(figures: Sequence[Reproduced]) -> Made:
     """Return versions, commit, threads, platform and dates of figures; all where they differ."""
     made: dict[str, dict[str, None]] = {}
     for figure in figures:
@@ -658,8 +661,8 @@ def _made(figures: Sequence[Reproduced]) -> dict[str, list[str]]:
     return {key: list(values) for key, values in made.items()}
 
 
-def _environment(figures: Sequence[Reproduced]) -> Iterator[Html]:
-    rows = [[key, ", ".join(values)] for key, values in _made(figures).items()]
+def _environment(made: Made) -> Iterator[Html]:
+    rows = [[key, ", ".join(values)] for key, values in made.items()]
     yield tag("h2", "Environment", id="environment")
     yield table([], rows, "Where, when and with what the figures were made")
 
@@ -686,17 +689,16 @@ def _claims_csv(figures: Sequence[Reproduced]) -> bytes:
 # -- citation
 
 
-def _version(figures: Sequence[Reproduced]) -> tuple[str, str]:
+def _version(made: Made) -> tuple[str, str]:
     """Return the versions and commits in words, and the date of the last figure."""
-    made = _made(figures)
     words = f"dyn {', '.join(made.get('version of dyn', ['of an unknown version']))}"
     if commits := made.get("commit"):
         words += f", commit {', '.join(commits)}"
     return words, max(made["date"])
 
 
-def _citation(entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
-    words, date = _version(figures)
+def _citation(entry: PaperEntry, figures: Sequence[Reproduced], made: Made) -> str:
+    words, date = _version(made)
     outcome = summary([claim for figure in figures for claim in figure.claims])
     return (
         f"Reproduction of “{entry.title}” ({entry.authors}; {entry.venue}). Made with {words},"
@@ -704,8 +706,8 @@ def _citation(entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
     )
 
 
-def _bibtex(key: str, entry: PaperEntry, figures: Sequence[Reproduced]) -> str:
-    words, date = _version(figures)
+def _bibtex(key: str, entry: PaperEntry, made: Made) -> str:
+    words, date = _version(made)
     note = f"Of the paper by {entry.authors}, {entry.venue}; made with {words}, {date}"
     fields = {"title": f"Reproduction of: {entry.title}", "note": note, "year": date[:4]}
     lines = [f"  {name} = {{{text.translate(_LATEX)}}}," for name, text in fields.items()]

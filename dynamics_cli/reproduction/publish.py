@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,26 +28,14 @@ SMALL = (".png", ".csv")
 """Endings of the files that a repository can hold; a PDF is as large as its PNG again."""
 
 
-def _without_paths(reason: str) -> str:
-    """Return a reason without directories; a run that diverged is named by its own."""
-    return re.sub(r"/\S*/", "", reason.partition("; everything up to it is kept")[0])
-
-
 def audit_of(file: Path, document: FigureDocument) -> Audit | None:
-    """Return the audit beside the JSON of a figure, whose reasons name no directories.
-
-    None without one of the same runs and verdicts.
+    """Return the audit beside the JSON of a figure; None without one of its runs and verdicts.
 
     Raises RunError: it is damaged.
     """
     audit = read_audit(beside(file, AUDIT))
-    if audit is None or not audit_belongs(audit, document):
-        return None
-    nulls = [
-        outcome.model_copy(update={"reason": _without_paths(outcome.reason)})
-        for outcome in audit.nulls
-    ]
-    return audit.model_copy(update={"nulls": nulls})
+    belongs = audit is not None and audit_belongs(audit, document)
+    return audit if belongs else None
 
 
 def published(
