@@ -518,15 +518,8 @@ def draw_chart(axes: Axes, chart: Chart, numbers: Mapping[str, int] | None = Non
             _draw_plateau(axes, plateau)
     _draw_levels(axes, chart.near)
     for line, handle in zip(lines, handles, strict=True):
-        # a marker may be left out where a line shows its point
-        if not line.marker or line.path or handle.get_linestyle() == "None":
-            continue
-        x = np.asarray(handle.get_xdata(), np.float64)
-        across = axes.transData.transform(np.column_stack([x, x]))[:, 0]
-        width = axes.get_window_extent().width
-        if len(x) > ALONG and np.median(np.diff(across)) < CROWDED * width:
-            _, first = np.unique(ALONG * across // width, return_index=True)
-            handle.set_markevery(first.tolist())
+        if line.marker and not line.path:
+            _thin_markers(axes, handle)
     if chart.legend:
         handles = [Line2D([], [], **_form(line)) for line in chart.legend]
     numbers = numbers or numbered_marks([chart])
@@ -574,6 +567,18 @@ def _draw_line(axes: Axes, line: Line, floor: float) -> Line2D:
             form |= {"ls": (0, (1, 1.5)), "marker": ""}
         draw_curve(axes, x, _lifted(partial, floor), **{**form, "label": None})
     return handle
+
+
+def _thin_markers(axes: Axes, handle: Line2D) -> None:
+    """Leave out markers of a line where points are crowded; never those that no line joins."""
+    if handle.get_linestyle() == "None":
+        return
+    x = np.asarray(handle.get_xdata(), np.float64)
+    across = axes.transData.transform(np.column_stack([x, x]))[:, 0]
+    width = axes.get_window_extent().width
+    if len(x) > ALONG and np.median(np.diff(across)) < CROWDED * width:
+        _, first = np.unique(ALONG * across // width, return_index=True)
+        handle.set_markevery(first.tolist())
 
 
 def _form(line: Line) -> dict[str, Any]:
