@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peers import JaxChild, Timed, jax_exact, jax_scan, jax_version, ours, plain
+from peers import JaxChild, Timed, jax_scan, jax_version, ours, plain
 from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 
 from dynamics_cli.kinds import Problem
@@ -199,7 +199,7 @@ def measure(
     }
     ways |= {
         "jax": jax_scan(problem, jax_python),
-        "jax exact": jax_exact(problem, jax_python),
+        "jax exact": jax_scan(problem, jax_python, exact=True),
         **{f"ours {way}": ours(problem, way) for way in able},
     }
     runs = {name: run for name, run in ways.items() if run is not None}

@@ -251,25 +251,21 @@ def _plain(kind: Any, *keys: str) -> dict[str, Any]:
     return {key: getattr(kind, key, None) for key in keys}
 
 
-def jax_exact(problem: Problem, python: str | None = None) -> Timed | None:
-    """Return the timing of JAX as exact as `dyn`; None where it is as exact by itself.
-
-    It has a process of its own, since all of a process has one precision.
-    """
-    sigma = getattr(problem.config.architecture, "sigma", None)
-    exact_already = getattr(sigma, "kind", None) != "tanh"
-    if exact_already or not expressible(problem) or not (python or HAS_JAX):
-        return None
-    return JaxChild(python or sys.executable, *describe(problem, exact=True))
-
-
-def jax_scan(problem: Problem, python: str | None = None) -> Timed | None:
+def jax_scan(problem: Problem, python: str | None = None, *, exact: bool = False) -> Timed | None:
     """Return the timing of JAX in this process, or in another interpreter; None where it has no
     form of the problem.
+
+    `exact`: of JAX as exact as `dyn`, in a process of its own, since all of a process has one
+    precision; None where it is as exact by itself.
     """
     if not expressible(problem) or not (python or HAS_JAX):
         return None
-    about, arrays = describe(problem)
+    if exact:
+        sigma = getattr(problem.config.architecture, "sigma", None)
+        if getattr(sigma, "kind", None) != "tanh":
+            return None
+        python = python or sys.executable
+    about, arrays = describe(problem, exact=exact)
     if python:
         return JaxChild(python, about, arrays)
     jax_peer = importlib.import_module("jax_peer")
