@@ -186,12 +186,12 @@ def own_modes(device: str = "cpu") -> Iterator[None]:
 
 
 @contextmanager
-def plain_torch() -> Iterator[None]:
-    """Compute as in a new process, whatever the user has set of torch.
+def plain_process() -> Iterator[None]:
+    """Compute as in a new process with one thread of BLAS, whatever the user has set.
 
     A run is named by its config, so that nothing else may change its numbers.
     """
-    with _PLAIN.held(), own_modes():
+    with _PLAIN.held(), one_blas_thread(), own_modes():
         yield
 
 

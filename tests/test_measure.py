@@ -27,6 +27,7 @@ from torch.utils.data import (
 import dynamics_cli as dyn
 from dynamics_cli import memory
 from dynamics_cli.errors import InputError
+from dynamics_cli.gradients.derivatives import Derivatives
 from dynamics_cli.instruments.network import Given
 from dynamics_cli.kinds import Problem, State, Streams, all_kinds, stream
 from dynamics_cli.recording import kernel
@@ -1015,6 +1016,16 @@ def test_each_module_with_a_wrong_second_derivative_is_named(depth, length):
     names = ", ".join(f"{2 * k} (ParametrizedLinear)" for k in range(depth))
     with pytest.raises(InputError, match=f"^{re.escape(names)}: torch's second derivative"):
         dyn.measure(model, x, torch.arange(40) % 3, measures=["hessian_trace"])
+
+
+def test_second_derivatives_are_checked_once_for_all_checkpoints(monkeypatch):
+    checked = []
+    monkeypatch.setattr(Derivatives, "_asymmetric", lambda *_: checked.append(1) or [False, False])
+    model = nn.Linear(3, 2)
+    x = torch.randn(6, 3)
+    given = {"measures": ["sharpness", "hessian_trace"], "checkpoints": [model] * 3}
+    dyn.measure(model, x, torch.arange(6) % 2, **given)
+    assert checked == [1]
 
 
 def test_a_hessian_that_is_rounding_alone_is_not_taken_for_asymmetric():

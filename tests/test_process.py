@@ -16,6 +16,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_equal
+from threadpoolctl import threadpool_limits
 from torch import nn
 
 import dynamics_cli as dyn
@@ -24,8 +26,7 @@ from dynamics_cli.process import (
     ONE_THREAD,
     THREADS,
     Shared,
-    one_blas_thread,
-    plain_torch,
+    plain_process,
     threads_for,
 )
 from dynamics_cli.training.signals import Interrupted
@@ -264,7 +265,7 @@ def _forward(run, folder):
 
 def _threads(run, folder):
     def work(k):
-        with threads_for(None), threads_for(1), one_blas_thread(), plain_torch():
+        with threads_for(None), threads_for(1), plain_process():
             inner = torch.get_num_threads()
         return inner == 1
 
@@ -278,6 +279,49 @@ def test_four_threads_leave_the_process_as_it_is(tmp_path, run, work):
     before = process_state()
     assert all(in_four_threads(one))
     assert process_state() == before
+
+
+def _large(**settings):
+    """Return a config of a network of 11 000 weights, of which BLAS takes sums on two threads."""
+    network = {"kind": "fully_connected", "widths": [100], "activation": "tanh", "outputs": 1}
+    return {
+        "name": "large",
+        "dataset": {
+            "kind": "linear_map",
+            "n": 8,
+            "inputs": 110,
+            "outputs": 1,
+            "singular_values": [1.0],
+        },
+        "architecture": network,
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 2},
+        **settings,
+    }
+
+
+def _measured(way, folder):
+    norms = ["weight_norm", "gradient_norm"]
+    measures = [*norms, "sharpness", "gauss_newton", {"kind": "hessian_trace", "probes": 1}]
+    if way != "a network":
+        settings = {"record": {"measures": measures}}
+        return dyn.train(_large(**settings), out=folder, backend=way).measures
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(110, 100), nn.Tanh(), nn.Linear(100, 1))
+    x, y = np.eye(8, 110), np.ones((8, 1))
+    return dyn.measure(model, x, y, loss="mse", measures=measures).arrays
+
+
+@pytest.mark.parametrize("way", ["compiled", "torch", "a network"])
+def test_measures_have_the_same_bits_for_any_number_of_threads_of_blas(way, tmp_path):
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            measures = _measured(way, tmp_path / str(threads))
+        found.append({name: np.asarray(values) for name, values in measures.items()})
+    assert len(found[0]) >= 5
+    assert_equal(*found)
 
 
 def test_what_threads_share_is_set_once_and_put_back_by_the_last():

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from dynamics_cli.analysis.networks import LOSS, Networks, drawn_measures, sources_of
 from dynamics_cli.analysis.resolve import Resolved
@@ -22,6 +21,7 @@ from dynamics_cli.measures.spectra import leading_directions, mean_density, sing
 from dynamics_cli.plotting.chart import Chart, Level, Line, Reference, look
 from dynamics_cli.plotting.labels import format_number
 from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
+from dynamics_cli.process import one_blas_thread
 from dynamics_cli.runs.run import measured, of_measure
 from dynamics_cli.runs.titles import called
 
@@ -342,7 +342,6 @@ def _spectrum(view: View, name: str) -> tuple[Ints, Floats]:
     """Return iterations (k,) and singular values (k, r) of a weight matrix."""
     m, d = view.weight_shape(name)
     states = view.curve_states(m * d * min(m, d) // SVD_SPEED)
-    # threads that share a small matrix take many times as long where cores are busy
-    with threadpool_limits(1):
+    with one_blas_thread():
         values = [singular_values(view.weights(i, name)) for i in states]
     return view.iterations[states], np.stack(values)

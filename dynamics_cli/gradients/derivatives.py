@@ -66,6 +66,9 @@ ASYMMETRY = 1e-3
 """Difference of `v^T H w` and `w^T H v`, relative to `||H v||`, that is no rounding error."""
 ROUNDED = 1e4
 """Rounding errors of a block of a Hessian at most, relative to the whole, in units of precision."""
+CHECKED = "checked"
+"""What states of a problem share: the names of trained weights whose second derivatives are right.
+"""
 DIRECTIONS = 3
 """Directions along which a second derivative is compared with differences; a kink may lie on
 one.
@@ -207,10 +210,11 @@ def _derived(
     """Return the derivatives of `gradient @ vector` by tensors; `again` keeps the graph."""
     import torch
 
-    inner: Any = sum((g * part).sum() for g, part in zip(gradient, vector, strict=True))
-    if not inner.requires_grad:
+    depending = [(g, part) for g, part in zip(gradient, vector, strict=True) if g.requires_grad]
+    if not depending:
         return [torch.zeros_like(w) for w in at]
-    return torch.autograd.grad(inner, at, retain_graph=again, materialize_grads=True)
+    functions, vectors = zip(*depending, strict=True)
+    return torch.autograd.grad(functions, at, vectors, retain_graph=again, materialize_grads=True)
 
 
 def functions_in(loss: torch.Tensor) -> list[str]:
@@ -248,7 +252,6 @@ class Derivatives:
         self._state = state
         self._mode = mode
         self._kept: tuple[torch.Tensor, ...] | None = None
-        self._twice = False
         self._maps_samples = True
         self._maps_weights = True
 
@@ -387,8 +390,7 @@ class Derivatives:
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
-        self._check_twice_differentiable()
-        self._check_symmetric()
+        self._check()
         parts = self._split(v)
         return reduce(np.add, (self._along(parts, gradient) for gradient in self._gradients()))
 
@@ -399,8 +401,7 @@ class Derivatives:
 
     def batch_curvature(self, rows: NDArray[np.int64]) -> float:
         """Return `g^T H g / ||g||^2` of the loss of a batch; NaN where its gradient is 0."""
-        self._check_twice_differentiable()
-        self._check_symmetric()
+        self._check()
         blocks = [rows[part] for part in _parts(len(rows), self._at_once)]
 
         def gradients() -> Iterator[tuple[torch.Tensor, ...]]:
@@ -420,6 +421,19 @@ class Derivatives:
         product = reduce(np.add, (self._along(parts, part) for part in graphs or gradients()))
         return float(g @ product) / square
 
+    def _check(self) -> None:
+        """Check second derivatives, once for all states of a problem with these trained weights.
+
+        Raises:
+            InputError: they are wrong.
+        """
+        checked = self.problem.shared.setdefault(CHECKED, set())
+        trained = tuple(self.names)
+        if trained not in checked:
+            self._check_twice_differentiable()
+            self._check_symmetric()
+            checked.add(trained)
+
     def _check_twice_differentiable(self) -> None:
         """Compare a product with differences of gradients.
 
@@ -431,8 +445,6 @@ class Derivatives:
         Raises:
             InputError: they differ.
         """
-        if self._twice:
-            return
         if functions := functions_in(self._loss_of_two()):
             kept = {name: weight.dtype for name, weight in self._model.named_parameters()}
             self._model.double()
@@ -446,7 +458,6 @@ class Derivatives:
                     " curvature would be wrong; compute its backward by torch operations on saved"
                     " tensors"
                 )
-        self._twice = True
 
     def _agree_along(self, seed: int) -> bool:
         """Return whether the Hessian of two samples agrees with differences of gradients.
@@ -491,7 +502,7 @@ class Derivatives:
         return loss
 
     def _check_symmetric(self) -> None:
-        """Compare `v^T H w` with `w^T H v` for few samples, once for each problem.
+        """Compare `v^T H w` with `w^T H v` for few samples.
 
         This is done for the whole Hessian and for the block of each module.
 
@@ -501,8 +512,6 @@ class Derivatives:
         Raises:
             InputError: they differ; the message names the modules.
         """
-        if "symmetric" in self.problem.shared:
-            return
         owners: dict[str, list[int]] = {}
         for place, name in enumerate(self.names):
             owners.setdefault(_owner(name), []).append(place)
@@ -524,7 +533,6 @@ class Derivatives:
                 " symmetric, so curvature would be wrong; write the module in elementary operations"
                 " of torch"
             )
-        self.problem.shared["symmetric"] = True
 
     def _asymmetric(self, blocks: Sequence[Sequence[int]], share: float) -> list[bool]:
         """Return for each block whether the Hessian of few samples is asymmetric.
@@ -743,6 +751,7 @@ class Derivatives:
         block: Ints | slice = slice(None),
         sign: float = 1.0,
         scale: Floats | None = None,
+        tolerance: float | None = None,
     ) -> Largest:
         """Return the k largest eigenvalues of the Hessian, descending, and their vectors (P, k).
 
@@ -753,11 +762,18 @@ class Derivatives:
             block: picks a diagonal block.
             sign: -1 for the negative Hessian.
             scale: diagonal S (P,) of the matrix S H S, by default 1.
+            tolerance: relative residual at which iterations end, by default `self.tolerance`; of
+                the smallest eigenvalues they go on to `self.finest`.
         """
         from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
+        finest = tolerance
+        if tolerance is None:
+            tolerance = self.tolerance
+            if sign < 0:
+                finest = self.finest
         if whole and k == sign == 1 and scale is None and len(start) == self.size:
-            return self._largest(start)
+            return self._largest(start, tolerance)
         multiply = self.hessian_product
         if not whole:
             multiply = self.gauss_newton_product
@@ -770,14 +786,13 @@ class Derivatives:
             v[block] = scale[block] * part
             return sign * scale[block] * multiply(v)[block]
 
-        finest = self.finest if sign < 0 else None
-        return largest_eigenvalues(product, start, k, tolerance=self.tolerance, finest=finest)
+        return largest_eigenvalues(product, start, k, tolerance=tolerance, finest=finest)
 
-    def _largest(self, start: Floats) -> Largest:
+    def _largest(self, start: Floats, tolerance: float) -> Largest:
         """Return the largest eigenvalue of the whole Hessian."""
         from dynamics_cli.gradients.lanczos import largest_eigenvalues
 
-        return largest_eigenvalues(self.hessian_product, start, tolerance=self.tolerance)
+        return largest_eigenvalues(self.hessian_product, start, tolerance=tolerance)
 
     def weights(self, parameters: Parameters) -> Floats:
         """Return the trained weights (P,) among those by name."""
@@ -851,9 +866,9 @@ class ByEngine(Derivatives):
                 skipped = delta if name in c.skips else 0.0
                 delta = (delta @ W) * tracing.slopes(c.sigma, z, 1) + skipped
 
-    def _largest(self, start: Floats) -> Largest:
+    def _largest(self, start: Floats, tolerance: float) -> Largest:
         """Return the largest eigenvalue of the whole Hessian by a compiled call."""
-        return spectrum_of(self.problem, self._evaluated).largest(start, self.tolerance)
+        return spectrum_of(self.problem, self._evaluated).largest(start, tolerance)
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""

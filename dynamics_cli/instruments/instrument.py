@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
+from dynamics_cli.gradients.derivatives import CHECKED
 from dynamics_cli.instruments.data import Data
 from dynamics_cli.instruments.losses import OwnLoss, copied_loss, own_loss
 from dynamics_cli.instruments.modules import freeze_others, model_copy, opened
@@ -25,7 +26,7 @@ from dynamics_cli.instruments.network import Given
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State
 from dynamics_cli.kinds.modules import nodes_of
 from dynamics_cli.kinds.torch_optimizers import PRECONDITIONERS, torch_preconditioner
-from dynamics_cli.process import own_modes
+from dynamics_cli.process import one_blas_thread, own_modes
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.text import shorten
 from dynamics_cli.training.obstacles import LONGEST, told, torch_obstacle
@@ -39,12 +40,13 @@ FEW = 8
 def measuring(device: str) -> Iterator[None]:
     """Compute in the modes of runs, whatever modes the calling thread has.
 
-    Settings of the whole process stay the user's: a loop in another thread may be at work.
+    Settings of torch for the whole process stay the user's: a loop in another thread may be at
+    work. NumPy has one thread meanwhile, so that sums do not depend on the number of cores.
 
     Raises InputError: the model or the loss calls `sys.exit()`.
     """
     try:
-        with own_modes(device):
+        with own_modes(device), one_blas_thread():
             yield
     except SystemExit as error:
         raise InputError(f"the model or the loss ended the process: {told(error)}") from error
@@ -135,6 +137,7 @@ class Instrument:
         self._patterns = parameters
         self._optimizer = optimizer
         self._frozen: list[str] = []
+        self._checked: set[tuple[str, ...]] = set()
         self._looked = 0
         """How many states were looked at for samples that the network mixes."""
         module = self._copy(model)
@@ -225,7 +228,9 @@ class Instrument:
         if isinstance(loss, OwnLoss):
             loss = loss.as_now()
         config = self.config.model_copy(update={"architecture": network, "loss": loss})
-        return Problem(config, self.data.samples, loss, shapes)
+        problem = Problem(config, self.data.samples, loss, shapes)
+        problem.shared[CHECKED] = self._checked
+        return problem
 
     def preconditioner(
         self, problem: Problem, saved: Mapping[str, Any] | None = None

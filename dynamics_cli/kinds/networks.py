@@ -18,7 +18,7 @@ from dynamics_cli.formulas import tracing
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes
 from dynamics_cli.kinds.base import Kind, Positive, bundled, from_outside
 from dynamics_cli.kinds.modules import buffers_of, cast, has_modes, put_buffers
-from dynamics_cli.process import plain_torch
+from dynamics_cli.process import plain_process
 
 if TYPE_CHECKING:
     import torch
@@ -192,7 +192,7 @@ class Architecture(Kind):
         """
         from dynamics_cli.draws import drawing_apart
 
-        with plain_torch(), drawing_apart(bundled=bundled(self), seed=seed):
+        with plain_process(), drawing_apart(bundled=bundled(self), seed=seed):
             return self.build(d)
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
@@ -205,7 +205,7 @@ class Architecture(Kind):
         import torch
 
         try:
-            with plain_torch(), torch.device("meta"):
+            with plain_process(), torch.device("meta"):
                 model = self.build(d)
         except (RuntimeError, OverflowError, TypeError) as error:  # torch counts in 64 bits
             if from_outside(type(self)):
@@ -334,7 +334,7 @@ class Architecture(Kind):
         model, dtype = self.loaded(parameters, d)
 
         def h(x: Floats) -> Floats:
-            with plain_torch(), torch.no_grad():
+            with plain_process(), torch.no_grad():
                 return model(torch.tensor(np.asarray(x), dtype=dtype)).double().numpy()  # type: ignore[no-any-return]
 
         return h

@@ -12,7 +12,7 @@ from dynamics_cli.formulas.units import memory_slots
 from dynamics_cli.kinds import Descent, Problem, RunConfig
 from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.memory import GIB, refuse_beyond_memory
-from dynamics_cli.process import plain_torch
+from dynamics_cli.process import plain_process
 from dynamics_cli.training.backends import (
     Choice,
     build_stepper,
@@ -150,7 +150,7 @@ def measuring_seconds(problem: Problem, choice: Choice) -> float:
         DynError: the run cannot begin.
     """
     measuring = Measuring([problem])
-    with hushed(), plain_torch(), holding(problem.config)(), blamed(problem.config.architecture):
+    with hushed(), plain_process(), holding(problem.config)(), blamed(problem.config.architecture):
         stepper = build_stepper([problem], choice)
         weights = stepper.parameters()
         diagonal = stepper.preconditioner() if measuring.preconditioned else {}

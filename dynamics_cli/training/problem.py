@@ -15,11 +15,11 @@ from dynamics_cli.gradients.derivatives import trained_among
 from dynamics_cli.kinds import Descent, Loss, Problem, RunConfig, Samples
 from dynamics_cli.kinds.base import bundled, loaded
 from dynamics_cli.kinds.registry import blamed
-from dynamics_cli.process import alone, plain_torch
+from dynamics_cli.process import alone, plain_process
 from dynamics_cli.training.repeatable import UNTRIED, refuse_random_numbers, repeatable_samples
 
 
-@plain_torch()
+@plain_process()
 @blamed()
 def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     """Load or draw the data and check that it fits the loss, the network and the optimizer.

@@ -22,7 +22,7 @@ from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import KindError, blamed
-from dynamics_cli.process import plain_torch
+from dynamics_cli.process import plain_process
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import Status, begun_info
 from dynamics_cli.runs.room import check_room
@@ -360,7 +360,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
     course = Course(plan.legs, plan.choice, writer, progress)
     try:
         # a message tells of a loss that is not finite
-        with plain_torch(), blamed(plan.problem.config.architecture), np.errstate(all="ignore"):
+        with plain_process(), blamed(plan.problem.config.architecture), np.errstate(all="ignore"):
             status = course.run()
     except KeyboardInterrupt:  # before the loop watches, or at the second signal
         raise KeyboardInterrupt(

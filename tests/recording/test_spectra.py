@@ -4,12 +4,27 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from dynamics_cli.gradients.derivatives import derivatives_of
+from dynamics_cli.gradients.derivatives import ByEngine, Derivatives, derivatives_of
 from dynamics_cli.gradients.lanczos import quadrature
 from dynamics_cli.measures.spectra import mean_density
 from dynamics_cli.recording import kernel
 from tests.dense import dense_of
 from tests.recording.test_instruments import instrument, moved, problem_of
+
+
+def counting(monkeypatch):
+    """Return a list that grows by each product with the Hessian."""
+    counted = []
+    for made in (Derivatives, ByEngine):
+        product = made.hessian_product
+
+        def counts(self, v, product=product):
+            counted.append(self)
+            return product(self, v)
+
+        monkeypatch.setattr(made, "hessian_product", counts)
+    return counted
+
 
 BOTH = pytest.mark.parametrize("case", ["linear vectors", "softmax"])
 
@@ -68,3 +83,27 @@ def test_eigenvalues_of_a_kernel_that_is_not_formed(case, monkeypatch):
     monkeypatch.setattr(kernel, "KERNEL", 5)
     found = instrument("kernel_eigenvalues", top=len(J) + 3).measure(state)
     assert_allclose(found, [*exact, *[np.nan] * 3], rtol=1e-6, atol=1e-8)
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["sharpness", "smallest_eigenvalue"])
+@pytest.mark.parametrize("top", [1, 2])
+def test_a_coarse_tolerance_takes_fewer_products_and_keeps_its_bound(case, kind, top, monkeypatch):
+    state = moved(problem_of(case))
+    exact = np.linalg.eigvalsh(dense_of(state).H)
+    wanted = exact[-1] if kind == "sharpness" else exact[0]
+    size = np.abs(exact).max()
+    counted = counting(monkeypatch)
+    products = []
+    errors = []
+    for tolerance in (None, 1e-4, 1e-2):
+        state.memory.clear()
+        counted.clear()
+        found = instrument(kind, top=top, tolerance=tolerance).measure(state)
+        errors.append(abs(np.ravel(found)[0] - wanted) / size)
+        assert errors[-1] <= (tolerance or 1e-6)
+        products.append(len(counted))
+    if products[0]:
+        assert products[0] > products[2]
+    else:  # a compiled call multiplies by itself
+        assert errors[0] < errors[2]

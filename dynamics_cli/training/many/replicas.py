@@ -11,7 +11,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem, Samples, Section
 from dynamics_cli.kinds.registry import blamed
-from dynamics_cli.process import plain_torch
+from dynamics_cli.process import plain_process
 from dynamics_cli.training.backends import (
     by_compiled,
     by_kernel,
@@ -109,7 +109,7 @@ def _alike(configs: Sequence[RunConfig]) -> list[tuple[list[int], int, int]]:
     return alike
 
 
-@plain_torch()
+@plain_process()
 def _as_alone(problem: Problem, configs: Sequence[RunConfig]) -> bool:
     """Return whether networks trained together have the bits that each has alone."""
     if _way_of_all(problem) != "torch" or problem.config.device == "cuda":

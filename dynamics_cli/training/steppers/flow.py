@@ -23,7 +23,6 @@ from dynamics_cli.gradients.derivatives import trained_names
 from dynamics_cli.gradients.engine.subnormals import flushed
 from dynamics_cli.gradients.objective import objective_of
 from dynamics_cli.kinds import Floats, Problem
-from dynamics_cli.process import one_blas_thread
 from dynamics_cli.training.steppers.base import StateDict, Stepper, halt_of
 
 _OWN_SIZE = 3e-14
@@ -38,11 +37,11 @@ so taken as 0.
 
 @contextmanager
 def _integrating() -> Iterator[None]:
-    """Compute steps on one thread of BLAS, with subnormal numbers as 0.
+    """Compute steps with subnormal numbers as 0.
 
     An overflow shows in the loss.
     """
-    with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
+    with flushed(everywhere=True), np.errstate(all="ignore"):
         yield
 
 

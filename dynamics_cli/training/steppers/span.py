@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Problem, Samples
-from dynamics_cli.process import one_blas_thread
 from dynamics_cli.training.steppers.side_by_side import Weights
 
 
@@ -31,15 +30,14 @@ class Span:
         """Take inputs (Q, n, d), Q = 1 or R, and first weights (m, d) of each network."""
         self._few = x.shape[1] < x.shape[2]
         self._columns = np.flatnonzero(x.any(axis=(0, 1)))
-        with one_blas_thread():
-            self._bases = [
-                np.linalg.qr(rows.T.astype(np.float64))[0] for rows in x if self._few
-            ]  # (d, n)
-            self.x = np.stack([self.inside(rows, q) for q, rows in enumerate(x)])
-            """Inputs (Q, n, r)."""
-            self._start = np.stack(starts)  # (R, m, d)
-            self.start = np.stack([self.inside(rows, r) for r, rows in enumerate(starts)])
-            """First weights (R, m, r) in these coordinates."""
+        self._bases = [
+            np.linalg.qr(rows.T.astype(np.float64))[0] for rows in x if self._few
+        ]  # (d, n)
+        self.x = np.stack([self.inside(rows, q) for q, rows in enumerate(x)])
+        """Inputs (Q, n, r)."""
+        self._start = np.stack(starts)  # (R, m, d)
+        self.start = np.stack([self.inside(rows, r) for r, rows in enumerate(starts)])
+        """First weights (R, m, r) in these coordinates."""
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem with inputs and shapes in these coordinates."""
@@ -62,9 +60,8 @@ class Span:
         if not self._few:
             restored[:, :, self._columns] = weights
             return restored
-        with one_blas_thread():
-            for r, (new, old) in enumerate(zip(weights, self.start, strict=True)):
-                restored[r] += (new.astype(np.float64) - old) @ self._basis(r).T
+        for r, (new, old) in enumerate(zip(weights, self.start, strict=True)):
+            restored[r] += (new.astype(np.float64) - old) @ self._basis(r).T
         return restored
 
     def whole_memory(self, memory: Weights) -> Weights:
@@ -73,7 +70,6 @@ class Span:
         if not self._few:
             whole[:, :, self._columns] = memory
             return whole
-        with one_blas_thread():
-            for r, inside in enumerate(memory):
-                whole[r] = inside.astype(np.float64) @ self._basis(r).T
+        for r, inside in enumerate(memory):
+            whole[r] = inside.astype(np.float64) @ self._basis(r).T
         return whole
