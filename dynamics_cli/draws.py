@@ -90,10 +90,17 @@ class RandomLayers:
     def __init__(self, module: nn.Module, *, apart: bool) -> None:
         """Have the layers draw from a generator of their own, where they are to draw `apart`."""
         self._generator: torch.Generator | None = None
+        layers = [
+            layer
+            for layer in _outermost_with_modes(module)
+            if not isinstance(layer, nn.modules.batchnorm._NormBase)
+        ]
+        self.draw = not apart or bool(layers)
+        """Whether they may draw: batch normalisation, which has modes too, does not."""
         if apart:
             self._generator = torch.Generator()
             mode = _Redirected(self._generator)
-            for layer in _outermost_with_modes(module):
+            for layer in layers:
                 layer.forward = _within(mode, layer.forward)
 
     @contextmanager

@@ -112,9 +112,10 @@ class RunConfig(Section):
     """Root of three independent random streams: data, initialisation, batches."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; `auto` takes a GPU for iterations of more than 1e8 multiply-adds."""
-    backend: Literal["auto", "torch", "compiled"] = "auto"
+    backend: Literal["auto", "torch", "torch_compile", "compiled"] = "auto"
     """The code that trains; `auto`: compiled on a CPU for networks of layers, `torch` (the
-    reference) otherwise.
+    reference) otherwise. `torch_compile` is `torch` with the network compiled by `torch.compile`,
+    which takes 5 to 30 seconds, and rounds in other ways.
     """
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of weights and data."""

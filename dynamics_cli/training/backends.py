@@ -7,7 +7,7 @@ of more than `GPU_WORK` multiply-adds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,11 +58,7 @@ def choose(problems: Sequence[Problem], later: Sequence[Problem] = ()) -> Choice
     device = problem.config.device
     backend = problem.config.backend
     kind = problem.config.optimizer.kind
-    able = [
-        name
-        for name, can in (("compiled", by_compiled), ("torch", by_torch))
-        if all(map(can, (problem, *later)))
-    ]
+    able = [name for name, can in BACKENDS.items() if all(map(can, (problem, *later)))]
     if not able:
         raise UsageError(
             f"optimizer.kind {kind}: no stepper supports this optimizer; derive it from `Descent`"
@@ -82,7 +78,7 @@ def choose(problems: Sequence[Problem], later: Sequence[Problem] = ()) -> Choice
         )
         device = "cuda" if large and cuda_available() else "cpu"
     if device == "cuda":
-        able = [name for name in able if name == "torch"]
+        able = [name for name in able if name != "compiled"]
     if not able or backend not in ("auto", *able):
         can = f"{', '.join(able) or 'none'} can"
         raise UsageError(f"backend: {backend} cannot train this problem on device {device}; {can}")
@@ -107,6 +103,16 @@ def has_large_layers(problem: Problem) -> bool:
 def by_torch(problem: Problem) -> bool:
     """Return whether the stepper of PyTorch trains a problem."""
     return isinstance(problem.config.optimizer, Descent) or problem.config.optimizer.is_flow
+
+
+def by_torch_compile(problem: Problem) -> bool:
+    """Return whether the stepper of PyTorch trains a problem by a network that is compiled.
+
+    Layers that draw in training take their own generator in Python, and gain nothing.
+    """
+    config = problem.config
+    by_steps = isinstance(config.optimizer, Descent) and not config.architecture.players
+    return by_steps and not problem.has_modes
 
 
 def by_compiled(problem: Problem) -> bool:
@@ -149,6 +155,14 @@ def by_engine(problem: Problem) -> bool:
     return one_step or (update is not None and not update.sums)
 
 
+BACKENDS: dict[str, Callable[[Problem], bool]] = {
+    "compiled": by_compiled,
+    "torch": by_torch,
+    "torch_compile": by_torch_compile,
+}
+"""What each trains; `auto` takes the first that can, `torch_compile` only where it is named."""
+
+
 def multiply_adds(problem: Problem) -> int:
     """Return the multiply-adds of the forward and backward pass of one iteration."""
     if problem.config.architecture.factors:
@@ -181,10 +195,11 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 
         return AdversarialStepper(problems, choice.device)
-    if choice.backend == "torch":
+    if choice.backend != "compiled":
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 
-        return AutogradStepper(problems, choice.device)
+        compiled = choice.backend == "torch_compile"
+        return AutogradStepper(problems, choice.device, compiled=compiled)
     if by_kernel(problems[0]):
         from dynamics_cli.training.steppers.compiled import CompiledStepper
 

@@ -8,13 +8,16 @@ import torch
 from numpy.testing import assert_array_equal
 from torch.utils.data import DataLoader, TensorDataset
 
+from dynamics_cli.config.identity import run_hash
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds import stream
 from dynamics_cli.training import backends
-from dynamics_cli.training.backends import choose
+from dynamics_cli.training.backends import BACKENDS, choose
+from dynamics_cli.training.many.replicas import batch_key
 from tests.training.problems import (
     ACTIVATIONS,
     LOSSES,
+    assert_chunks_are_invisible,
     assert_same_path,
     assert_weights,
     random_problem,
@@ -32,6 +35,7 @@ FLOW = {"kind": "gradient_flow", "until": 6.0, "points": 120}
 SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
 ADAM = {**GD, "kind": "adam"}
 TRANSFORMER = {"kind": "transformer", "tokens": 3, "width": 2}
+LECUN = {"initialization": {"kind": "lecun"}}
 
 
 def shape_for(way):
@@ -196,15 +200,32 @@ def test_auto_takes_a_gpu_above_a_number_of_multiply_adds(monkeypatch):
 
 
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
-    problem = random_problem(
-        architecture=TRANSFORMER,
-        initialization={"kind": "lecun"},
-        backend="compiled",
-    )
+    problem = random_problem(architecture=TRANSFORMER, backend="compiled", **LECUN)
     with pytest.raises(
-        UsageError, match="compiled cannot train this problem on device cpu; torch can"
+        UsageError, match="compiled cannot train this problem on device cpu; torch, torch_compile"
     ):
         choose([problem])
+    dropout = {"kind": "gpt", "tokens": 3, "width": 2, "dropout": 0.1}
+    problem = random_problem(architecture=dropout, backend="torch_compile", **LECUN)
+    with pytest.raises(UsageError, match="torch_compile cannot train this .*; torch can"):
+        choose([problem])
+
+
+def test_a_network_that_torch_compiles_is_trained_alone_and_has_a_name_of_its_own():
+    problems = [random_problem(seed=seed, backend="torch_compile") for seed in (0, 1)]
+    assert choose(problems[:1]) == backends.Choice("cpu", "torch_compile")
+    assert batch_key(problems[0]) is None
+    names = {run_hash(problems[0].config, device="cpu", backend=way) for way in BACKENDS}
+    assert len(names) == len(BACKENDS)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("optimizer", [GD, {**SGD, "batch_size": 4}], ids=["gd", "sgd"])
+def test_a_network_that_torch_compiles_takes_the_path_of_autograd(optimizer):
+    problem = random_problem(optimizer=optimizer, architecture=TRANSFORMER, **LECUN)
+    assert_same_path(stepper_of(problem, "torch_compile"), stepper_of(problem, "torch"), 2, 1e-12)
+    assert_chunks_are_invisible(lambda: stepper_of(problem, "torch_compile"), 24)
 
 
 def test_of_few_samples_weights_outside_their_span_stay():

@@ -210,7 +210,9 @@ def _way(problem: Problem) -> str | None:
     backend = problem.config.backend
     if problem.config.optimizer.is_flow:
         return None
-    by_torch_instead = backend == "torch" or (backend == "auto" and has_large_layers(problem))
+    by_torch_instead = backend.startswith("torch") or (
+        backend == "auto" and has_large_layers(problem)
+    )
     if device != "cuda" and not by_torch_instead and by_compiled(problem):
         return "kernel" if by_kernel(problem) else "engine"
     if backend != "compiled" and by_torch(problem):

@@ -161,6 +161,7 @@ def stackable(problem: Problem) -> bool:
         and samples * problem.multiply_adds <= most_work
         and problem.dataset.n <= problem.block_samples(device)
         and not problem.has_modes
+        and problem.config.backend != "torch_compile"
     )
 
 
@@ -230,12 +231,17 @@ class AutogradStepper(SideBySide):
     compiles: ClassVar[bool] = True
     """Whether updates on a CPU are compiled where they are formulas."""
 
-    def __init__(self, problems: Sequence[Problem], device: str) -> None:
-        """Put weights and data of one problem, or of several that are `stackable`, on a device."""
+    def __init__(self, problems: Sequence[Problem], device: str, *, compiled: bool = False) -> None:
+        """Put weights and data of one problem, or of several that are `stackable`, on a device.
+
+        The network of one problem may be `compiled` by torch.
+        """
         super().__init__(problems)
         first = problems[0]
         self.device = device
         self._module = initial_network(first, device)
+        self._network: Any = torch.compile(self._module) if compiled else self._module
+        """What computes the outputs by the weights of the module."""
         self._named: dict[str, Tensor] = dict(self._module.named_parameters())
         self._weights = self._named
         """Weights (R, ...) by name; a single network has those of its module."""
@@ -421,7 +427,7 @@ class AutogradStepper(SideBySide):
             gradients, losses = self._mapped(self._both, x, y, axis)
             return self._clip(gradients, 1), losses
         drawn: AbstractContextManager[None] = nullcontext()
-        if self._layers is not None:
+        if self._layers is not None and self._layers.draw:
             drawn = self._layers.seeded(layers_seed(self.problems[0].config.seed, i))
         with drawn:
             (first, *others) = self._alone(x, y, axis, range(len(self.problems)))
@@ -440,7 +446,7 @@ class AutogradStepper(SideBySide):
         trained = [self._named[name] for name in self._trained]
         for samples in self._one_by_one(x, y, axis, replicas):
             loss, gradients = total_and_gradients(
-                self._module, self.criterion, *samples, trained, self._training_block
+                self._network, self.criterion, *samples, trained, self._training_block
             )
             yield self._clip(dict(zip(self._trained, gradients, strict=True)), 0), loss
 
@@ -563,7 +569,7 @@ class AutogradStepper(SideBySide):
         try:
             of_each = self._one_by_one(*self._data, self._axis, replicas)
             return torch.stack(
-                [total(self._module, self.criterion, *samples, self._block) for samples in of_each]
+                [total(self._network, self.criterion, *samples, self._block) for samples in of_each]
             )
         finally:
             if self._layers is not None:
