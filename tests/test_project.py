@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "datasets": {"kinds", "runs"},
     "initializations": {"kinds", "datasets"},
     "training": {"config", "gradients", "formulas", "kinds", "losses", "runs"},
-    "instruments": {"config", "recording", "runs", "training", "kinds"},
+    "instruments": {"config", "gradients", "recording", "runs", "training", "kinds"},
     "plotting": set(),
     "sweeps": {"config", "kinds", "plotting", "runs", "training"},
     "analysis": {
