@@ -5,6 +5,7 @@ A change in the use of one stream leaves the others as they were.
 
 from __future__ import annotations
 
+import math
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 _STREAMS = {"data": 0, "initialization": 1, "batches": 2, "noise": 3}
+_MANY = 10**6
+"""Normal numbers from which compiled code, which takes some 50 ms to load, draws them."""
+
+
+class _Generator(np.random.Generator):
+    """NumPy's generator; it draws many normal numbers in half the time, with the same bits."""
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """Return standard normal numbers, as NumPy's generator does."""
+        plain = size is not None and dtype is np.float64 and out is None
+        if not plain or math.prod(np.atleast_1d(size)) < _MANY:
+            return super().standard_normal(size, dtype, out)
+        from dynamics_cli.formulas.normal import fill
+
+        numbers = np.empty(size)
+        fill(self, numbers.reshape(-1))
+        return numbers
 
 
 def stream(seed: int, name: str, *position: int) -> np.random.Generator:
@@ -23,7 +41,7 @@ def stream(seed: int, name: str, *position: int) -> np.random.Generator:
     """
     # any name is a stream of its own
     number = _STREAMS.get(name, zlib.crc32(name.encode()) | 2**32)
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number, *position])))
+    return _Generator(np.random.Philox(np.random.SeedSequence([seed, number, *position])))
 
 
 @dataclass(frozen=True)
@@ -70,7 +88,7 @@ class FreshStreams(Streams):
             return super().rng(name, *position)
         number = zlib.crc32(f"fresh {name}".encode()) | 2**32
         sequence = np.random.SeedSequence([self.seed, number, self.block, *position])
-        return np.random.Generator(np.random.SFC64(sequence))
+        return _Generator(np.random.SFC64(sequence))
 
 
 @dataclass(frozen=True)

@@ -215,6 +215,15 @@ def test_streams_are_independent():
     assert not np.array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 6).random(3))
 
 
+@pytest.mark.parametrize("shape", [(1000, 1001), 10**6])
+def test_many_normal_numbers_are_those_of_numpy(shape):
+    numpys = np.random.Generator(np.random.Philox(np.random.SeedSequence([3, 0])))
+    ours = stream(3, "data")
+    for _ in range(2):  # more are drawn from where the first ended
+        assert_array_equal(ours.standard_normal(shape), numpys.standard_normal(shape))
+    assert ours.standard_normal() == numpys.standard_normal()
+
+
 def test_random_labels_permute_the_share_asked_for_and_nothing_else():
     inputs = {"x": [[float(k)] for k in range(40)], "y": [float(k) for k in range(40)]}
     plain = GivenPoints(**inputs).samples(Streams(3))
