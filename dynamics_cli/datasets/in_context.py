@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 import numpy as np
@@ -10,6 +10,9 @@ from pydantic import Field
 
 from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
 from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
+
+_BLOCK = 2**20
+"""Numbers of the inputs that are drawn at a time: 8 MiB, which stay in the cache."""
 
 
 class InContextRegression(Dataset, kind="in_context_regression"):
@@ -117,35 +120,33 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
         root = np.linalg.cholesky(self.covariance(streams)).T
 
         def draw(count: int, pool: Floats | None) -> tuple[Floats, Floats]:
-            x = rng.standard_normal((count, T, D)) @ root
+            block = count
+            if not self.exact_moments:
+                block = max(1, _BLOCK // (T * D))
+            starts = range(0, count, block)
+            inputs: Iterable[Floats] = (
+                rng.standard_normal((min(block, count - start), T, D)) for start in starts
+            )
             if pool is None:
+                inputs = [*inputs]  # the task vectors come after all of them
                 w = self._scaled(rng.standard_normal((count, D)))
             else:
                 w = pool[np.arange(count) % len(pool)]
             if self.exact_moments:
-                x = x - x.mean(0)
                 w = w - w.mean(0)
                 values, vectors = np.linalg.eigh(np.cov(w.T).reshape(D, D))
                 w = w @ (vectors / np.sqrt(values)) @ vectors.T
-            y = np.einsum("ntd,nd->nt", x, w)
-            if self.noise is not None:
-                y = y + self.noise * noise.standard_normal(y.shape)
-            if self.features == "interleaved":
-                return _interleaved(x, y)
-            if self.features == "averaged":
-                pairs = x[:, :-1] * y[:, :-1, None]
-                squares = (y[:, :-1] ** 2).mean(1, keepdims=True)
-                averages = np.concatenate([D * pairs.mean(1), squares], axis=1)
-                return (x[:, -1, :, None] * averages[:, None]).reshape(count, -1), y[:, -1]
-            X = np.concatenate(
-                [x, np.where(np.arange(T) < self.context, y, 0.0)[:, :, None]], axis=2
-            )  # (n, T, D + 1)
-            if self.features == "tokens":
-                return X.reshape(count, -1), y[:, -1]
-            S = X.transpose(0, 2, 1) @ X
-            if self.features == "moments":
-                return np.concatenate([S.reshape(count, -1), x[:, -1]], axis=1), y[:, -1]
-            return (S[:, :D, D:] * x[:, -1:]).reshape(count, -1), y[:, -1]
+            formed = []
+            for start, normal in zip(starts, inputs, strict=True):
+                x = normal @ root
+                if self.exact_moments:
+                    x = x - x.mean(0)
+                y = np.einsum("ntd,nd->nt", x, w[start : start + block])
+                if self.noise is not None:
+                    y = y + self.noise * noise.standard_normal(y.shape)
+                formed.append(self._formed(x, y))
+            samples, labels = zip(*formed, strict=True)
+            return np.concatenate(samples), np.concatenate(labels)
 
         x, y = draw(self.n, pool)
         x_test = None
@@ -154,6 +155,26 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
             x_test, y_test = draw(self.n_test, pool if self.test_tasks == "same" else None)
         positions = self.features == "interleaved"
         return make_samples(x, y, x_test=x_test, y_test=y_test, positions=positions)
+
+    def _formed(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Return samples (n, columns) and labels of inputs `x` (n, T, D) and their `y` (n, T)."""
+        if self.features == "interleaved":
+            return _interleaved(x, y)
+        count, T, D = x.shape
+        if self.features == "averaged":
+            pairs = x[:, :-1] * y[:, :-1, None]
+            squares = (y[:, :-1] ** 2).mean(1, keepdims=True)
+            averages = np.concatenate([D * pairs.mean(1), squares], axis=1)
+            return (x[:, -1, :, None] * averages[:, None]).reshape(count, -1), y[:, -1]
+        X = np.concatenate(
+            [x, np.where(np.arange(T) < self.context, y, 0.0)[:, :, None]], axis=2
+        )  # (n, T, D + 1)
+        if self.features == "tokens":
+            return X.reshape(count, -1), y[:, -1]
+        S = X.transpose(0, 2, 1) @ X
+        if self.features == "moments":
+            return np.concatenate([S.reshape(count, -1), x[:, -1]], axis=1), y[:, -1]
+        return (S[:, :D, D:] * x[:, -1:]).reshape(count, -1), y[:, -1]
 
 
 def _interleaved(x: Floats, y: Floats) -> tuple[Floats, Floats]:
