@@ -29,6 +29,11 @@ class _Redirected(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._generator = generator
         self.draws: bool = False
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Return that no code of `torch.compile` is needed, which takes a second to import."""
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:

@@ -23,7 +23,7 @@ import json, sys
 from dynamics_cli.cli import main
 for settings in json.loads(sys.stdin.read()):
     main(["train", "boursier2022/orthogonal", "--json", *settings], standalone_mode=False)
-    print("loaded:", *({"torch"} & set(sys.modules)))
+    print("loaded:", *sorted({"torch", "torch._dynamo"} & set(sys.modules)))
 """
 POINTS = "dataset={kind: points, x: [[1, 0.5, 2, 0], [-0.5, 1, 0, 1]], y: [1.0, -1.0]}"
 DEEP = [
@@ -33,14 +33,16 @@ DEEP = [
 GD = "optimizer.iterations=100"
 
 
-def test_a_compiled_training_does_not_import_torch(shell):
-    """Networks of few columns, deep ones, and those in the span of the samples, one after the
-    other.
+def test_training_imports_no_more_of_torch_than_it_needs(shell):
+    """Networks of few columns, deep ones, and those in the span of the samples need none of it;
+    networks of torch do not need its compiler.
     """
     common = ["record.snapshots={kind: geometric, ratio: 1.5}"]
-    runs = [[*common, *one] for one in ([GD], [GD, *DEEP], [GD, POINTS])]
+    by_torch = [GD, "backend=torch"]
+    runs = [[*common, *one] for one in ([GD], [GD, *DEEP], [GD, POINTS], by_torch)]
     plan = json.dumps([[f"--set={change}" for change in run] for run in runs])
     answer = shell(code=TRAINED, input=plan)
     assert [line for line in answer.out.splitlines() if line.startswith("loaded:")] == [
-        "loaded:"
-    ] * 3, answer.err
+        *["loaded:"] * 3,
+        "loaded: torch",
+    ], answer.err
