@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -100,7 +101,9 @@ def context_bigram(symbols: Ints, classes: int) -> Floats:
 
 def log_probabilities(h: Floats) -> Floats:
     """Return the logarithms of the probabilities that outputs (..., C) give classes."""
-    return np.asarray(h - np.logaddexp.reduce(h, -1, keepdims=True))
+    # class by class: `np.logaddexp.reduce` gives the same bits one position after another
+    total = reduce(np.logaddexp, np.moveaxis(h, -1, 0))
+    return np.asarray(h - total[..., None])
 
 
 def divergence(p: Floats, log_q: Floats) -> Floats:
