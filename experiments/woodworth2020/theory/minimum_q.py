@@ -74,13 +74,16 @@ def minimum_q(
     """
     points, labels = as_points(X, y)
     logs = np.log(np.atleast_1d(np.asarray(mu, np.float64)))
-    if depth < 2 or np.linalg.matrix_rank(points) < len(points) or logs.size == 0:
+    # they tell the rank, as `np.linalg.matrix_rank` does, and the norm
+    values = np.linalg.svd(points, compute_uv=False)
+    reach = float(values.max())
+    negligible = reach * max(points.shape) * np.finfo(np.float64).eps
+    if depth < 2 or np.sum(values > negligible) < len(points) or logs.size == 0:
         raise ValueError(
             "argmin Q needs a depth of 2 at least, and samples that some predictor interpolates"
         )
     beta = np.full((len(logs), points.shape[1]), np.nan)
     now = max(START, float(logs.max()))
-    reach = float(np.linalg.norm(points, 2))
     nu = (
         np.linalg.solve(points @ points.T, labels)
         * np.exp(-now)
