@@ -155,16 +155,22 @@ def against_solution(runs: kit.Runs) -> float:
     """Return the ratio of the error on new tasks to the error of solved ridge regression, the
     farthest of all networks.
     """
-    ratios = []
+    alike: dict[str, list[kit.Run]] = {}  # ridges differ on the same samples
     for one in itertools.chain.from_iterable(map(networks, runs.values())):
-        samples = one.dataset()
-        optimizer: Any = one.config.optimizer
-        H = samples.x.astype(np.float64)
-        penalty = len(H) * optimizer.weight_decay * np.eye(H.shape[1])
-        Gamma = np.linalg.solve(H.T @ H + penalty, H.T @ samples.y.astype(np.float64))
-        exact, _ = errors_of(one, Gamma)
-        trained, _ = errors_of(one, one.state(-1)["weight_1"])
-        ratios.append(trained / exact)
+        key = f"{one.config.dataset.model_dump_json()} {one.config.seed}"
+        alike.setdefault(key, []).append(one)
+    ratios = []
+    for several in alike.values():
+        samples = several[0].dataset()
+        H = samples.x
+        moments = H.T @ H
+        targets = H.T @ samples.y
+        for one in several:
+            optimizer: Any = one.config.optimizer
+            penalty = len(H) * optimizer.weight_decay * np.eye(H.shape[1])
+            exact, _ = errors_of(one, np.linalg.solve(moments + penalty, targets))
+            trained, _ = errors_of(one, one.state(-1)["weight_1"])
+            ratios.append(trained / exact)
     return kit.farthest(ratios)
 
 
