@@ -251,7 +251,7 @@ def settle(figure: Figure) -> list[Bbox]:
         ]
         if not (turn < 3 and _break_labels(figure)) and max(moves, default=0.0) < 1e-4:
             break
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
     return boxes
 
 
