@@ -181,9 +181,11 @@ def _check(
     if len(x) == 0 or x.shape[1] == 0:
         raise InputError(f"{x_name} is empty")
     for array, name in ((x, x_name), (y, y_name)):
-        missing = positions and array is y
-        if not np.isfinite(np.where(np.isnan(array) & missing, 0.0, array)).all():
-            bad = np.argwhere(~np.isfinite(array))
+        finite = np.isfinite(array)
+        if positions and array is y:
+            finite |= np.isnan(array)  # no label
+        if not finite.all():
+            bad = np.argwhere(~finite)
             raise InputError(
                 f"{name} holds {array[tuple(bad[0])]} at {tuple(int(i) for i in bad[0])}; all"
                 " values must be finite"
