@@ -67,11 +67,12 @@ def main(parts: tuple[str, ...]) -> None:
     # as Python ends.
     gc.set_threshold(100_000, 50, 50)
     atexit.register(gc.freeze)
-    # A thread that waits for the others gives up its core after 0.5 ms instead of 10: where another
-    # program has a core, an iteration of a wide network then takes 0.6 ms, not 8. GNU's OpenMP
-    # reads this when torch or numba loads it.
+    # A thread that waits for the others gives up its core after 50 µs, as long as it takes to wake
+    # it again, instead of 10 ms: where other programs have the cores, an iteration of a GAN takes
+    # 57 ms, and 130 where threads wait for 0.5 ms. GNU's OpenMP reads this when torch or numba
+    # loads it.
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     if parts:
         from dynamics_cli.kinds.registry import use
 

@@ -15,7 +15,7 @@ def test_waiting_threads_spin_briefly_unless_the_user_says_otherwise(shell, monk
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
     assert shell(code=SEEN).out.splitlines()[-1] == str(["7", None, False])
     monkeypatch.delenv("GOMP_SPINCOUNT")
-    assert shell(code=SEEN).out.splitlines()[-1] == str(["10000", None, False])
+    assert shell(code=SEEN).out.splitlines()[-1] == str(["1000", None, False])
 
 
 TRAINED = """
