@@ -90,6 +90,8 @@ def _sha256(named: str) -> str:
 class CallTask(Task):
     """A call of a function, recorded as a run."""
 
+    apart = True
+
     def train(
         self,
         *,

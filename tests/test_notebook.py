@@ -41,7 +41,7 @@ def test_a_run_and_a_sweep_are_a_picture_and_a_table(tmp_path):
     assert shown.find("h4").text == "a&b"
     assert size_of(shown) == pytest.approx((3.4 * 300, 2.6 * 300), rel=0.05)
     assert "complete" in cells(shown)
-    sweep = dyn.sweep(config, {"optimizer.lr": [0.01, 0.02]}, out=tmp_path / "sweep", workers=1)
+    sweep = dyn.sweep(config, {"optimizer.lr": [0.01, 0.02]}, out=tmp_path / "sweep")
     shown = parsed(sweep._repr_html_())
     assert size_of(shown)[0] > 900
     assert shown.find("p").text == "complete: 2 of 2 jobs have ended"

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import types
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,6 @@ from dynamics_cli.losses.squared import Mse
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.templates import new_paper
 from dynamics_cli.training import loop
-from dynamics_cli.training.many import train
 from tests.cases import read
 from tests.runs.damage import arrays_of
 
@@ -121,7 +119,6 @@ def test_a_strangers_file(stranger, monkeypatch):
 def test_jobs_of_a_sweep_are_read_without_their_code(stranger, monkeypatch):
     """Shown, drawn, compared; what needs the code says how it is loaded."""
     short = ("--set", "optimizer.iterations=20", "--grid", "loss.delta=0.1,1", "--seeds", "2", "-q")
-    monkeypatch.setattr(train, "Processes", lambda count=None: ThreadPoolExecutor(1))
     dyn("--with", "my_parts.py", "sweep", "my.yaml", *short, "--workers", "1", cwd=stranger)
     assert "rademacher" in dyn("show", "latest:0", cwd=stranger).stdout
     dyn("plot", "latest:0", "--panel", "measures", cwd=stranger)
@@ -262,11 +259,9 @@ PREDICTED = {"same": "deep_modes", "my_loss": "deep_modes", "my_gd": "central_fl
 
 
 @pytest.mark.parametrize("own", AS_BUNDLED)
-def test_a_relative_of_a_bundled_kind_has_its_rights(own, tmp_path, monkeypatch):
+def test_a_relative_of_a_bundled_kind_has_its_rights(own, tmp_path):
     """Trained by itself and in a sweep, with the measures and the initialisation of the other."""
     bundled, sections = AS_BUNDLED[own]
-    if own != "my_loss":  # one sweep goes to processes, which take seconds to start
-        monkeypatch.setattr(train, "Processes", lambda count=None: ThreadPoolExecutor(1))
     (tmp_path / "relatives.py").write_text(RELATIVES)
     config = {"name": "own", "backend": "torch", "loss": {"kind": "mse"}, "optimizer": GD}
     text = json.dumps({**config, **sections})

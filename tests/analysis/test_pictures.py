@@ -23,7 +23,7 @@ from .conftest import ORTHOGONAL
 
 
 def trained(directory, *grid, changes=(), **options):
-    return sweep_of(directory, ["optimizer.iterations=20", *changes], grid, here=True, **options)[1]
+    return sweep_of(directory, ["optimizer.iterations=20", *changes], grid, **options)[1]
 
 
 def named(sweep, name, **words):

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from dynamics_cli.cli import main
-from dynamics_cli.training.many import train
 from tests.cases import TOY as CONFIG
 
 ROOT = Path(__file__).parents[2]
@@ -37,8 +35,6 @@ def place(tmp_path, monkeypatch):
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "1000")
-    # jobs that are trained by themselves: a process takes seconds to start
-    monkeypatch.setattr(train, "Processes", lambda count=None: ThreadPoolExecutor(1))
     for name in ("DYN_OUTPUTS", "DYN_TRACEBACK", "SLURM_JOB_ID"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "toy.yaml").write_text(CONFIG)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,15 +39,12 @@ from tests.runs.damage import arrays_of, flip
 from tests.sweeps.test_grid import BASE
 
 
-def sweep_of(
-    directory, overrides=(), grid=(), *, base=BASE, seeds=1, record="config", here=False, **options
-):
-    """Plan and run a sweep; `here`, that is without processes, which take seconds to start."""
+def sweep_of(directory, overrides=(), grid=(), *, base=BASE, seeds=1, record="config", **options):
+    """Plan and run a sweep."""
     jobs = PlannedSweep(
         base, list(overrides), [parse_axis(text) for text in grid], seeds=seeds, record=record
     )
-    with ThreadPoolExecutor(1) as executor:
-        return jobs, run_sweep(jobs, out=directory, executor=executor if here else None, **options)
+    return jobs, run_sweep(jobs, out=directory, **options)
 
 
 def test_measures_that_take_long_are_shared_by_a_process_for_each_core(tmp_path, monkeypatch):
@@ -139,20 +137,43 @@ def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
 def test_jobs_that_measure_different_things_are_not_trained_together(tmp_path):
     points = "{kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0]"
     grid = [f"dataset={points}}},{points}, x_test: [[1.0]], y_test: [1.0]}}"]
-    _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=20"], grid, seeds=2, here=True)
+    _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=20"], grid, seeds=2)
     assert [row["test_loss"] is None for row in sweep.rows] == [True, True, False, False]
 
 
-def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alike(tmp_path):
+def _apart(directory, overrides, monkeypatch):
+    """Return the jobs of a sweep that are given to processes, which train none here."""
+    given = []
+
+    def noted(kinds, of, directory, *others, **options):
+        given.append(Path(directory).name)
+        return "not trained"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "Processes", ThreadPoolExecutor)
+        patch.setattr(train, "work", noted)
+        sweep_of(directory, overrides, ["optimizer.lr=0.01,0.02,0.03"])
+    return sorted(given)
+
+
+def test_jobs_that_cannot_be_batched_are_trained_here_by_executors_and_processes_alike(
+    tmp_path, monkeypatch
+):
     deep = [
         "architecture={kind: fully_connected, widths: [4], centered: true}",
         "backend=torch",
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
     ]
-    _, here = sweep_of(tmp_path / "here", deep, ["optimizer.lr=0.01,0.02"], here=True)
-    _, there = sweep_of(tmp_path / "there", deep, ["optimizer.lr=0.01,0.02"], workers=1)
+    lr = ["optimizer.lr=0.01,0.02"]
+    _, here = sweep_of(tmp_path / "here", deep, lr)
+    _, there = sweep_of(tmp_path / "there", deep, lr, workers=1)
     assert here.table.read_bytes() == there.table.read_bytes()
+    assert _apart(tmp_path / "short", deep, monkeypatch) == []
+    long = [*deep, f"optimizer.iterations={train.LONG_WORK // train.CALL_WORK + 1}"]
+    assert _apart(tmp_path / "long", long, monkeypatch) == ["000000", "000001", "000002"]
+    monkeypatch.setattr(train, "SHORT_SECONDS", -1.0)
+    assert _apart(tmp_path / "late", deep, monkeypatch) == ["000001", "000002"]
     assert [(row["path"], row["status"]) for row in here.rows] == [
         (f"jobs/00000{k}", "complete") for k in range(2)
     ]
@@ -308,7 +329,7 @@ def test_jobs_of_a_batch_that_fails_are_trained_one_by_one(
     monkeypatch.setattr(WeightNorm, "measure", unsolvable)
     define_kinds_that_differ_by_seed()
     told = []
-    options = {"seeds": 3, "here": True, "messages": told.append}
+    options = {"seeds": 3, "messages": told.append}
     arguments = [*changes, "optimizer.iterations=3"]
     _, sweep = sweep_of(tmp_path / "s", arguments, **options)
     assert "3 jobs are trained one by one" in told[0]
@@ -330,7 +351,7 @@ def trained_alone(tmp_path_factory):
     grid = [f"optimizer={rule.format(0.01)},{rule.format(0.02)}"]
     for name, scale in (("s", 0.1), ("other", 0.3)):
         alone = ["backend=torch", "architecture.centered=true", f"initialization.scale={scale}"]
-        sweep_of(folder / name, alone, grid, seeds=2, here=True)
+        sweep_of(folder / name, alone, grid, seeds=2)
     return folder
 
 
@@ -408,9 +429,7 @@ def test_the_same_sweep_again_trains_a_damaged_job_again_and_says_so(tmp_path, a
 
 
 def test_the_table_is_part_of_what_is_verified(tmp_path):
-    _, sweep = sweep_of(
-        tmp_path / "s", ["optimizer.iterations=2"], ["loss.reduction=mean,sum"], here=True
-    )
+    _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=2"], ["loss.reduction=mean,sum"])
     assert verify_sweep(sweep.path) == []
     table = sweep.table.read_text()
     sweep.table.write_text(table.replace("complete", "failed", 1))

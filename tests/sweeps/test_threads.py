@@ -141,17 +141,11 @@ def alone(config, changes, folder):
     return [bits(run) for run in runs]
 
 
-@contextmanager
-def plainly():
-    yield {}
-
-
 @pytest.mark.parametrize("name", ["dropout", "own kinds"])
 def test_jobs_in_threads_have_the_bits_of_each_alone(tmp_path, name):
     config, changes = CASES[name]
     expected = alone(config, changes, tmp_path)
     assert len({run["losses"] for run in expected}) == 4
-    assert jobs(config, changes, tmp_path / "plain", plainly) == expected
     assert jobs(config, changes, tmp_path / "threads", threads) == expected
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dynamics_cli.config import RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
@@ -42,7 +43,10 @@ LONG_WORK = 2**34
 """A run of more multiply-adds is worth a process of its own: a second or more, as starting one
 takes.
 """
-
+CALL_WORK = 2**20
+"""Multiply-adds that take as long as torch takes to call the operations of an update."""
+SHORT_SECONDS = 3.0
+"""Jobs of a sweep that are trained in this time need no processes, which take as long to start."""
 
 SHORT = 16
 """Characters of the hash of a network that `run.json` keeps, as it was asked for."""
@@ -77,6 +81,8 @@ class Task:
     """The run directory; by default named after the configs below `root`."""
     root: Path | None = None
     """By default `outputs/runs`."""
+    apart: ClassVar[bool] = False
+    """Whether it is never trained in the process that asks for it."""
 
     @blamed()
     def plan(self) -> Plan:
@@ -154,8 +160,8 @@ def train_all(
     Yield the place of each, and its run or why it failed.
 
     Tasks are yielded as they end, in any order. By default this process trains replicas, by all
-    cores, and short runs; processes of one thread each train the other runs, if there are two or
-    more.
+    cores, and short runs, of the jobs of a sweep as many as end in `SHORT_SECONDS` after the first;
+    processes of one thread each train the other runs, if there are two or more.
 
     Args:
         tasks: the runs to train.
@@ -186,11 +192,15 @@ def train_all(
             return error
 
     put_off: dict[int, Task] = {}
+    until = math.inf
     for k, task in enumerate(tasks):
-        if elsewhere or (task.directory is not None and len(task.configs) == 1):
+        single = task.directory is not None and len(task.configs) == 1
+        if elsewhere or task.apart or (single and time.monotonic() > until):
             put_off[k] = task
             continue
         ended = here(task, lone=len(tasks) == 1)
+        # the first one may import torch and compile kernels
+        until = min(until, time.monotonic() + SHORT_SECONDS)
         if isinstance(ended, Task):
             put_off[k] = ended
         else:
@@ -257,7 +267,12 @@ def _is_long(plan: Plan, *, force: bool) -> bool:
     if plan.problem.threaded_work(1) is None:  # convolutions use all cores in each process
         return False
     run = None if force else begun_run(plan)
-    return plan.needs.multiply_adds > LONG_WORK and (run is None or not run.ended)
+    if run is not None and run.ended:
+        return False
+    work = plan.needs.multiply_adds
+    if plan.choice.backend == "torch":
+        work += CALL_WORK * plan.needs.iterations
+    return work > LONG_WORK
 
 
 def work(
