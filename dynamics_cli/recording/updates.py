@@ -11,7 +11,6 @@ import math
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import bisect
 
 from dynamics_cli.gradients.derivatives import derivatives_of
 from dynamics_cli.kinds import Floats, Problem, Sections, State
@@ -177,4 +176,6 @@ class CriticalLr(OfUpdates, kind="critical_lr"):
             low /= 2
             if low < 1 / FARTHEST:
                 return 0.0
+        from scipy.optimize import bisect  # which takes as long to load as a short run
+
         return float(bisect(rise, low, high, rtol=ACCURACY))

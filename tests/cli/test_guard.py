@@ -81,7 +81,7 @@ def test_the_exit_code_is_that_of_the_error(name, code, dyn, monkeypatch):
 
 def test_a_reader_who_goes_away_ends_it_quietly(place):
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "dynamics_cli", "list", "kinds"],
+        [sys.executable, "-u", "-m", "dynamics_cli", "list", "figures"],
         cwd=place,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -98,7 +98,7 @@ def test_a_reader_who_goes_away_ends_it_quietly(place):
 def test_output_that_cannot_be_written_is_told(place):
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
-            [sys.executable, "-m", "dynamics_cli", "list", "kinds"],
+            [sys.executable, "-m", "dynamics_cli", "list", "figures"],
             cwd=place,
             env=environment(),
             stdout=full,

@@ -58,7 +58,7 @@ from dynamics_cli.cli import COMMANDS, main
 for words in sys.stdin.read().splitlines():
     with contextlib.redirect_stdout(io.StringIO()):
         main(words.split(), standalone_mode=False)
-    heavy = {"torch", "matplotlib", "numpy", "pydantic", "scipy", "yaml", "PIL", "tqdm"}
+    heavy = {"torch", "matplotlib", "numpy", "pydantic", "scipy", "yaml", "PIL", "tqdm", "numba"}
     print(words, *(heavy & set(sys.modules)))
 """
 LIGHT = {  # commands, and what none of them loads
@@ -73,7 +73,8 @@ LIGHT = {  # commands, and what none of them loads
         "tqdm",
     },
     ("list figures", "list papers", "list configs"): {"torch", "matplotlib", "numpy", "pydantic"},
-    ("list kinds", "list runs", "show toy.yaml", "config check toy.yaml"): {"torch", "matplotlib"},
+    ("list kinds", "list runs", "show toy.yaml"): {"torch", "matplotlib", "numba"},
+    ("config check toy.yaml",): {"torch", "matplotlib"},
 }
 
 

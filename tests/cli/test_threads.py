@@ -23,7 +23,7 @@ import json, sys
 from dynamics_cli.cli import main
 for settings in json.loads(sys.stdin.read()):
     main(["train", "boursier2022/orthogonal", "--json", *settings], standalone_mode=False)
-    print("loaded:", *sorted({"torch", "torch._dynamo"} & set(sys.modules)))
+    print("loaded:", *sorted({"torch", "torch._dynamo", "scipy.optimize"} & set(sys.modules)))
 """
 POINTS = "dataset={kind: points, x: [[1, 0.5, 2, 0], [-0.5, 1, 0, 1]], y: [1.0, -1.0]}"
 DEEP = [

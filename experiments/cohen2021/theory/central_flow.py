@@ -24,7 +24,6 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from dynamics_cli.gradients.derivatives import derivatives_of, trained_among, trained_names
-from dynamics_cli.gradients.lanczos import largest_eigenvalues
 from dynamics_cli.kinds import Curve, Problem, State, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.recording.curvature import stability_threshold
@@ -166,6 +165,8 @@ def central_flow(
     Euler steps of 1 / `substeps`; the `top` largest eigenvalues are followed, and those near the
     edge take part. Without `states` weights and vectors are kept of the end alone.
     """
+    from dynamics_cli.gradients.lanczos import largest_eigenvalues
+
     state = states_of(problem)
     dt = 1 / substeps
     rng = np.random.default_rng(0)
