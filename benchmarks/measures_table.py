@@ -124,14 +124,29 @@ class Oracle:
         self.put(self.theta)
         return float(value.detach()), flat(slopes).numpy()
 
-    def curvature(self, rows: Any = slice(None)) -> np.ndarray:
-        """Return the Hessian of some samples by differences."""
+    @cached_property
+    def H(self) -> np.ndarray:
+        """The Hessian, by differences."""
         columns = []
         for e in STEP * np.eye(len(self.theta)):
-            up, down = (self.at(self.theta + sign * e, rows)[1] for sign in (1, -1))
+            up, down = (self.at(self.theta + sign * e)[1] for sign in (1, -1))
             columns.append((up - down) / (2 * STEP))
         H = np.stack(columns)
         return (H + H.T) / 2
+
+    def bend(self, v: np.ndarray, rows: Any = slice(None)) -> float:
+        """Return the curvature of some samples along v, by a difference."""
+        v = v / np.linalg.norm(v)
+        up, down = (self.at(self.theta + sign * STEP * v, rows)[1] for sign in (1, -1))
+        return float((up - down) @ v / (2 * STEP))
+
+    def rise(self, step: np.ndarray) -> float:
+        """Return by how much the loss rises along a step."""
+        self.put(self.theta + step)
+        with torch.no_grad():
+            value = self.case.total(self.model, self.loss, self.x, self.y)
+        self.put(self.theta)
+        return float(value) - self.L
 
     @cached_property
     def L(self) -> float:
@@ -140,10 +155,6 @@ class Oracle:
     @cached_property
     def g(self) -> np.ndarray:
         return self.at(self.theta)[1]
-
-    @cached_property
-    def H(self) -> np.ndarray:
-        return self.curvature()
 
     @cached_property
     def J(self) -> np.ndarray:
@@ -191,8 +202,7 @@ class Oracle:
         for _ in range(4):
             rows = rng.choice(len(self.y), 3, replace=False)
             if any(self.case.count(self.loss, self.y[k : k + 1]) for k in rows):
-                g = self.at(self.theta, rows)[1]
-                ratios.append(g @ self.curvature(rows) @ g / (g @ g))
+                ratios.append(self.bend(self.at(self.theta, rows)[1], rows))
         return float(np.mean(ratios))
 
     def llc(self, iteration: int) -> float:
@@ -208,22 +218,19 @@ class Oracle:
         return 3.0 * (float(np.mean(losses)) - self.L)
 
     def critical(self, u: np.ndarray) -> float:
-        def rise(c: float) -> float:
-            return self.at(self.theta + c * u)[0] - self.L
-
         if self.g @ u >= 0:
             return 0.0
         high = 1.0
-        while rise(high) < 0:
+        while self.rise(high * u) < 0:
             high *= 2
             if high > 2.0**30:
                 return math.inf
         low = high / 2
-        while rise(low) >= 0:
+        while self.rise(low * u) >= 0:
             high, low = low, low / 2
-        for _ in range(60):
+        for _ in range(30):
             middle = (low + high) / 2
-            low, high = (middle, high) if rise(middle) < 0 else (low, middle)
+            low, high = (middle, high) if self.rise(middle * u) < 0 else (low, middle)
         return low
 
 
@@ -267,7 +274,7 @@ def expected(states: list[Oracle], k: int) -> Iterator[tuple[str, Callable[[], A
     size = np.linalg.norm(u)
     yield "update_norm", lambda: size
     yield "update_cosine_gradient", lambda: -u @ before.g / size / np.linalg.norm(before.g)
-    yield "directional_sharpness", lambda: u @ before.H @ u / size**2
+    yield "directional_sharpness", lambda: before.bend(u)
     yield "critical_lr", lambda: before.critical(u)
     if k > 1:
         v = before.theta - states[k - 2].thawed(now).theta
