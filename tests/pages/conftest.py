@@ -71,9 +71,11 @@ def figure(outputs):
     return dyn.reproduce("boursier2022-fig2", formats=["png"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser():
-    """Debian's Chromium, or whatever the system has; nothing is downloaded."""
+    """Debian's Chromium, or whatever the system has; nothing is downloaded. It is busy while it is
+    open.
+    """
     driver = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("there is no chromium here")
