@@ -4,15 +4,19 @@ bits.
 A run may begin in the process that compiles its kernel and be resumed in one that loads it.
 """
 
+import errno
 import json
 import os
 import runpy
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
-from dynamics_cli.formulas import compiling
+from dynamics_cli.formulas import compiling, native, units
 from tests.cases import read
 from tests.runs.damage import DAMAGES, arrays_of
 
@@ -58,31 +62,18 @@ REPLICAS = ("dense", "few", "sgd", "deep")
 CASES = [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)]
 
 
-def dyn_train(config, *more, **environment):
-    """Train several seeds in a process of its own."""
-    command = [
-        sys.executable,
-        "-m",
-        "dynamics_cli",
-        "sweep",
-        str(config),
-        "--record=config",
-        "--quiet",
-        *more,
-    ]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, check=True, capture_output=True, text=True
-    )
-
-
 def trained(folder, name, replicas, threads, cache):
-    """Return the arrays that a run in a process of its own records, by path."""
+    """Return the arrays that several seeds record in a process of its own, by path."""
     config = folder / f"{name}.json"
     out = folder / f"{threads}"
     config.write_text(json.dumps({"name": name, "seed": 0, **BASE, **RUNS[name]}))
-    counts = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
-    dyn_train(
-        config, "--out", str(out), f"--seeds={replicas}", **counts, NUMBA_CACHE_DIR=str(cache)
+    counts = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
+    command = [sys.executable, "-m", "dynamics_cli", "sweep", str(config), "--out", str(out)]
+    subprocess.run(
+        [*command, f"--seeds={replicas}", "--record=config", "--quiet"],
+        env={**os.environ, **counts, "NUMBA_CACHE_DIR": str(cache)},
+        check=True,
+        capture_output=True,
     )
     return arrays_of(out)
 
@@ -102,19 +93,6 @@ def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name, replicas, tmp
     assert fresh.keys() == loaded.keys()
     assert [path for path in fresh if fresh[path] != loaded[path]] == []
     assert len(fresh) >= 4
-
-
-def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path):
-    # no directory can be made below a file, not even by an administrator
-    config = tmp_path / "few.json"
-    config.write_text(json.dumps({"name": "few", "seed": 0, **BASE, **RUNS["single-sample"]}))
-    nowhere = {
-        "NUMBA_CACHE_DIR": str(config),
-        "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
-    }
-    done = dyn_train(config, "--out", str(tmp_path / "run"), **nowhere)
-    assert done.stderr.count("compiled kernels cannot be kept") == 1
-    assert "1 complete" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
@@ -138,11 +116,14 @@ def test_a_terminal_is_told_of_compilation_once(tmp_path):
     assert said() == "end"
 
 
+SMALL = "import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x + 1.5\n"
+
+
 @pytest.mark.parametrize("file", ["*.nbi", "*.nbc"], ids=["index", "code"])
 @pytest.mark.parametrize("damage", ["empty", "a bit of the contents", "cut in half"])
 def test_damaged_compiled_code_is_compiled_again(file, damage, tmp_path, monkeypatch, capsys):
     source = tmp_path / "small.py"
-    source.write_text("import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x + 1.5\n")
+    source.write_text(SMALL)
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
 
     def value():
@@ -164,29 +145,26 @@ def test_damaged_compiled_code_is_compiled_again(file, damage, tmp_path, monkeyp
     assert value() == (3.5, 1, "")
 
 
-FULL = """
-import errno, sys
-from numba.core import caching
-from dynamics_cli.cli import main
-def full(*arguments, **options):
-    raise OSError(errno.ENOSPC, "No space left on device")
-caching.IndexDataCacheFile.save = full
-from dynamics_cli.formulas import units
-units.Path = type("Full", (type(units.Path()),), {"write_text": full})
-units.cache_folder = lambda folder=units.cache_folder(): units.Path(folder)
-main()
-"""
+@pytest.mark.parametrize("why", ["", " (No space left on device)"])
+def test_compiled_code_that_cannot_be_kept_costs_time_alone(why, tmp_path, monkeypatch, capsys):
+    """Neither the code of a function nor the source and the code of a unit."""
 
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-def test_a_full_disk_of_compiled_code_costs_time_alone(tmp_path):
-    config = tmp_path / "deep.json"
-    config.write_text(
-        json.dumps({"name": "deep", "seed": 0, **BASE, **RUNS["deep"], **RUNS["dense"]})
-    )
-    command = [sys.executable, "-c", FULL, "train", str(config), "--out", str(tmp_path / "run")]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("compiled kernels cannot be kept (No space left on device)") == 1
-    assert "Traceback" not in done.stderr
-    assert "complete" in done.stdout
+    source = tmp_path / "small.py"
+    source.write_text(SMALL)
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiling, "_SAID", set())
+    monkeypatch.setattr(units, "cache_folder", compiling.cache_folder.__wrapped__)
+    if why:
+        monkeypatch.setattr(IndexDataCacheFile, "save", full)
+        monkeypatch.setattr(Path, "write_text", full)
+    else:  # no directory can be made below a file, not even by an administrator
+        (tmp_path / "cache").touch()
+        monkeypatch.setattr("numba.core.config.CACHE_LOCATOR_CLASSES", "UserProvidedCacheLocator")
+    assert runpy.run_path(str(source))["f"](2.0) == 3.5
+    text = "def first(z: Reals) -> float:\n    return z[0]\n"
+    unit = units._compiled.__wrapped__(np.dtype("float64"), text, 0)
+    assert unit.call(native.address_of(np.array([2.5]))) == 2.5
+    assert capsys.readouterr().err.count(f"compiled kernels cannot be kept{why}, so") == 1
