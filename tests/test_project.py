@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,12 @@ FOUNDATION = {
 """What all may import."""
 
 
+@cache
+def tree_of(file):
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(file):
     """Return the modules of the program that a file imports, and where: at once, for `types`, or
     in a `function`.
@@ -121,7 +128,7 @@ def imported(file):
         for child in ast.iter_child_nodes(node):
             visit(child, where)
 
-    visit(ast.parse(file.read_text(encoding="utf-8")), "module")
+    visit(tree_of(file), "module")
     return {name: where for name, where in found.items() if name in MODULES}
 
 
@@ -171,7 +178,7 @@ def test_a_public_name_stands_in_one_module():
         node.name
         for name, file in MODULES.items()
         if not re.match(r"dynamics_cli\.(api|cli\.|.*__pycache__)", name)
-        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        for node in tree_of(file).body
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name[0] != "_"
     )
     assert [name for name, count in homes.items() if count > 1] == []
@@ -181,7 +188,7 @@ def named_kinds(file, bundled):
     """Return where a file names bundled kinds: classes, but for imports and types, and texts
     compared with `.kind`.
     """
-    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(tree_of(file)))
     types = {
         id(inner)
         for node in nodes
@@ -223,7 +230,7 @@ def kinds_by_room():
     files += [(file, "experiments") for file in (ROOT / "experiments").rglob("*.py")]
     kinds = {}
     for file, room in files:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(file)):
             for key in node.keywords if isinstance(node, ast.ClassDef) else ():
                 if key.arg == "kind" and isinstance(key.value, ast.Constant):
                     kinds.setdefault(room, {})[node.name] = str(key.value.value)

@@ -23,8 +23,10 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.linear_modes import linear_mode
 from tests.cases import read
 
-SLOW = ("central_flow",)
-"""Its figure is made in the tests of its paper too."""
+SLOW = {"central_flow", "a class of torch", ("orthogonal_saddles", "averaged")}
+"""Theories, ways to train and both, which take seconds: figures of a paper show the first, and
+torch keeps averages over 20 000 updates.
+"""
 KINDS = [
     pytest.param(kind, marks=pytest.mark.long if kind in SLOW else ())
     for kind in all_kinds("theory")
@@ -80,9 +82,9 @@ a large start: [early_alignment, {initialization: {scale: 1.0}}, starts near 0]
 batches: [central_flow, {optimizer: {kind: sgd, batch_size: 8, iterations: 20}}, batch_size is 8]
 kinks: [central_flow, {architecture: {activation: relu}, optimizer: {iterations: 20}},
   has kinks]
-samples seen twice: [order_parameters, {optimizer: {epochs: 2}},
-  'once: 4000 are drawn from 2000']
-signs of a teacher: [order_parameters, {dataset: {sign: true}}, dataset.sign is True]
+samples seen twice: [order_parameters, {dataset: {n: 200}, optimizer: {epochs: 2}},
+  'once: 400 are drawn from 200']
+signs of a teacher: [order_parameters, {dataset: {n: 200, sign: true}}, dataset.sign is True]
 some weights: [orthogonal_saddles, {record: {parameters: [hidden_weight]}},
   without output_weight]
 """)
@@ -278,13 +280,13 @@ def varied(kind, way):
 
 
 @pytest.mark.parametrize(
-    "way",
+    ("kind", "way"),
     [
-        pytest.param(way, marks=pytest.mark.long if way == "a class of torch" else ())
+        pytest.param(kind, way, marks=pytest.mark.long if SLOW & {kind, way, (kind, way)} else ())
+        for kind in all_kinds("theory")
         for way in (*OPTIMIZERS, *CHANGED)
     ],
 )
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_theory_predicts_a_run_or_says_what_it_violates(kind, way, trained):
     """All optimizers, schedules, clips, batches and changes: no wrong number without a word."""
     try:

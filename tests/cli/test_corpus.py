@@ -52,7 +52,7 @@ def test_a_run_is_opened_shown_verified_drawn_and_exported(corpus, name, dyn):
 
     assert RUNS[name] in dyn("show", path).out
     assert "intact" in dyn("verify", path).out
-    assert dyn("plot", path, "--out", "pictures").code == 0
+    assert dyn("plot", path, "--panel", "loss", "--out", "pictures").code == 0  # the page has all
     assert dyn("page", path, "--output", "page.html").code == 0
     assert dyn("export", path, "table.csv").code == 0
 

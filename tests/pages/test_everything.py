@@ -193,8 +193,16 @@ def examples(folder):
     return found
 
 
-def test_few_cells_of_the_grid_have_panels_and_pages(tmp_path):
-    assert looked_at(cells(tmp_path, FEW), tmp_path, set()) == (len(FEW), 0)
+def test_few_cells_of_the_grid_and_what_it_found_have_panels_and_pages(tmp_path):
+    """Inputs that are no points of a plane, and one output that is asked for by its number, too."""
+    (tmp_path / "e.yaml").write_text(
+        example(all_kinds("dataset")["matrix_completion"]), encoding="utf-8"
+    )
+    one = config_of(FEW[-1] | {"inputs": 2}, tmp_path)
+    one["architecture"]["outputs"] = 1
+    found = {"entries": partial(shortened, tmp_path / "e.yaml"), "one": lambda: one}
+    configs = found | cells(tmp_path, FEW)
+    assert looked_at(configs, tmp_path, set()) == (len(configs), 0)
 
 
 @pytest.mark.long
@@ -206,22 +214,6 @@ def test_pairs_of_the_grid_have_panels_and_pages(tmp_path):
     drawn, refused = looked_at(cells(tmp_path, chosen), tmp_path)
     assert (drawn, refused) == (len(chosen), 0)
     assert drawn >= 30
-
-
-def test_what_the_grid_found(tmp_path):
-    """Inputs that are no points of a plane; one output that is asked for by its number."""
-    (tmp_path / "e.yaml").write_text(
-        example(all_kinds("dataset")["matrix_completion"]), encoding="utf-8"
-    )
-    entries = shortened(tmp_path / "e.yaml")
-    one = config_of(
-        {"inputs": 2, "architecture": "two_layer", "loss": "mse", "labels": "scalar"}, tmp_path
-    )
-    one["architecture"]["outputs"] = 1
-    assert looked_at({"entries": lambda: entries, "one": lambda: one}, tmp_path, {"spectrum"}) == (
-        2,
-        0,
-    )
 
 
 @pytest.mark.long

@@ -24,7 +24,7 @@ ODD = (*NUMBERS, None, "x", "../../secret", "a\0b", "\ud800", [], [1], {}, DELET
 """Values in the place of an entry; the absolute name of a file is added."""
 SECRET = "SECRET"
 some = pytest.mark.parametrize(
-    "every", [37, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"]
+    "every", [101, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"]
 )
 """One in `every` pairs of an entry and an odd value."""
 
