@@ -24,7 +24,7 @@ COMMANDS = {
     "reproduce": ([*PAPER, "reproduce", "mine2026-fig1", "--out", "out", "-q"], "--force"),
     "reproduce seeds": ([*PAPER, "reproduce", "mine2026-fig1", "--seeds", "4", "-q"], ""),
     "audit": ([*PAPER, "audit", "mine2026-fig1", "--null", "untrained", "--out", "out", "-q"], ""),
-    "plot": (["plot", "kept", "--panel", "loss", "--format", "pdf", "--format", "svg"], ""),
+    "plot": (["plot", "kept", "--panel", "loss", "--format", "png", "--format", "svg"], ""),
     "plot out": (["plot", "kept", "--panel", "loss", "--theory", "--out", "out"], ""),
     "plot animate": (["plot", "kept", "--animate", "--out", "out", "-q"], ""),
     "page": (["page", "kept", "-q"], ""),
@@ -77,9 +77,10 @@ def test_no_command_removes_or_overwrites_what_dyn_did_not_write(
     before = contents(fresh)
     monkeypatch.chdir(fresh)
     assert dyn(*arguments).code == 0
-    written = sorted(contents(fresh).keys() - before.keys())
+    after = contents(fresh)
+    written = sorted(after.keys() - before.keys())
     assert written
-    assert {name: contents(fresh)[name] for name in before} == before
+    assert before.items() <= after.items()
     if command != "export" and not command.startswith("new"):
         assert dyn(*arguments).code == 0, "the files of dyn are replaced"
     if not every:
@@ -96,7 +97,7 @@ def test_no_command_removes_or_overwrites_what_dyn_did_not_write(
             for options in ([], [again]) if again else ([],):
                 answer = dyn(*arguments, *options)
                 after = contents(there)
-                assert {name: after.get(name) for name in before} == before, (name, options)
+                assert before.items() <= after.items(), (name, options)
                 if name.startswith("out/batches/") and answer.code == 0:
                     continue  # the jobs of a batch whose folder is refused are trained alone
                 assert answer.code in (2, 6, 7), (name, answer)

@@ -281,8 +281,9 @@ def test_a_site_fits_and_its_links_lead_to_its_files(size, show, figure, tmp_pat
             assert [url for url in inside if not Path(url.removeprefix("file://")).is_file()] == []
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [*((size, "light") for size in SIZES), ("phone", "dark")]
+)
 def test_sizes_and_colours(size, scheme, show, points, tmp_path):
     tab = show(dyn.page(points), size, color_scheme=scheme)
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
