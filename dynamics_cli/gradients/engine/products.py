@@ -195,34 +195,39 @@ def _tile(rows: int, vectors: int) -> Any:
 
 
 def _strip(rows: int) -> Any:
-    """Return `strip(A, ak, B, m, C, vectors, accumulate)`.
+    """Return `strip(A, ak, B, m, C, accumulate)`.
 
-    It sets whole `vectors` of a row C to the product of `rows` numbers of A, `ak` apart, and as
-    many rows of B, `m` apart, or adds it to them.
+    It sets a row C of m numbers, at least a vector of them, to the product of `rows` numbers of A,
+    `ak` apart, and as many rows of B, `m` apart, or adds it to them.
     """
 
     @intrinsic
-    def strip(
-        context: Any, A: Any, ak: Any, B: Any, m: Any, C: Any, vectors: Any, accumulate: Any
-    ) -> Any:
+    def strip(context: Any, A: Any, ak: Any, B: Any, m: Any, C: Any, accumulate: Any) -> Any:
         n = types.int64
 
         def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            A, ak, B, m, C, vectors, accumulate = arguments
+            A, ak, B, m, C, accumulate = arguments
             vector = _Vectors(context, builder, signature.args[0])
             left = [vector.of_each(builder.load(at)) for at in _steps(builder, A, ak, rows)]
             of_b = _steps(builder, B, m, rows)
-            with counted_loop(builder, vectors) as loop:
-                j = [builder.mul(loop.index, _I64(vector.lanes))]
-                at = builder.gep(C, j)
-                total = builder.select(accumulate, vector.load(at), vector.zeros)
+
+            def summed(j: Any) -> Any:
+                total = builder.select(accumulate, vector.load(builder.gep(C, [j])), vector.zeros)
                 for a, row in zip(left, of_b, strict=True):
-                    b = vector.load(builder.gep(row, j))
+                    b = vector.load(builder.gep(row, [j]))
                     total = fused(builder, vector.type, [a, b, total])
-                vector.store(total, at)
+                return total
+
+            last = builder.sub(m, _I64(vector.lanes))
+            end = summed(last)  # read before what it overlaps is written
+            before = builder.sdiv(builder.sub(m, _I64(1)), _I64(vector.lanes))
+            with counted_loop(builder, before) as loop:
+                j = builder.mul(loop.index, _I64(vector.lanes))
+                vector.store(summed(j), builder.gep(C, [j]))
+            vector.store(end, builder.gep(C, [last]))
             return context.get_dummy_value()
 
-        return types.void(A, n, B, n, C, n, types.boolean), written
+        return types.void(A, n, B, n, C, types.boolean), written
 
     return strip
 
@@ -322,14 +327,14 @@ _one_row = _strip(1)
 
 
 @piece
-def _row(A: Reals, ak: int, B: Reals, C: Reals, K: int, m: int, vectors: int, adds: bool) -> None:
-    """Set the first vectors of a row C, in passes over some rows of B at a time."""
+def _row(A: Reals, ak: int, B: Reals, C: Reals, K: int, m: int, adds: bool) -> None:
+    """Set a row C, in passes over some rows of B at a time."""
     k = 0
     while k + _STRIP <= K:
-        _few_rows(offset(A, k * ak), ak, offset(B, k * m), m, C, vectors, adds or k > 0)
+        _few_rows(offset(A, k * ak), ak, offset(B, k * m), m, C, adds or k > 0)
         k += _STRIP
     while k < K:
-        _one_row(offset(A, k * ak), ak, offset(B, k * m), m, C, vectors, adds or k > 0)
+        _one_row(offset(A, k * ak), ak, offset(B, k * m), m, C, adds or k > 0)
         k += 1
 
 
@@ -344,10 +349,11 @@ def product(
     they stand together: they stay in the fastest cache for all rows of A, and lie on few pages.
     """
     w = _lanes(A)
-    begun = 0
-    if n == 1 and K > 0 and m >= _ROW_VECTORS * w:  # in a tile each sum would wait for itself
-        begun = m - m % w
-        _row(A, ak, B, C, K, m, m // w, accumulate != 0)
+    if m >= _ROW_VECTORS * w and (K == 1 or n == 1 < K):
+        # sums of a row would wait each for itself in a tile, and tiles of single terms only copy
+        for k in range(n):
+            _row(offset(A, k * ar), ak, B, offset(C, k * m), K, m, accumulate != 0)
+        return
     panel = _panel(A)
     packs = n >= _PACKED_ROWS and K * m > _PACKED_VECTORS * w
     depth = _DEPTH if packs else max(K, 1)
@@ -356,7 +362,7 @@ def product(
         adds = accumulate != 0 or first > 0
         deep = min(depth, K - first)
         a = offset(A, first * ak)
-        j = begun
+        j = 0
         while j < m:
             b = offset(B, first * m + j)
             c = offset(C, j)
