@@ -297,9 +297,9 @@ def activation_unit(sigma: Traceable, dtype: np.dtype[Any], order: int = 1) -> U
 
 _LOSS = """
 def loss(
-    f: Reals, y: Reals, v: Reals, delta: Reals, n: int, C: int, weight: Real, numbers: Floats
+    f: Reals, y: Reals, v: Reals, delta: Reals, n: int, C: int, weight: Real, numbers: Floats,
+    summed: float,
 ) -> float:
-    summed = 0.0
     for q in range(n):
         {whole}
         {of_sample}
@@ -313,7 +313,7 @@ def loss(
 
 
 def loss_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
-    """Return `_LOSS`, which fills `delta` (n, C) with `weight dl/df` and returns the summed losses.
+    """Return `_LOSS`, which fills `delta` (n, C) with `weight dl/df` and adds losses to `summed`.
 
     Where a real label is NaN, the loss is 0. `v` is not read.
 
@@ -324,7 +324,7 @@ def loss_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
 
 
 def loss_curvature_unit(loss: LossFormula, dtype: np.dtype[Any]) -> Unit:
-    """Return `_LOSS`, which fills `delta` (n, C) with `weight d2l/df2 v` and returns 0.
+    """Return `_LOSS`, which fills `delta` (n, C) with `weight d2l/df2 v` and returns `summed`.
 
     Otherwise it is as `loss_unit`.
     """

@@ -105,10 +105,10 @@ def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss):
     of_loss = loss_unit(loss, f.dtype)
     of_curvature = loss_curvature_unit(loss, f.dtype)
     f_at, y_at, v_at, numbers = (array.ctypes.data for array in (f, given, v, of_loss.numbers))
-    summed = of_loss.native.call(f_at, y_at, v_at, delta.ctypes.data, n, C, 0.5, numbers)
+    summed = of_loss.native.call(f_at, y_at, v_at, delta.ctypes.data, n, C, 0.5, numbers, 0.0)
     assert summed == pytest.approx(float(values.detach().sum()), rel=1e-14)
     assert_allclose(delta, slope.detach().numpy(), rtol=1e-13, atol=1e-15)
-    of_curvature.native.call(f_at, y_at, v_at, out.ctypes.data, n, C, 0.5, numbers)
+    of_curvature.native.call(f_at, y_at, v_at, out.ctypes.data, n, C, 0.5, numbers, 0.0)
     assert_allclose(out, bent.detach().numpy(), rtol=1e-13, atol=1e-15)
 
 

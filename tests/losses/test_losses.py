@@ -88,7 +88,7 @@ def bend_by(way, loss, h, y, v):
         out = np.zeros_like(v)
         arrays = [np.array(array, v.dtype) for array in (h, y, v)]
         addresses = [address_of(array) for array in (*arrays, out)]
-        unit.native.call(*addresses, *v.shape, 1.0, address_of(unit.numbers))
+        unit.native.call(*addresses, *v.shape, 1.0, address_of(unit.numbers), 0.0)
         return out
     at = torch.from_numpy(h)
     along = torch.from_numpy(v)

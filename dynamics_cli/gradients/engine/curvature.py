@@ -98,6 +98,7 @@ def loss_tangents(state: Tangents, net: Network, at: int, C: int) -> None:
         C,
         state.sample_weight,
         net.loss_numbers,
+        0.0,
     )
     call_number(state.loss_curvature, given)
     for k in range(n * C):

@@ -41,7 +41,11 @@ from dynamics_cli.formulas.native import (
     piece,
     unit,
 )
+from dynamics_cli.gradients.engine.products import AT_ONCE, lanes_of, row_product, some_dots
 from dynamics_cli.gradients.engine.records import Layer, Network, Task
+
+_CACHED = 2**12
+"""Numbers of samples that stay in the fastest cache."""
 
 # -- a layer
 
@@ -161,18 +165,26 @@ def forward(net: Network, sigma: Address, numbers: Floats, theta: Reals, x: Real
 
 @piece
 def output_loss(
-    net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: int, C: int, weight: Real
+    net: Network,
+    f: Reals,
+    delta: Reals,
+    y: Reals,
+    base: Reals,
+    n: int,
+    C: int,
+    weight: Real,
+    summed: float,
 ) -> Any:
     """Centre and scale the outputs `f` (n, C), fill `delta` with `weight dl/df`.
 
-    Return the summed losses.
+    Return `summed`, the losses of samples before, plus theirs.
     """
     s = cast_like(net.output_scale, weight)
     for k in range(n * C):
         if s == 0:
             base[k] = f[k]
         f[k] = s * (f[k] - base[k])
-    return call_number(net.loss, (f, y, f, delta, n, C, weight, net.loss_numbers))
+    return call_number(net.loss, (f, y, f, delta, n, C, weight, net.loss_numbers, summed))
 
 
 @piece
@@ -252,7 +264,7 @@ def loss_and_gradient(
     at = forward(net, sigma, numbers, theta, x, n)
     C = offset(net.layers, net.layer_count - 1).outputs
     delta = offset(net.deltas, at)
-    total = output_loss(net, offset(net.activations, at), delta, y, base, n, C, weight)
+    total = output_loss(net, offset(net.activations, at), delta, y, base, n, C, weight, 0.0)
     if wanted:
         s = cast_like(net.output_scale, weight)
         if s != 1:
@@ -294,14 +306,35 @@ def diagonal_loss_and_gradient(
             v[i] *= theta[d + i]
     for i in range(d):
         beta[i] = u[i] * theta[i] - v[i] * theta[d + i]
-    call(net.dots, (x, beta, n, d, f))
-    total = output_loss(net, f, delta, y, base, n, 1, weight)
+    # some rows at a time: the gradient finds them in the fastest cache
+    total = 0.0
+    step = AT_ONCE * max(1, _CACHED // (AT_ONCE * d))
+    for first in range(0, n, step):
+        last = min(first + step, n)
+        some_dots(x, beta, n, d, f, first, last)
+        rows = offset(x, first * d)
+        slopes = offset(delta, first)
+        total = output_loss(
+            net,
+            offset(f, first),
+            slopes,
+            offset(y, first),
+            offset(base, first),
+            last - first,
+            1,
+            weight,
+            total,
+        )
+        if wanted and d >= lanes_of(x):
+            row_product(slopes, 1, rows, g, last - first, d, first > 0)
+        elif wanted:
+            call(net.product, (slopes, 0, 1, rows, g, 1, last - first, d, int(first > 0)))
     if wanted:
-        call(net.product, (delta, 0, 1, x, beta, 1, n, d, 0))
         factor = cast_like(net.output_scale, weight) * cast_like(depth, weight)
         for i in range(d):
-            g[i] = factor * u[i] * beta[i]
-            g[d + i] = -factor * v[i] * beta[i]
+            moved = g[i]
+            g[i] = factor * u[i] * moved
+            g[d + i] = -factor * v[i] * moved
     return float(total)
 
 

@@ -41,8 +41,8 @@ def _shape_of_tiles() -> tuple[int, int, int]:
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
 _FEW = 8 // _VECTORS
 """Rows of the tiles at the end of a matrix: eight sums, so that none waits for the one before."""
-_STRIP = 4
-"""Rows of B that are added to a single row of C at a time."""
+AT_ONCE = 4
+"""Rows that are added to a single row, or multiplied by one, at a time."""
 _ROW_VECTORS = 4
 """Vectors of a single row from which on they are passed over repeatedly."""
 _DEPTH = 64
@@ -56,7 +56,7 @@ _I64 = ir.IntType(64)
 
 
 @intrinsic
-def _lanes(context: Any, pointer: Any) -> Any:
+def lanes_of(context: Any, pointer: Any) -> Any:
     """Return how many numbers a vector of the processor holds."""
     count = _BYTES * 8 // pointer.dtype.bitwidth
     return types.int64(pointer), lambda context, builder, signature, arguments: _I64(count)
@@ -300,7 +300,7 @@ def _columns(vectors: int) -> Any:
         step = m
         if packs:
             copy(B, m, panel, K, count)
-            step = vectors * _lanes(B)
+            step = vectors * lanes_of(B)
             B = panel
         last = n % _ROWS
         if n > _ROWS and 0 < last % few_rows < few_rows - 1:  # more fill tiles of few rows
@@ -322,17 +322,17 @@ def _columns(vectors: int) -> Any:
 _wide = _columns(_VECTORS)
 _middle = _columns(2)
 _narrow = _columns(1)
-_few_rows = _strip(_STRIP)
+_few_rows = _strip(AT_ONCE)
 _one_row = _strip(1)
 
 
 @piece
-def _row(A: Reals, ak: int, B: Reals, C: Reals, K: int, m: int, adds: bool) -> None:
-    """Set a row C, in passes over some rows of B at a time."""
+def row_product(A: Reals, ak: int, B: Reals, C: Reals, K: int, m: int, adds: bool) -> None:
+    """Set a row C of m numbers, at least a vector, in passes over some rows of B at a time."""
     k = 0
-    while k + _STRIP <= K:
+    while k + AT_ONCE <= K:
         _few_rows(offset(A, k * ak), ak, offset(B, k * m), m, C, adds or k > 0)
-        k += _STRIP
+        k += AT_ONCE
     while k < K:
         _one_row(offset(A, k * ak), ak, offset(B, k * m), m, C, adds or k > 0)
         k += 1
@@ -348,11 +348,11 @@ def product(
     B is (K, m). Of a large B, `_DEPTH` rows of the columns of a tile at a time are copied to where
     they stand together: they stay in the fastest cache for all rows of A, and lie on few pages.
     """
-    w = _lanes(A)
+    w = lanes_of(A)
     if m >= _ROW_VECTORS * w and (K == 1 or n == 1 < K):
         # sums of a row would wait each for itself in a tile, and tiles of single terms only copy
         for k in range(n):
-            _row(offset(A, k * ar), ak, B, offset(C, k * m), K, m, accumulate != 0)
+            row_product(offset(A, k * ar), ak, B, offset(C, k * m), K, m, accumulate != 0)
         return
     panel = _panel(A)
     packs = n >= _PACKED_ROWS and K * m > _PACKED_VECTORS * w
@@ -381,7 +381,7 @@ def product(
 
 @intrinsic
 def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
-    """Set `_ROWS` numbers of C to the dot products of rows of A with `b`.
+    """Set `AT_ONCE` numbers of C to the dot products of rows of A with `b`.
 
     Each product is summed in parts, one for each lane of a vector.
     """
@@ -389,7 +389,7 @@ def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         A, b, K, C = arguments
         vector = _Vectors(context, builder, signature.args[0])
-        rows = _steps(builder, A, K, _ROWS)
+        rows = _steps(builder, A, K, AT_ONCE)
         width = _I64(vector.lanes)
         whole = builder.sdiv(K, width)
         lanes = [_begun(builder, vector.zeros) for _ in rows]
@@ -405,7 +405,7 @@ def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
             right = builder.load(builder.gep(b, k))
             for row, total in zip(rows, totals, strict=True):
                 _add(builder, total, builder.load(builder.gep(row, k)), right)
-        for total, at in zip(totals, _steps(builder, C, _I64(1), _ROWS), strict=True):
+        for total, at in zip(totals, _steps(builder, C, _I64(1), AT_ONCE), strict=True):
             builder.store(builder.load(total), at)
         return context.get_dummy_value()
 
@@ -422,19 +422,25 @@ def _total(builder: Any, parts: Any) -> Any:
     return builder.extract_element(parts, _I32(0))
 
 
-@unit
-def dots(A: Reals, b: Reals, n: int, K: int, C: Reals) -> None:
-    """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,).
+@piece
+def some_dots(A: Reals, b: Reals, n: int, K: int, C: Reals, first: int, last: int) -> None:
+    """Set numbers `first` to `last - 1` of C to dot products; see `dots`.
 
-    The last blocks of rows may overlap.
+    Of the last blocks of rows, those before `first` may be computed again.
     """
-    if n < _ROWS or _lanes(A) > K:
-        for k in range(n):
+    if n < _ROWS or lanes_of(A) > K:
+        for k in range(first, last):
             s = cast_like(0, A[0])
             for i in range(K):
                 s = multiply_add(A[k * K + i], b[i], s)
             C[k] = s
-        return
-    for k in range(0, n, _ROWS):
-        first = k if k + _ROWS <= n else n - _ROWS
-        _dots(offset(A, first * K), b, K, offset(C, first))
+    else:
+        for k in range(first, last, AT_ONCE):
+            at = min(k, n - AT_ONCE)
+            _dots(offset(A, at * K), b, K, offset(C, at))
+
+
+@unit
+def dots(A: Reals, b: Reals, n: int, K: int, C: Reals) -> None:
+    """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,)."""
+    some_dots(A, b, n, K, C, 0, n)
