@@ -67,11 +67,12 @@ def pair_products(features: NDArray[np.floating], y: Floats, *, bins: int = 400)
     }
     low = min(values.min() for values in pairs.values())
     high = max(values.max() for values in pairs.values())
-    edges = np.linspace(low, high if high > low else low + 1.0, bins + 1, dtype=np.float64)
+    limits = (low, high if high > low else low + 1.0)
+    edges = np.linspace(*limits, bins + 1, dtype=np.float64)
     return PairProducts(
         edges,
         counts={
-            sort: np.histogram(values.astype(np.float64), edges)[0]
+            sort: np.histogram(values.astype(np.float64), bins, limits)[0]
             for sort, values in pairs.items()
         },
         means={sort: float(values.mean(dtype=np.float64)) for sort, values in pairs.items()},
