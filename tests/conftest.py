@@ -58,14 +58,13 @@ def kinds_of(file, text):
         yield file
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(hookwrapper=True)
 def pytest_collection():
     """Look for no garbage among modules and tests, which stay."""
     gc.disable()
-    result = yield
+    yield
     gc.freeze()
     gc.enable()
-    return result
 
 
 @pytest.fixture

@@ -152,8 +152,8 @@ def test_replicas_of_every_kind_are_the_networks_alone(name):
     optimizer = config["optimizer"]
     changes = {"backend": "torch", "dtype": "float64"}
     problems = []
-    for seed in range(3):
-        if seed == 2 and "lr" in optimizer:
+    for seed in range(2):
+        if seed == 1 and "lr" in optimizer:
             changes["optimizer"] = {**optimizer, "lr": 2 * optimizer["lr"]}
         problems.append(build_problem(load_config({**config, **changes, "seed": seed})))
     keys = {batch_key(problem) for problem in problems}
