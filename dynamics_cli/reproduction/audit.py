@@ -28,7 +28,7 @@ from dynamics_cli.reproduction.audits import Audit, NullOutcome, read_audit
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.document import AUDIT, figures_folder
 from dynamics_cli.reproduction.figure import Figure, NullChanges, Wanted
-from dynamics_cli.reproduction.obtain import RunSource, by_role
+from dynamics_cli.reproduction.obtain import RunSource, evidence_of
 from dynamics_cli.reproduction.reproduce import chosen_figure
 from dynamics_cli.runs.store import manifest
 from dynamics_cli.runs.store.layout import outputs_root
@@ -267,7 +267,7 @@ def audit(
         planned = {null: changed_runs(change, wanted) for null, change in changes.items()}
     source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
     runs = source.obtain(wanted)
-    of_figure = asked.claims(asked.evidence(by_role(runs)))
+    of_figure = asked.claims(evidence_of(asked, runs))
     claims = [claim for claim in of_figure if claim.kind == "claim"]
     outcomes = []
     for null, changed in planned.items():
@@ -376,7 +376,7 @@ def claims_under(
     """Return the claims of a figure as changed runs give them, or why there are none."""
     try:
         with ignored_warnings():
-            return figure.claims(figure.evidence(by_role(source.obtain(runs))))
+            return figure.claims(evidence_of(figure, source.obtain(runs)))
     except Interrupted:
         raise
     except Exception as error:

@@ -10,7 +10,8 @@ from typing import Any
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.reproduction.figure import Wanted
+from dynamics_cli.process import one_blas_thread
+from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.settings import named
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
 from dynamics_cli.runs.run import Run
@@ -206,6 +207,7 @@ def _key(task: Task) -> tuple[str, ...]:
     return (str(task.root), *(config.model_dump_json() for config in task.configs))
 
 
-def by_role(runs: Iterable[ObtainedRun]) -> dict[str, Run]:
-    """Return obtained runs as the evidence of a figure takes them."""
-    return {run.role: run.run for run in runs}
+def evidence_of(figure: Figure, runs: Iterable[ObtainedRun]) -> Any:
+    """Return the evidence of a figure, whose numbers do not depend on the number of cores."""
+    with one_blas_thread():
+        return figure.evidence({run.role: run.run for run in runs})

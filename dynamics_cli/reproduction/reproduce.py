@@ -26,7 +26,7 @@ from dynamics_cli.reproduction.claims import (
 )
 from dynamics_cli.reproduction.document import SEEDS, beside, document_of, figures_folder
 from dynamics_cli.reproduction.figure import Figure
-from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
+from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, evidence_of
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.code import code
 from dynamics_cli.runs.info import provenance
@@ -176,7 +176,7 @@ def reproduce(
     manifest.refuse_foreign(folder, [*names, *copies])  # before hours of training
 
     runs = source.obtain(chosen.wanted(preset), changes)
-    evidence = chosen.evidence(by_role(runs))
+    evidence = evidence_of(chosen, runs)
     claims = [chosen.claims(evidence)]
     with style():  # also for figures that draw without a panel of ours
         drawing = chosen.draw(evidence)
@@ -234,7 +234,7 @@ def _claims_of_seed(figure: Figure, runs: Sequence[ObtainedRun]) -> list[Claim]:
     """Return the claims of a later seed; none where a run diverged."""
     if any(run.diverged for run in runs):
         return []
-    return figure.claims(figure.evidence(by_role(runs)))
+    return figure.claims(evidence_of(figure, runs))
 
 
 def reproduce_figures(

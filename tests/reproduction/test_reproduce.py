@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from matplotlib.figure import Figure as Drawing
+from threadpoolctl import threadpool_info
 
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.plotting.style import new_figure
@@ -49,6 +50,8 @@ def small_draw(losses: dict[str, float]) -> Drawing:
 
 
 def small_evidence(runs: Runs) -> dict[str, float]:
+    threads = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    assert set(threads) == {1}  # sums do not depend on the number of cores
     return {role: run.final_loss for role, run in runs.items()}
 
 
