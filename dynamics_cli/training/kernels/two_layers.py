@@ -224,23 +224,30 @@ def output(a: Array, z: Array, alpha: Any) -> Any:
 def subtract_outer(
     W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array
 ) -> None:
-    """Subtract `x_ki z_j` from `W` (d, m) for the non-zero entries of `x_k`, two at a time."""
+    """Subtract `x_ki z_j` from `W` (d, m) for the non-zero entries of `x_k`, four at a time."""
     p = starts[k]
     end = starts[k + 1]
-    while p + 2 <= end:
+    while p + 4 <= end:
         w0 = W[indices[p]]
         w1 = W[indices[p + 1]]
+        w2 = W[indices[p + 2]]
+        w3 = W[indices[p + 3]]
         v0 = values[p]
         v1 = values[p + 1]
+        v2 = values[p + 2]
+        v3 = values[p + 3]
         for j in range(z.shape[0]):
             w0[j] -= v0 * z[j]
             w1[j] -= v1 * z[j]
-        p += 2
-    if p < end:
-        i = indices[p]
+            w2[j] -= v2 * z[j]
+            w3[j] -= v3 * z[j]
+        p += 4
+    while p < end:
+        w = W[indices[p]]
         v = values[p]
         for j in range(z.shape[0]):
-            W[i, j] -= v * z[j]
+            w[j] -= v * z[j]
+        p += 1
 
 
 @_kernel
