@@ -64,6 +64,10 @@ def forward_layer(
     b = offset(theta, layer.bias)
     has_bias = layer.bias >= 0
     from_bias = has_bias and m > 1 and not accumulate
+    if from_bias and d == 1 and m >= lanes_of(theta):
+        for k in range(n):
+            row_product(offset(h, k), 1, W, offset(z, k * m), 1, m, b, True)
+        return
     if from_bias:
         for k in range(n):
             for j in range(m):
@@ -326,7 +330,7 @@ def diagonal_loss_and_gradient(
             total,
         )
         if wanted and d >= lanes_of(x):
-            row_product(slopes, 1, rows, g, last - first, d, first > 0)
+            row_product(slopes, 1, rows, g, last - first, d, g, first > 0)
         elif wanted:
             call(net.product, (slopes, 0, 1, rows, g, 1, last - first, d, int(first > 0)))
     if wanted:

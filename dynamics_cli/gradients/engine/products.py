@@ -195,24 +195,27 @@ def _tile(rows: int, vectors: int) -> Any:
 
 
 def _strip(rows: int) -> Any:
-    """Return `strip(A, ak, B, m, C, accumulate)`.
+    """Return `strip(A, ak, B, m, C, base, accumulate)`.
 
     It sets a row C of m numbers, at least a vector of them, to the product of `rows` numbers of A,
-    `ak` apart, and as many rows of B, `m` apart, or adds it to them.
+    `ak` apart, and as many rows of B, `m` apart; with `accumulate`, to that and a row `base`.
     """
 
     @intrinsic
-    def strip(context: Any, A: Any, ak: Any, B: Any, m: Any, C: Any, accumulate: Any) -> Any:
+    def strip(
+        context: Any, A: Any, ak: Any, B: Any, m: Any, C: Any, base: Any, accumulate: Any
+    ) -> Any:
         n = types.int64
 
         def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            A, ak, B, m, C, accumulate = arguments
+            A, ak, B, m, C, base, accumulate = arguments
             vector = _Vectors(context, builder, signature.args[0])
             left = [vector.of_each(builder.load(at)) for at in _steps(builder, A, ak, rows)]
             of_b = _steps(builder, B, m, rows)
 
             def summed(j: Any) -> Any:
-                total = builder.select(accumulate, vector.load(builder.gep(C, [j])), vector.zeros)
+                begun = vector.load(builder.gep(base, [j]))
+                total = builder.select(accumulate, begun, vector.zeros)
                 for a, row in zip(left, of_b, strict=True):
                     b = vector.load(builder.gep(row, [j]))
                     total = fused(builder, vector.type, [a, b, total])
@@ -227,7 +230,7 @@ def _strip(rows: int) -> Any:
             vector.store(end, builder.gep(C, [last]))
             return context.get_dummy_value()
 
-        return types.void(A, n, B, n, C, types.boolean), written
+        return types.void(A, n, B, n, C, base, types.boolean), written
 
     return strip
 
@@ -327,14 +330,21 @@ _one_row = _strip(1)
 
 
 @piece
-def row_product(A: Reals, ak: int, B: Reals, C: Reals, K: int, m: int, adds: bool) -> None:
-    """Set a row C of m numbers, at least a vector, in passes over some rows of B at a time."""
+def row_product(
+    A: Reals, ak: int, B: Reals, C: Reals, K: int, m: int, base: Reals, adds: bool
+) -> None:
+    """Set a row C of m numbers, at least a vector, in passes over some rows of B at a time.
+
+    Where it `adds`, it does so to a row `base`.
+    """
     k = 0
     while k + AT_ONCE <= K:
-        _few_rows(offset(A, k * ak), ak, offset(B, k * m), m, C, adds or k > 0)
+        _few_rows(offset(A, k * ak), ak, offset(B, k * m), m, C, base, adds or k > 0)
+        base = C
         k += AT_ONCE
     while k < K:
-        _one_row(offset(A, k * ak), ak, offset(B, k * m), m, C, adds or k > 0)
+        _one_row(offset(A, k * ak), ak, offset(B, k * m), m, C, base, adds or k > 0)
+        base = C
         k += 1
 
 
@@ -352,7 +362,8 @@ def product(
     if m >= _ROW_VECTORS * w and (K == 1 or n == 1 < K):
         # sums of a row would wait each for itself in a tile, and tiles of single terms only copy
         for k in range(n):
-            row_product(offset(A, k * ar), ak, B, offset(C, k * m), K, m, accumulate != 0)
+            c = offset(C, k * m)
+            row_product(offset(A, k * ar), ak, B, c, K, m, c, accumulate != 0)
         return
     panel = _panel(A)
     packs = n >= _PACKED_ROWS and K * m > _PACKED_VECTORS * w

@@ -270,7 +270,7 @@ def _is_long(plan: Plan, *, force: bool) -> bool:
     if run is not None and run.ended:
         return False
     work = plan.needs.multiply_adds
-    if plan.choice.backend == "torch":
+    if plan.choice.backend != "compiled":
         work += CALL_WORK * plan.needs.iterations
     return work > LONG_WORK
 
