@@ -30,7 +30,8 @@ from tests.training.kill_script import end_of, forked
 
 STATES = 24
 CHUNK = 5
-SHORT = {"sgd": "epochs=12", "gradient_flow": f"points={STATES}"}
+SHORT = {"epochs": 12, "points": STATES}
+"""Lengths of examples that have no iterations."""
 VARIANTS = {
     "optimizer.gd with momentum": ("optimizer.gd", ["optimizer.momentum=0.9"]),
     "optimizer.sgd with momentum": (
@@ -69,9 +70,10 @@ def config_of(name, folder):
     section, _, kind = of.partition(".")
     file = folder / "example.yaml"
     file.write_text(example(get_kind(section, kind)), encoding="utf-8")
-    optimizer = load_config(file, changes).optimizer.kind
+    optimizer = load_config(file, changes).optimizer
     if not any(change.startswith("optimizer={") for change in changes):
-        changes = [*changes, f"optimizer.{SHORT.get(optimizer, f'iterations={STATES}')}"]
+        lengths = [f"{key}={n}" for key, n in SHORT.items() if getattr(optimizer, key, None)]
+        changes = [*changes, f"optimizer.{(lengths or [f'iterations={STATES}'])[0]}"]
     if section != "snapshots":
         changes = [*changes, "record.snapshots={kind: every, interval: 2}"]
     return load_config(file, [*changes, "name=kind"])
@@ -91,6 +93,8 @@ def outcome(name, folder):
     said = folder / "said.txt"
     killed = folder / "killed"
     (folder / "data.csv").write_text("1.0,2.0,0.5\n0.3,-1.0,0.2\n-0.5,0.1,-0.7\n", encoding="utf-8")
+    np.savetxt(folder / "series.csv", np.sin(np.arange(200) / 5))
+    (folder / "book.txt").write_text("the cat sat on the mat. " * 100, encoding="utf-8")
     np.savez(folder / "weights.npz", hidden_weight=np.eye(60, 2), output_weight=np.ones(60))
     config = config_of(name, folder)
 
