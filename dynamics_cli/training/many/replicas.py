@@ -208,11 +208,9 @@ def _way(problem: Problem) -> str | None:
     """
     device = problem.config.device
     backend = problem.config.backend
-    if problem.config.optimizer.is_flow:
+    if problem.config.optimizer.is_flow or backend == "torch_compile":
         return None
-    by_torch_instead = backend.startswith("torch") or (
-        backend == "auto" and has_large_layers(problem)
-    )
+    by_torch_instead = backend == "torch" or (backend == "auto" and has_large_layers(problem))
     if device != "cuda" and not by_torch_instead and by_compiled(problem):
         return "kernel" if by_kernel(problem) else "engine"
     if backend != "compiled" and by_torch(problem):

@@ -161,7 +161,6 @@ def stackable(problem: Problem) -> bool:
         and samples * problem.multiply_adds <= most_work
         and problem.dataset.n <= problem.block_samples(device)
         and not problem.has_modes
-        and problem.config.backend != "torch_compile"
     )
 
 
