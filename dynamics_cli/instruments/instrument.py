@@ -138,6 +138,7 @@ class Instrument:
         self._optimizer = optimizer
         self._frozen: list[str] = []
         self._checked: set[tuple[str, ...]] = set()
+        """Trained weights whose second derivatives are right, for the problems of all states."""
         self._looked = 0
         """How many states were looked at for samples that the network mixes."""
         module = self._copy(model)
